@@ -1,20 +1,34 @@
 """Mutation testing of mxref: plant one fault, run the tests of its room, list what survives.
 
-    python tools/mutate.py RESULTS [--count 400] [--seed 1] [--again]
+    python tools/mutate.py RESULTS [--count 600] [--seed 31] [--rooms ROOM ...] [--again]
+    python tools/mutate.py RESULTS --recorded FILE
 
 A mutant is one changed comparison, operator, number, condition, returned value or statement; those
-of annotations, decorators and the texts of errors are left out. Each is planted in a copy of the
-tree and put to the tests and doctests of its own room until one fails: first the tests that execute
-its line (for which the package `coverage` must be installed), the fastest first, then all others.
-RESULTS gets a line of JSON for each mutant. A second run goes on where the first one was stopped,
-and with --again tries those that survived once more. This module is also the pytest plugin for it.
+of annotations, decorators and the texts of errors are left out. Every module of mxref belongs to a
+room: its folder, "pytest_plugin", or "package" for the others beside it. The sample is stratified:
+each room has the part of --count that it has of all mutants, rounded and at least 4, drawn from the
+seed and its name.
+
+The tests of a mutant are those of its room, tests/ROOM and the doctests of mxref/ROOM, in their
+default selection: first those that execute its statement (the package `coverage` says which), the
+fastest first; then the others of their files, those that start processes and those that use what
+one of the first has left in a cache, all of which may depend on it as well. If the statement runs
+while modules are imported, all tests of the room count. They run until one fails; those that would
+exceed --budget seconds of CPU, as recorded, stay out. Outcomes: "killed"; "timeout", if a test took
+far more CPU or waited far longer than without the fault; "survived"; "unfinished", if it survived
+those within the budget and others are left.
+
+Mutants are planted in a copy of the tree, and in the functions of a process that has collected the
+tests of the room, which is forked for each. What changes while modules are imported gets a new
+process. RESULTS has a line of JSON for each mutant, and beside it lie table.md, survivors.md and
+what tests execute (MAP-ROOM.json; remove it when tests have changed). A second run goes on where
+the first one stopped; --again tries those once more that were not killed, --recorded those that
+another RESULTS names, wherever their functions are now.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import importlib
 import json
 import os
 import random
@@ -22,178 +36,247 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("bits", "exact", "formats", "policy", "numbers", "blocks", "packing", "cases")
-GOLDEN = ("store", "stream", "entries", "schema", "regen")
-PARTS = [f"mxref/{room}/*.py" for room in ROOMS] + [f"mxref/golden/{name}.py" for name in GOLDEN]
-LIMIT = 60  # seconds that a mutant has beside twice what the tests of its room take
-#: What each operator becomes, by the names of the module `ast`.
-TURNED = """
-Lt:LtE Lt:GtE LtE:Lt LtE:Gt Gt:GtE Gt:LtE GtE:Gt GtE:Lt Eq:NotEq NotEq:Eq Is:IsNot IsNot:Is
-In:NotIn NotIn:In And:Or Or:And Add:Sub Sub:Add Mult:Add Div:Mult FloorDiv:Mult Mod:FloorDiv
-Pow:Mult MatMult:Add LShift:RShift RShift:LShift BitAnd:BitOr BitOr:BitAnd BitXor:BitOr
-"""
-#: Parts of the syntax tree that stay as they are; so does the argument `strict` of `zip`.
-KEPT = ("annotation", "returns", "decorator_list", "bases", "exc")
+sys.path[:0] = [str(ROOT / "tools")]
+
+from mutation.faults import Mutant, mutants  # noqa: E402
+from mutation.planting import plan  # noqa: E402
+
+#: The tests of modules without a folder.
+ALONE = {
+    "pytest_plugin": ["tests/whole/test_pytest_plugin.py", "mxref/pytest_plugin.py"],
+    "package": ["tests/whole/test_package.py", "tests/cli/test_commands.py"],
+}
+FAILED = ("survived", "unfinished")  # outcomes that need a test
 
 
-def turned(operator: ast.AST) -> list[Any]:
-    """What may stand instead of an operator."""
-    pairs = (pair.split(":") for pair in TURNED.split())
-    return [getattr(ast, new)() for old, new in pairs if old == type(operator).__name__]
+def room(file: str) -> str:
+    """The room of a file."""
+    parts = Path(file).parts[1:]
+    return parts[0] if len(parts) > 1 else "pytest_plugin" if "plugin" in file else "package"
 
 
-def replaced(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand instead of a node."""
-    match node:
-        case ast.Compare(left, [op], right):
-            yield from (ast.Compare(left, [other], right) for other in turned(op))
-        case ast.BinOp(left, op, operand):
-            yield from (ast.BinOp(left, other, operand) for other in turned(op))
-        case ast.AugAssign(target, op, value):
-            yield from (ast.AugAssign(target, other, value) for other in turned(op))
-            yield ast.Pass()
-        case ast.BoolOp(op, values):
-            yield from (ast.BoolOp(other, values) for other in turned(op))
-            yield from values
-        case ast.UnaryOp(_, operand):
-            yield operand
-        case ast.Constant(bool(value)):
-            yield ast.Constant(not value)
-        case ast.Constant(int(value) | float(value)):
-            yield from (ast.Constant(value + 1), ast.Constant(value - 1))
-        case ast.Return(value) if value is not None and ast.unparse(value) != "None":
-            yield ast.Return(ast.Constant(None))
-        case ast.Raise() | ast.Expr(ast.Call()) | ast.Continue() | ast.Break():
-            yield ast.Pass()
-        case ast.Assign([ast.Attribute() | ast.Subscript()]):
-            yield ast.Pass()
+def drawn(every: dict[str, list[Mutant]], count: int, seed: int) -> dict[str, list[Mutant]]:
+    """The sample of each room, in proportion to its mutants, but four at least."""
+    total = sum(map(len, every.values()))
+    shares = {name: max(4, round(count * len(ones) / total)) for name, ones in every.items()}
+    return {
+        name: random.Random(f"{seed} {name}").sample(ones, min(shares[name], len(ones)))
+        for name, ones in every.items()
+    }
 
 
-def faults(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Nodes below a node, each with what is to stand instead of it."""
-    for name, field in ast.iter_fields(node):
-        if name in KEPT or (isinstance(node, ast.keyword) and node.arg == "strict"):
-            continue
-        for child in field if isinstance(field, list) else [field]:
-            if not hasattr(child, "_fields") or isinstance(child, ast.JoinedStr):
-                continue
-            yield from ((child, other) for other in replaced(child))
-            if name in ("test", "ifs"):
-                if not isinstance(child, (ast.Compare, ast.UnaryOp)):
-                    yield child, ast.UnaryOp(ast.Not(), child)
-                yield from ((child, ast.Constant(value)) for value in (True, False))
-            yield from faults(child)
+def found_again(every: Iterable[Mutant], recorded: Iterable[dict[str, Any]]) -> list[Mutant]:
+    """The mutants that a recorded list names, each where its function is now."""
+    places: dict[tuple[Any, ...], list[Mutant]] = defaultdict(list)
+    for one in every:
+        places[one.name[1:]].append(one)
+    found = []
+    for row in recorded:
+        name = tuple(row[key] for key in Mutant._fields[:5])
+        there = places.get(name[1:], [])
+        same = [one for one in there if one.file == name[0]] or there
+        if len(same) == 1:
+            found += same
+        else:
+            print(f"{len(same)} places have {name}", file=sys.stderr)
+    return found
 
 
-def mutants(path: str) -> Iterator[tuple[str, str]]:
-    """Every mutant of a file, as its name and the file's text with the fault."""
-    text = (ROOT / path).read_bytes()
-    lines = text.splitlines(keepends=True)
-    for node, other in faults(ast.parse(text)):
-        at: Any = node
-        start = sum(map(len, lines[: at.lineno - 1])) + at.col_offset
-        end = sum(map(len, lines[: at.end_lineno - 1])) + at.end_col_offset
-        new = ast.unparse(ast.fix_missing_locations(other))
-        new = f"({new})" if isinstance(other, ast.expr) else new
-        name = f"{path}:{at.lineno}:{at.col_offset}: {text[start:end].decode()} => {new}"
-        yield name, (text[:start] + new.encode() + text[end:]).decode()
+class Map:
+    """What the tests of a room execute and take."""
+
+    def __init__(self, path: Path) -> None:
+        found = json.loads(path.read_text())
+        self.names = list(found["tests"])
+        self.own = {name: sum(used) for name, used in found["tests"].items()}
+        self.parents = [name for name, used in found["tests"].items() if used[1] > 0]
+        self.failed = set(found["failed"])
+        self.lines: dict[str, dict[str, list[int]]] = found["lines"]
+        self.caches = [(set(filled), used) for filled, used in found["caches"]]
+
+    def imported(self, mutant: Mutant) -> bool:
+        """Whether the statement runs while modules are imported and tests collected."""
+        lines = self.lines.get(mutant.file, {})
+        return any(-1 in lines.get(str(line), []) for line in mutant.lines)
+
+    def tests(self, mutant: Mutant, *, everything: bool) -> list[str]:
+        """The tests that count, in the order in which they are to run."""
+        lines = self.lines.get(mutant.file, {})
+        of_line = set(chain.from_iterable(lines.get(str(line), []) for line in mutant.lines))
+        of_file = set(chain.from_iterable(lines.values()))
+        parts: list[Iterable[str]]
+        first, second = ({self.names[place] for place in of - {-1}} for of in (of_line, of_file))
+        files = {name.partition("::")[0] for name in first}  # they may share fixtures
+        beside = [name for name in self.names if name.partition("::")[0] in files]
+        cached = chain.from_iterable(used for filled, used in self.caches if filled & first)
+        parts = [first, beside, self.parents, list(cached)]
+        parts += [second, self.names] if everything else []
+        ordered = chain.from_iterable(sorted(part, key=self.own.__getitem__) for part in parts)
+        return [name for name in dict.fromkeys(ordered) if name not in self.failed]
 
 
-def tested(tree: Path, room: str, limit: float, **env: str) -> str:
-    """How the tests of a room end in a tree: "survived", "timeout" or the first that fails."""
-    options = ["-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "mutate"]
-    command = [sys.executable, *options, f"tests/{room}", f"mxref/{room}"]
+class Session:
+    """A pytest process that has collected the tests of a room and tries mutants in forks."""
+
+    def __init__(self, tree: Path, name: str) -> None:
+        (inner, jobs), (answers, outer) = os.pipe(), os.pipe()
+        pipes = inner, outer
+        self.process = subprocess.Popen(
+            command(name), **kept_apart(tree, MUTATE_PIPES=f"{inner},{outer}"), pass_fds=pipes
+        )
+        for pipe in pipes:
+            os.close(pipe)
+        self.jobs, self.answers = os.fdopen(jobs, "w"), os.fdopen(answers)
+        self.ready = self.answers.readline() == "ready\n"
+
+    def answer(self, job: dict[str, Any]) -> Any:
+        """The answer to a job."""
+        print(json.dumps(job), file=self.jobs, flush=True)
+        return json.loads(self.answers.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self.jobs.close()
+        self.answers.close()
+        self.process.wait()
+
+
+def command(name: str) -> list[str]:
+    """What runs the tests of a room."""
+    options = ["-q", "--tb=no", "-p", "no:cacheprovider", "-p", "mutation.server"]
+    tests = ALONE.get(name, [f"tests/{name}", f"mxref/{name}"])
+    return [sys.executable, "-m", "pytest", *options, *tests]
+
+
+def kept_apart(tree: Path, **env: str) -> dict[str, Any]:
+    """How a process runs in the tree: it imports from there, what it prints goes nowhere."""
     env = os.environ | env | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tools'}"}
-    pipes: Any = {"cwd": tree, "env": env, "capture_output": True, "text": True}
-    try:
-        done = subprocess.run(command, timeout=limit, **pipes)
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return next(iter(failed), f"exit {done.returncode}") if done.returncode else "survived"
+    nowhere = subprocess.DEVNULL
+    return {"cwd": tree, "env": env, "stdin": nowhere, "stdout": nowhere, "stderr": nowhere}
+
+
+class Room:
+    """Tries the mutants of a room."""
+
+    def __init__(self, tree: Path, name: str, path: Path, budget: float) -> None:
+        self.tree, self.name, self.budget = tree, name, budget
+        if not path.exists():
+            subprocess.run(command(name), **kept_apart(tree, MUTATE_MAP=str(path)))
+        self.map = Map(path)
+        self.session = Session(tree, name)
+
+    def ask(self, session: Session, mutant: Mutant, *, everything: bool) -> dict[str, Any]:
+        """Put a mutant to the tests within the budget."""
+        names = self.map.tests(mutant, everything=everything)
+        limits = [self.map.own[name] for name in names]
+        ends = zip(names, limits, accumulate(limits), strict=True)
+        tests = [(name, limit) for name, limit, end in ends if end - limit < self.budget]
+        job = {"file": mutant.file, "tests": tests, "longest": max(limits, default=0.0)}
+        if not everything:
+            job |= {"old": (ROOT / mutant.file).read_text(), "new": mutant.text(ROOT)}
+        answer: dict[str, Any] = session.answer(job)
+        if answer["outcome"] == "survived" and len(tests) < len(names):
+            answer["outcome"] = "unfinished"
+        return answer | {"of": len(names), "tests": [name for name, _ in tests[:3]]}
+
+    def tried(self, mutant: Mutant, serial: int) -> dict[str, Any]:
+        """What becomes of a mutant."""
+        path, answer = self.tree / mutant.file, {}
+        path.write_text(mutant.text(ROOT))
+        os.utime(path, (serial, serial))  # bytecode of another mutant is not of this file
+        try:
+            if plan((ROOT / mutant.file).read_text(), mutant.text(ROOT)) is not None:
+                answer = self.ask(self.session, mutant, everything=False)
+                if answer["outcome"] not in FAILED or not self.map.imported(mutant):
+                    return answer
+            session = Session(self.tree, self.name)
+            try:
+                if not session.ready:
+                    return {"outcome": "killed", "test": "(collection)", "ran": 0, "cpu": 0.0}
+                return self.ask(session, mutant, everything=True)
+            finally:
+                session.close()
+        finally:
+            shutil.copy2(ROOT / mutant.file, path)
+
+
+def pages(results: Path) -> None:
+    """Write table.md and survivors.md beside the results."""
+    rows = {tuple(row[key] for key in Mutant._fields[:5]): row for row in read(results)}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows.values():
+        for name in (row["room"], "all"):
+            counts[name].update([row["outcome"], "mutants"])
+    columns = ("mutants", "killed", "timeout", "survived", "unfinished")
+    lines = [f"| room | {' | '.join(columns)} |", "|---" * 6 + "|"]
+    for name, count in sorted(counts.items(), key=lambda pair: (pair[0] == "all", pair[0])):
+        lines.append(f"| {name} | {' | '.join(str(count[column]) for column in columns)} |")
+    results.with_name("table.md").write_text("\n".join(lines) + "\n")
+    lines = []
+    for row in sorted(rows.values(), key=lambda row: (row["room"], row["file"], row["line"])):
+        if row["outcome"] in FAILED:
+            fault = f"`{row['old']}` => `{row['new']}` (place {row['nth']} of these there)"
+            ran = f"{row['ran']} of {row['of']} tests ran, first {', '.join(row['tests']) or '-'}"
+            where = f"{row['file']}:{row['line']} {row['function'] or '(module)'}"
+            lines.append(f"- {row['room']} | {row['outcome']} | {where} | {fault} | {ran}")
+    results.with_name("survivors.md").write_text("\n".join(lines) + "\n")
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    """The rows of a file of results."""
+    return [json.loads(line) for line in results.read_text().splitlines()]
 
 
 def main() -> None:
-    """Make the sample, test each mutant of it, print the score."""
+    """Make the sample, try each mutant of it, write the pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path)
-    parser.add_argument("--count", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--count", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=31)
+    parser.add_argument(
+        "--budget", type=float, default=60, help="seconds of CPU of a mutant's tests"
+    )
+    parser.add_argument("--rooms", nargs="+", help="only these, in this order")
+    parser.add_argument("--again", action="store_true", help="those that survived")
+    parser.add_argument("--recorded", type=Path, help="those that this file of results names")
     given = parser.parse_args()
-    files = sorted(str(path.relative_to(ROOT)) for part in PARTS for path in ROOT.glob(part))
-    every = [one for file in files for one in mutants(file)]
-    sample = random.Random(given.seed).sample(every, given.count)
+    every: dict[str, list[Mutant]] = defaultdict(list)
+    for path in sorted((ROOT / "mxref").rglob("*.py")):
+        file = str(path.relative_to(ROOT))
+        every[room(file)] += mutants(ROOT, file)
     given.results.touch()
-    done = dict(map(json.loads, given.results.read_text().splitlines()))
-    if given.again:
-        sample = [(name, text) for name, text in every if done.get(name) == "survived"]
-    rooms: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, given.results.open("a") as file:
-        tree, first, found = Path(folder) / "tree", Path(folder) / "first", Path(folder) / "map"
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
-        for name, text in sample:
-            if name in done and not given.again:
+    rows = {tuple(row[key] for key in Mutant._fields[:5]): row for row in read(given.results)}
+    sample = drawn(every, given.count, given.seed)
+    if given.again or given.recorded:
+        asked = rows.values() if given.again else read(given.recorded)
+        asked = [row for row in asked if row["outcome"] in FAILED or not given.again]
+        sample = defaultdict(list)
+        for mutant in found_again(chain.from_iterable(every.values()), asked):
+            sample[room(mutant.file)].append(mutant)
+    with tempfile.TemporaryDirectory() as folder, given.results.open("a") as out:
+        tree = Path(folder) / "tree"
+        out_of = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache")
+        shutil.copytree(ROOT, tree, ignore=out_of)
+        serial = 1
+        for name in given.rooms or sorted(sample, key=lambda name: len(every[name])):
+            ones = [one for one in sample[name] if given.again or one.name not in rows]
+            if not ones:
                 continue
-            path, line, _ = name.split(":", 2)
-            room = path.split("/")[1]
-            if room not in rooms:
-                if (end := tested(tree, room, 20 * LIMIT, MUTATE_MAP=str(found))) != "survived":
-                    raise SystemExit(f"the tests of {room} must pass, got {end}")
-                rooms[room] = json.loads(found.read_text())
-            first.write_text("\n".join(rooms[room].get(f"{path}:{line}", [])))
-            (tree / path).write_text(text)
-            limit = LIMIT + 2 * float(rooms[room]["seconds"])
-            done[name] = tested(tree, room, limit, MUTATE_FIRST=str(first))
-            shutil.copyfile(ROOT / path, tree / path)
-            print(json.dumps([name, done[name]]), file=file, flush=True)
-    survived, late = ([done[name] for name, _ in sample].count(e) for e in ("survived", "timeout"))
-    print(f"{len(sample)} of {len(every)} mutants: {survived} survived, {late} ran out of time")
-
-
-class Recorder:
-    """The plugin that writes which tests execute a line, by file and line, the fastest first."""
-
-    def __init__(self) -> None:
-        module = importlib.import_module("coverage")
-        self.coverage = module.Coverage(data_file=None, include=[f"{Path.cwd()}/mxref/*"])
-        self.coverage.start()
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """From here on this test executes the lines."""
-        self.coverage.switch_context(nodeid)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Add the seconds of a part of a test."""
-        self.seconds[report.nodeid] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        """Write the map."""
-        self.coverage.stop()
-        data = self.coverage.get_data()
-        found: dict[str, Any] = {"seconds": sum(self.seconds.values())}
-        for file in data.measured_files():
-            for line, names in data.contexts_by_lineno(file).items():
-                tests = sorted(filter(None, names), key=self.seconds.__getitem__)
-                found[f"{Path(file).relative_to(Path.cwd())}:{line}"] = tests
-        Path(os.environ["MUTATE_MAP"]).write_text(json.dumps(found))
-
-
-def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Record, or put the tests first that are named, as it is asked for."""
-    if "MUTATE_MAP" in os.environ:
-        config.pluginmanager.register(Recorder())
-    if "MUTATE_FIRST" in os.environ:
-        names = Path(os.environ["MUTATE_FIRST"]).read_text().splitlines()
-        place = {name: index for index, name in enumerate(names)}
-        items.sort(key=lambda item: place.get(item.nodeid, len(place)))
+            place = Room(tree, name, given.results.with_name(f"MAP-{name}.json"), given.budget)
+            for one in ones:
+                serial += 1
+                row = {"room": name, **dict(zip(Mutant._fields[:6], one[:6], strict=True))}
+                print(json.dumps(row | place.tried(one, serial)), file=out, flush=True)
+                pages(given.results)
+            place.session.close()
+    print(given.results.with_name("table.md").read_text())
 
 
 if __name__ == "__main__":
