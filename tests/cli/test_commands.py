@@ -22,7 +22,7 @@ import helpers
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import VECTORS, copy_vectors
+from helpers import PATIENCE, VECTORS, copy_vectors
 
 import mxref
 from mxref import golden
@@ -1078,7 +1078,7 @@ def test_verify_of_no_target(tmp_path: Path, few_vectors: Path, target: str) -> 
 
 @pytest.mark.sampled(0)  # CI has a step of its own
 def test_regen_check_of_the_committed_vectors(regen_check: subprocess.Popen[str]) -> None:
-    out, err = regen_check.communicate(timeout=1200)
+    out, err = regen_check.communicate(timeout=PATIENCE)
     assert (regen_check.returncode, err) == (0, "")
     names = [path.name for path in VECTORS.rglob("*") if path.is_file()]
     files = len(names) - names.count("README.md")
