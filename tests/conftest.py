@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from shares import Share
 
@@ -17,7 +17,14 @@ from mxref.cases.parse import parse
 from mxref.cases.records import VectorFile
 
 # Derandomised everywhere: a failure on one machine is a failure on every machine.
-settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
+# Nor does a busy machine make one.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("ci")
 # Some draws are constants of the project's modules that happen to be loaded: here of none.
 if hasattr(providers, "_get_local_constants"):

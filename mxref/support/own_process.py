@@ -61,6 +61,7 @@ def in_own_process(check: Callable[[], int]) -> int:
     if not child:
         os.close(told_by)
         os.close(lives)
+        os.read(ends_with, 1)  # until the parent hands on its signals
         threading.Thread(target=_end_with_parent, args=(ends_with,), daemon=True).start()
         tells = _kept(tells)
         _keep_output()
@@ -70,7 +71,7 @@ def in_own_process(check: Callable[[], int]) -> int:
         return status
     os.close(tells)
     os.close(ends_with)
-    verdict, got, how = _ending(child, told_by)
+    verdict, got, how = _ending(child, told_by, lives)
     if verdict is not None:
         return verdict
     if got is not None:
@@ -110,7 +111,9 @@ def _end_with_parent(ends_with: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _ending(child: int, told_by: int) -> tuple[int | None, KeyboardInterrupt | None, str]:
+def _ending(
+    child: int, told_by: int, lives: int
+) -> tuple[int | None, KeyboardInterrupt | None, str]:
     """Wait for a child: its verdict, the signal that this process got, and how the child has ended.
 
     The child gets these signals, too. It is killed if it goes on for `GRACE` seconds after the
@@ -132,6 +135,8 @@ def _ending(child: int, told_by: int) -> tuple[int | None, KeyboardInterrupt | N
     for one in SIGNALS:
         if signal.getsignal(one) is not signal.SIG_IGN:
             signal.signal(one, forward)
+    with contextlib.suppress(OSError):  # it has ended
+        os.write(lives, b".")
     sources, heard = [awake, told_by], b""
     verdict: int | None = None
     end, killed, done = 0.0, False, 0

@@ -75,7 +75,7 @@ class Running:
         self._last_errors = b""
         self._ended = False  # whether no more output comes
         self._timeout = timeout
-        self._progress = time.monotonic()
+        self.progress()
 
     def send(self, lines: Iterator[bytes], *, last: bool) -> None:
         """Set the lines to write while `line` waits; with `last` the input is closed after them."""
@@ -89,6 +89,7 @@ class Running:
     def progress(self) -> None:
         """Restart the time for an answer."""
         self._progress = time.monotonic()
+        self._over = False  # whether the time is over
 
     def line(self) -> bytes | None:
         """The next line of output, with its end; None where there will be none.
@@ -147,10 +148,14 @@ class Running:
         return f"; the last line of its stderr: {one_line(lines[-1])}" if lines else ""
 
     def _left(self) -> float:
+        """Seconds that are left; 0 once, for a look at what came while this process did not run."""
         left = self._progress + self._timeout - time.monotonic()
-        if left <= 0:
+        if left > 0:
+            return left
+        if self._over:
             raise SilenceError
-        return left
+        self._over = True
+        return 0.0
 
     def _serve(self, number: int) -> None:
         """Read from or write to a pipe that is ready."""

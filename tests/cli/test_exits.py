@@ -18,7 +18,7 @@ from typing import Any
 import helpers
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import PATIENCE, VECTORS
 
 from mxref import files
 from mxref.cli import main
@@ -62,6 +62,26 @@ SIGNALS = {
     signal.SIGTERM: (143, "ended by SIGTERM"),
     signal.SIGHUP: (129, "ended by SIGHUP"),
 }
+
+
+#: The command with little patience, and with more than any machine needs.
+SOON, LATE = (
+    "import sys; from mxref.support import own_process; "
+    f"own_process.GRACE = {grace}; from mxref.cli import main; sys.exit(main())"
+    for grace in (0.3, PATIENCE)
+)
+
+
+@pytest.fixture(autouse=True)
+def usual_signals() -> Iterator[None]:
+    """As in a terminal, also where `nohup` or a shell's `&` has started the tests."""
+    old = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
+    yield
+    for number, handler in old.items():
+        signal.signal(number, handler)
 
 
 # --- signals --------------------------------------------------------------------------------------
@@ -112,7 +132,7 @@ def test_a_signal_in_a_destructor_is_not_lost(
 
     def work(_: object) -> int:
         Destroyed()
-        time.sleep(10)
+        time.sleep(PATIENCE)
         raise AssertionError("the signal was lost")
 
     monkeypatch.setattr("mxref.cli.formats_verb._run", work)
@@ -187,7 +207,7 @@ def target(tmp_path: Path) -> Target:
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "mxref", *words],
+        [sys.executable, "-c", LATE, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -275,12 +295,12 @@ def test_an_exit_after_the_verdict_does_not_change_it(
 
 def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
     """A terminal sends SIGINT to both processes."""
-    target(DECODE.replace("    return", "    print('asked')\n    time.sleep(60)\n    return"))
+    target(DECODE.replace("    return", "    print('asked')\n    time.sleep(3600)\n    return"))
     with start(tmp_path, *VERIFY) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "asked\n"  # a target's output goes there
         os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=60) == ("", "mxref: interrupted\n")
+        assert process.communicate(timeout=PATIENCE) == ("", "mxref: interrupted\n")
     assert process.returncode == 130
 
 
@@ -289,7 +309,7 @@ def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_
     goes_on = """    for _ in range(3):
         try:
             print('asked', flush=True)
-            time.sleep(60)
+            time.sleep(3600)
         except BaseException: pass
     return"""
     target(DECODE.replace("    return", goes_on))
@@ -300,13 +320,13 @@ def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_
         assert process.stderr.readline() == "asked\n"
         time.sleep(STEADY + 0.1)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=60) == ("", "mxref: ended by SIGTERM\n")
+        assert process.communicate(timeout=PATIENCE) == ("", "mxref: ended by SIGTERM\n")
     assert process.returncode == 143
 
 
 @pytest.mark.sampled(0)
 def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None:
-    target(DECODE.replace("    return", "    print(os.getpid())\n    time.sleep(60)\n    return"))
+    target(DECODE.replace("    return", "    print(os.getpid())\n    time.sleep(3600)\n    return"))
     with start(tmp_path, *VERIFY) as process:
         assert process.stderr is not None
         check = int(process.stderr.readline())
@@ -343,7 +363,7 @@ def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
     if not (copy := os.fork()):
         with exits_raised():
             threading.Thread(target=lambda: os._exit(0)).start()
-            time.sleep(10)
+            time.sleep(PATIENCE)
     assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 1
 
 
@@ -386,7 +406,7 @@ def test_a_target_cannot_end_pytest_between_two_calls(
     text = "import posix, signal, threading\nfrom os import _exit\n"
     target(text + DECODE.replace("    return", f"    {WAYS[way]}\n    return"))
     (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.'); import kernel\n")
-    wait = "import time\ndef test_mx(mxref_case):\n    mxref_case.check()\n    time.sleep(30)\n"
+    wait = "import time\ndef test_mx(mxref_case):\n    mxref_case.check()\n    time.sleep(3600)\n"
     done = under_pytest(tmp_path, wait)
     assert done.returncode == 1, done.stdout
     assert "passed" not in done.stdout
@@ -394,17 +414,12 @@ def test_a_target_cannot_end_pytest_between_two_calls(
 
 # --- what outlives a signal, a verdict or a copy --------------------------------------------------
 
-#: The command with little patience.
-SOON = (
-    "import sys; from mxref.support import own_process; own_process.GRACE = 0.3; "
-    "from mxref.cli import main; sys.exit(main())"
-)
 KILLED = "mxref: the check did not end within 0.3 s: killed\n"
 
 
 @pytest.mark.sampled(0)
 def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Path) -> None:
-    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
+    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,)).start()\n"
     target(forever + DECODE)
     done = helpers.run(sys.executable, "-c", SOON, *VERIFY, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, KILLED)
@@ -412,18 +427,24 @@ def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Pa
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("deaf", ["signal.signal(15, signal.SIG_IGN)", "os.kill(os.getpid(), 19)"])
+@pytest.mark.parametrize(
+    "deaf",
+    [
+        "signal.signal(15, signal.SIG_IGN); print('asked', flush=True)",
+        # A process that is stopped says nothing, so that another one says it.
+        "os.fork() or (os.kill(os.getppid(), 19), print('asked', flush=True), os._exit(0))",
+    ],
+)
 def test_one_signal_ends_a_target_that_does_not_hear_it(
     deaf: str, target: Target, tmp_path: Path
 ) -> None:
-    body = f"    print('asked', flush=True)\n    {deaf}\n    time.sleep(60)\n    return"
+    body = f"    {deaf}\n    time.sleep(3600)\n    return"
     target("import signal\n" + DECODE.replace("    return", body))
     with subprocess.Popen(
         [sys.executable, "-c", SOON, *VERIFY], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "asked\n"
-        time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         assert process.stderr.read() == f"{KILLED}mxref: ended by SIGTERM\n"
     assert process.returncode == 143
@@ -475,7 +496,7 @@ def test_a_signal_that_something_else_is_made_of_is_told() -> None:
     def imported() -> None:
         try:
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(1)
+            time.sleep(PATIENCE)
         except KeyboardInterrupt:
             raise ImportError("numpy._core.umath failed to import") from None
 

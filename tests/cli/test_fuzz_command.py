@@ -242,5 +242,7 @@ def test_of_a_program_the_code_is_a_line_of_a_shell(
     found, want, line = capsys.readouterr().out.splitlines()[:3]
     assert "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got 01 = 0.5" in found
     assert want == "# want 1 00"
-    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=600)
+    shell = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, timeout=helpers.PATIENCE
+    )
     assert shell.stdout == "1 01\n"

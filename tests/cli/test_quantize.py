@@ -14,7 +14,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import PATIENCE, ROOT
 from safetensors.numpy import save_file
 
 import mxref
@@ -367,7 +367,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.npy"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "mxref", "quantize", pipe, "--format", "mxint8"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"mxref: error: {pipe} must be a regular file, it is")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import ELEMENT
+from helpers import ELEMENT, PATIENCE
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
@@ -198,7 +198,7 @@ def test_the_checked_share_meets_every_residue() -> None:
 
 def regen(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mxref", "regen", "--stream", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_the_command_prints_names_counts_and_states() -> None:

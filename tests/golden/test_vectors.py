@@ -20,7 +20,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import ELEMENT, FILES, VECTORS, case_of, choices_of, exact_words, records, steps, words
+from helpers import (
+    ELEMENT,
+    FILES,
+    PATIENCE,
+    VECTORS,
+    case_of,
+    choices_of,
+    exact_words,
+    records,
+    steps,
+    words,
+)
 from shares import Share
 
 from mxref import exact, golden
@@ -830,7 +841,7 @@ def test_regen_that_is_not_killed_completes_folder(texts: dict[str, bytes], scra
     folder = scratch / "vectors"
     lay_out(folder, {**texts, "decode/e2m1.f32.jsonl": b"old\n"})
     with start_regen(scratch, texts) as process:
-        output, _ = process.communicate(timeout=600)
+        output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     size = sum(map(len, texts.values())) / 1e6
     line = f"{len(texts)} files, {size:.1f} MB in {folder}, 1 changed"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from helpers import tool
+from helpers import PATIENCE, tool
 
 #: What the pictures of docs/pictures were drawn by; the extra `test` pins it.
 DRAWN_BY = "3.11.2"
@@ -134,7 +134,7 @@ def chromium(page: str, *options: str) -> str:
             ],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
     assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import problems, refuse_other_drawing
-from helpers import ROOT
+from helpers import PATIENCE, ROOT
 
 from mxref.cli import main
 from mxref.formats import block_format
@@ -43,7 +43,11 @@ def test_two_runs_draw_the_same_bytes(tmp_path: Path) -> None:
     settings.write_text("font.size: 20\nsvg.fonttype: path\naxes.grid: False\n")
     environment = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MATPLOTLIBRC": str(settings)}
     other = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, env=environment, timeout=120
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        env=environment,
+        timeout=PATIENCE,
     )
     assert other.stdout == drawn("block", "svg") + drawn("block", "png")
 

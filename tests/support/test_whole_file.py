@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import PATIENCE, ROOT
 
 from mxref.golden import store
 from mxref.support.whole_file import read_file, write_file
@@ -54,7 +54,7 @@ def test_commands_refuse_them(verb: str, option: str, kind: str, tmp_path: Path)
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 2
     assert f"{path} must be a regular file, it is a device, a pipe or a socket" in done.stderr
@@ -64,7 +64,7 @@ def test_one_regen_holds_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
     command = [sys.executable, "-m", "mxref", "regen", "--out", str(folder)]
     with store.alone(folder):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.endswith(
             f"{folder} must be written by one regen at a time, another one is at work there: "
@@ -83,7 +83,7 @@ from mxref.support.whole_file import whole_file
 with whole_file(Path(sys.argv[1])) as temporary:
     temporary.write_bytes(b"half")
     print(temporary.name, flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

@@ -1,7 +1,8 @@
 """Targets that are programs: right ones, and every way to misbehave; none is left running.
 
 The programs are small scripts. Each writes the number of its process, and of processes that it
-starts, into a file, so that the tests can look whether they are gone.
+starts, into a file, so that the tests can look whether they are gone. The time that passes for
+mxref is what the programs say, in another file.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import copy_vectors, sentence
+from helpers import PATIENCE, copy_vectors, sentence
 
 from mxref import golden
 from mxref.cli import main
@@ -29,6 +31,7 @@ from mxref.conformance import CommandTarget, Report, TargetError, check, command
 from mxref.golden import VectorFile
 from mxref.targets.calls import without_cases
 from mxref.targets.lines import Dialogue
+from mxref.targets.process import Running
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")
 
@@ -44,6 +47,15 @@ def note(pid):
 
 def say(text):
     print(text, flush=True)
+
+def pass_time(seconds):
+    with open({ticks!r}, "a") as file:
+        file.write(seconds * ".")
+
+def hang():
+    while True:
+        pass_time(2)
+        time.sleep(0.01)
 
 def answer(line):
     id, op, format, float, code, *_ = line.split()
@@ -69,8 +81,6 @@ for line in questions:
 """
 #: A program that starts another one, and leaves it alone.
 SPAWN = "note(subprocess.Popen(['sleep', '100']).pid)\n"
-#: Seconds until what must happen is taken for what never happens; longer than a busy machine needs.
-PATIENCE = 120
 Program = Callable[[str], str]
 Capture = pytest.CaptureFixture[str]
 
@@ -108,13 +118,16 @@ def assert_gone(pids: list[int]) -> None:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     """Makes a command of a script; what it has started must be gone in the end."""
     pids = tmp_path / "pids"
     pids.touch()
+    clock = SimpleNamespace(monotonic=lambda: passed(tmp_path))
+    monkeypatch.setattr("mxref.targets.process.time", clock)
 
     def command(body: str) -> str:
-        (tmp_path / "program.py").write_text(BEGIN.format(pids=str(pids)) + body)
+        begin = BEGIN.format(pids=str(pids), ticks=str(tmp_path / "ticks"))
+        (tmp_path / "program.py").write_text(begin + body)
         return shlex.join([sys.executable, "-S", "-E", str(tmp_path / "program.py")])
 
     yield command
@@ -124,6 +137,12 @@ def program(tmp_path: Path) -> Iterator[Program]:
 def noted(folder: Path) -> list[int]:
     """The processes that the program has noted so far."""
     return [int(line) for line in (folder / "pids").read_text("ascii").splitlines()]
+
+
+def passed(folder: Path) -> int:
+    """Seconds that have passed for mxref, as the program says."""
+    ticks = folder / "ticks"
+    return ticks.stat().st_size if ticks.exists() else 0
 
 
 def errors(report: Report) -> dict[str, str]:
@@ -256,16 +275,16 @@ def test_what_is_no_answer_ends_the_comparison(
          " answer; the last line of its stderr: OSError: no disk"),
         (FLUSHED + "os.kill(os.getpid(), signal.SIGABRT)",
          "the program was ended by SIGABRT after its last answer"),
-        (FLUSHED + "time.sleep(100)", "the program did not end within 1 s after its last answer"),
-        (FLUSHED + "os.close(1); time.sleep(100)",
+        (FLUSHED + "hang()", "the program did not end within 1 s after its last answer"),
+        (FLUSHED + "os.close(1); hang()",
          "the program did not end within 1 s after its last answer"),
-        (FLUSHED + "while True: say('#'); time.sleep(0.01)",
+        (FLUSHED + "while True: say('#'); pass_time(2)",
          "the program did not end within 1 s after its last answer"),
-        (FLUSHED + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)",
+        (FLUSHED + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nhang()",
          "the program did not end within 1 s after its last answer"),
         ("sys.stdin = open(0, closefd=False)\nfor number, line in enumerate(sys.stdin):\n"
          "    if line[0] != '#': say(answer(line))\n    if number == 160:"
-         " os.close(0); time.sleep(100)",
+         " os.close(0); hang()",
          "the program did not end within 1 s after its last answer"),
     ],
     ids=["a line", "an answer", "endless", "half a line", "status", "exception", "abort", "sleeps",
@@ -321,15 +340,15 @@ def test_a_crash_fails_its_case_only(
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        ("time.sleep(100)", SILENT),
-        ("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(100)", SILENT),
-        ("\n        while True: say('#')", SILENT),
-        ("os.close(1); time.sleep(100)", "the program closed its output before an answer"),
+        ("hang()", SILENT),
+        ("signal.signal(signal.SIGTERM, signal.SIG_IGN); hang()", SILENT),
+        ("\n        while True: say('#'); pass_time(2)", SILENT),
+        ("os.close(1); hang()", "the program closed its output before an answer"),
         (
-            "os.close(0); sys.stderr.write('lost\\n'); time.sleep(100)",
+            "os.close(0); sys.stderr.write('lost\\n'); hang()",
             f"{SILENT}; the last line of its stderr: lost",
         ),
-        (SPAWN.replace("\n", "; time.sleep(100)"), SILENT),
+        (SPAWN.replace("\n", "; hang()"), SILENT),
     ],
     ids=["sleeps", "ignores SIGTERM", "remarks for ever", "closes its output", "closes its input",
          "with a grandchild"],
@@ -337,9 +356,8 @@ def test_a_crash_fails_its_case_only(
 def test_a_hang_fails_its_case_only(
     action: str, reason: str, program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    begin = time.monotonic()
     target = command_results(program(AT_05.format(action)), files, timeout=1.5)
-    assert 1.4 < time.monotonic() - begin < 90  # which the program sleeps longer than
+    assert passed(tmp_path) > 1.5
     report = verify(target, files)
     assert errors(report) == {"05": reason}
     assert len(noted(tmp_path)) == 2 + ("note(" in action)
@@ -349,9 +367,8 @@ def test_a_hang_fails_its_case_only(
 def test_a_program_that_hangs_at_the_start(
     program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    begin = time.monotonic()
-    target = command_results(program("time.sleep(100)"), files, timeout=0.5)
-    assert 2 <= time.monotonic() - begin < 90  # four starts
+    target = command_results(program("hang()"), files, timeout=0.5)
+    assert len(noted(tmp_path)) == 4
     found = [answer.error for of_file in target.answers.values() for answer in of_file.values()]
     reason = "gave no answer within 0.5 s"
     assert found[:4] == [f"the program {reason}"] * 4
@@ -411,12 +428,23 @@ def test_claims_outlive_a_crash(program: Program, files: list[VectorFile], tmp_p
 
 
 @pytest.mark.sampled(0)
-def test_time_counts_from_answer_to_answer(program: Program, files: list[VectorFile]) -> None:
-    body = FLUSHED.replace("say", "time.sleep(0.08); say")  # 16 cases, twice
-    begin = time.monotonic()
+def test_time_counts_from_answer_to_answer(
+    program: Program, files: list[VectorFile], tmp_path: Path
+) -> None:
+    body = FLUSHED.replace("say", "pass_time(1); say")  # 16 cases, twice
     report = verify(command_results(program(body), files[:1], timeout=1.5), files[:1])
     assert report.passed
-    assert time.monotonic() - begin > 2
+    assert passed(tmp_path) == 32
+
+
+def test_what_came_while_mxref_did_not_run_came_in_time(program: Program, tmp_path: Path) -> None:
+    command = shlex.split(program("say('a'); pass_time(99)"))
+    for look, want in ((Running.line, b"a\n"), (Running.ending, "")):
+        running = Running(command, timeout=1.0)
+        os.waitid(os.P_PID, running._process.pid, os.WEXITED | os.WNOWAIT)
+        assert passed(tmp_path) - running._progress == 99
+        assert look(running) == want
+        running.stop()
 
 
 # --- every case twice -----------------------------------------------------------------------------
@@ -584,7 +612,8 @@ def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path)
 
 
 def test_a_program_that_does_not_flush(program: Program) -> None:
-    with CommandTarget(program(BUFFERED), timeout=1) as target:
+    body = "import threading; threading.Thread(target=hang, daemon=True).start()\n" + BUFFERED
+    with CommandTarget(program(body), timeout=1) as target:
         found = target.ask(without_cases("decode", "e2m1", "f32"), np.array([[1], [2]], np.uint64))
     reason = "gave no answer within 1 s; it must flush its output after each line"
     assert found.errors == {
@@ -594,7 +623,7 @@ def test_a_program_that_does_not_flush(program: Program) -> None:
 
 
 def test_a_program_that_closes_its_output_is_not_waited_for_again(program: Program) -> None:
-    with CommandTarget(program("os.close(1); time.sleep(100)"), timeout=1, restarts=60) as target:
+    with CommandTarget(program("os.close(1); hang()"), timeout=1, restarts=60) as target:
         found = target.ask(without_cases("decode", "e2m1", "f32"), np.array([[1], [2]], np.uint64))
     reason = "the program closed its output before an answer"
     assert found.errors == {0: reason, 1: f"not asked after 1 start: {reason}"}
@@ -619,7 +648,10 @@ def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -
     assert found.errors == {0: "line 2 must begin with 2, whose answer is due, got '1 3f000000'"}
 
 
-def test_a_program_may_end_by_itself(program: Program, tmp_path: Path) -> None:
+def test_a_program_may_end_by_itself(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mxref.targets.command._GRACE", PATIENCE)
     done = tmp_path / "done"
     body = FLUSHED + f"time.sleep(0.1); open({str(done)!r}, 'w').close()\n"
     with CommandTarget(program(body), timeout=PATIENCE) as target:
@@ -631,8 +663,8 @@ def test_a_program_may_end_by_itself(program: Program, tmp_path: Path) -> None:
 BAD_ENDS = {
     "sys.exit(255)": "ended with exit status 255 after its last answer",
     "os.kill(os.getpid(), 9)": "was ended by SIGKILL after its last answer",
-    "print('# bye')\nwhile True: say('# bye')": "did not end within 0.5 s after its last answer",
-    "time.sleep(100)": "did not end within 0.5 s after its last answer",
+    "while True: say('# bye'); pass_time(1)": "did not end within 0.5 s after its last answer",
+    "hang()": "did not end within 0.5 s after its last answer",
     "say('more')": "comes after the last answer: 'more'",
     "os.write(1, b'mo')": "ended after its last answer, within a line: 'mo'",
 }

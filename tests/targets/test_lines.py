@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import FILES, VECTORS, copy_vectors, records, sentence
+from helpers import FILES, PATIENCE, VECTORS, copy_vectors, records, sentence
 
 from mxref import golden
 from mxref.cases.answers import fast_answers
@@ -485,7 +485,7 @@ def test_misuse(arguments: list[str], reason: str, few: Path, call: Call) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 def test_gen_into_a_reader_that_stops_early() -> None:
     command = f"{sys.executable} -W error -m mxref gen encode e4m3 --float f16 | head -2"
-    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=600)
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE)
     first = records("encode/e4m3.f16")[1][0]
     want = f"# mxref lines 1\n{first['id']} encode e4m3 f16 {first['in']}\n"
     assert (result.stdout, result.stderr) == (want, "")

@@ -19,7 +19,7 @@ import gpu_common
 import gpu_parts
 import gpu_program
 import pytest
-from helpers import ROOT, run
+from helpers import PATIENCE, ROOT, run
 
 from mxref.conformance import load_target
 
@@ -116,7 +116,7 @@ ANSWERS = f"print('a line'); pathlib.Path(sys.argv[2]).write_text(json.dumps({FA
         ("sys.exit('out of memory')", "FAIL", "exit status 1: out of memory"),
         (f"{ANSWERS}\nsys.exit('at the end')", "FAIL", "exit status 1: at the end"),
         ("pass", "FAIL", "exit status 0: no word"),
-        ("time.sleep(600)", "FAIL", "no end after 2 s"),
+        (f"time.sleep({PATIENCE})", "FAIL", "no end after 2 s"),
     ],
 )
 def test_a_part_that_dies_has_failed(text: str, status: str, detail: str, tmp_path: Path) -> None:
@@ -125,18 +125,27 @@ def test_a_part_that_dies_has_failed(text: str, status: str, detail: str, tmp_pa
     assert (result.status, result.detail) == (status, detail)
 
 
-def test_a_part_without_an_end_leaves_no_program(tmp_path: Path) -> None:
+def test_a_part_without_an_end_leaves_no_program(tmp_path: Path, monkeypatch: Patch) -> None:
     """A program that it has started, such as `mx_check`, would hold the GPU."""
     text = (
         "import subprocess\n"
-        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"child = subprocess.Popen(['sleep', '{PATIENCE}'])\n"
         "pathlib.Path(sys.argv[3], 'child').write_text(str(child.pid))\n"
-        "time.sleep(600)"
+        f"time.sleep({PATIENCE})"
     )
+    child = tmp_path / "child"
+
+    class Started(subprocess.Popen[str]):
+        def communicate(self, *arguments: Any, **options: Any) -> tuple[str, str]:
+            while not (child.exists() and child.read_text()):
+                time.sleep(0.01)
+            return super().communicate(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
     began = time.monotonic()
-    result = gpu_check.run(part(), tmp_path, runner(tmp_path, text), limit=2.0)
-    assert (result.status, time.monotonic() - began < 60) == ("FAIL", True)
-    state = Path("/proc", (tmp_path / "child").read_text(), "stat")
+    result = gpu_check.run(part(), tmp_path, runner(tmp_path, text), limit=0.1)
+    assert (result.status, time.monotonic() - began < PATIENCE / 2) == ("FAIL", True)
+    state = Path("/proc", child.read_text(), "stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import ROOT
+from helpers import PATIENCE, ROOT
 from shares import Share
 
 CHILD = ROOT / "tests" / "helpers" / "fp_environment_child.py"
@@ -25,7 +25,7 @@ def default() -> str:
 def digest(mode: str, *vectors: int) -> str:
     """The child's digest of all results in a mode; makes some vectors, too."""
     command = [sys.executable, "-W", "error", CHILD, mode, *map(str, vectors)]
-    child = subprocess.run(command, capture_output=True, text=True, timeout=1000)
+    child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (child.returncode, child.stderr.strip()) == (0, ""), mode
     return child.stdout
 

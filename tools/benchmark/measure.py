@@ -12,7 +12,7 @@ from typing import Any
 
 from mxref.support.collector import no_collection
 
-__all__ = ["Timing", "extra_memory", "in_turns"]
+__all__ = ["Timing", "extra_memory", "in_turns", "peak", "resident"]
 
 #: Seconds that a sample takes at least. A sample of a short call is several calls, of which only
 #: the first runs with the other side's data in the cache.
@@ -98,29 +98,45 @@ def _calls_of_a_sample(call: Callable[[], object], clock: Callable[[], float]) -
     return max(1, math.ceil(_SAMPLE / _sample(call, 1, clock)))
 
 
-def extra_memory(call: Callable[[], Any]) -> int | None:
-    """Peak memory of a call in bytes, without memory in use before it and without its result.
+def resident() -> int:
+    """Bytes of this process in memory, of all its libraries; `peak` counts from here on."""
+    ctypes.CDLL(None).malloc_trim(0)  # memory that is free but resident would not be counted
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")  # resets the peak to the memory in use now
+    return _status("VmRSS")
 
-    It is resident memory of the process, which counts the allocations of every library, in pages.
 
-    Returns:
-        None on systems other than Linux with glibc.
-    """
-    try:
-        ctypes.CDLL(None).malloc_trim(0)  # memory that is free but resident would not be counted
-        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")  # resets the peak to the memory in use now
-        before = _status("VmRSS")
-        result = call()
-        peak = _status("VmHWM")
-    except (OSError, AttributeError):
-        return None
-    return max(0, peak - before - _held(result))
+def peak() -> int:
+    """Most bytes of this process in memory since the last call of `resident`."""
+    return _status("VmHWM")
 
 
 def _status(field: str) -> int:
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
+
+
+def extra_memory(
+    call: Callable[[], Any],
+    used: Callable[[], int] = resident,
+    most: Callable[[], int] = peak,
+) -> int | None:
+    """Peak memory of a call in bytes, without memory in use before it and without its result.
+
+    Args:
+        call: what is called.
+        used: bytes in use before the call.
+        most: the most bytes in use since then.
+
+    Returns:
+        None on systems other than Linux with glibc.
+    """
+    try:
+        before = used()
+        result = call()
+        return max(0, most() - before - _held(result))
+    except (OSError, AttributeError):
+        return None
 
 
 def _held(result: Any) -> int:

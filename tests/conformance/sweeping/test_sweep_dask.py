@@ -18,7 +18,7 @@ from typing import Any
 import dask
 import pytest
 from distributed import Client, LocalCluster
-from helpers import sentence
+from helpers import PATIENCE, sentence
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target
@@ -64,10 +64,14 @@ def scheduler() -> Iterator[str]:
 
 
 @pytest.fixture
-def address(scheduler: str) -> str:
-    """The scheduler's address, as soon as a worker is there, after others that tests have ended."""
-    with Client(scheduler, set_as_default=False, timeout=60) as client:
-        client.wait_for_workers(1, timeout=60)
+def address(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The scheduler's address, as soon as both workers are there, after one that a test has ended.
+
+    It has all the time that it needs.
+    """
+    with Client(scheduler, set_as_default=False, timeout=PATIENCE) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+    monkeypatch.setattr(dask_cluster.__wrapped__, "__defaults__", (PATIENCE, PATIENCE))
     return scheduler
 
 
