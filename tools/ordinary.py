@@ -1,6 +1,6 @@
 """How many mutants of `encode` ordinary test data and comparisons catch, beside the vectors.
 
-    python tools/ordinary.py                     # the table of the README; takes some minutes
+    python tools/ordinary.py --write README.md   # its table, in half a minute of processor time
     python tools/ordinary.py --class A --json
 
 All inputs are float32. A mutant counts in a format where the vectors or many probes show that it is
@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,13 @@ from mxref.golden import read_vectors
 from mxref.mutants import MUTANTS, Mutant
 from mxref.numbers.element import decode
 from mxref.policy.policy import Policy
+from mxref.support.whole_file import write_file
 from mxref.targets.calls import call_operation
 
 Words = NDArray[np.uint64]
 
 COUNT = 1_000_000
+_VECTORS = "these vectors"
 _CHUNK = 1 << 15
 
 #: Inputs of ONNX's own tests of `Cast` (onnx 1.22.0, backend/test/case/node/cast.py): those of FP8,
@@ -91,8 +94,8 @@ def compare(files: Sequence[VectorFile], mutants: Sequence[Mutant] = MUTANTS) ->
     }
     if not wrong:
         raise ValueError("nothing to compare: no encode mutant has a file of float32")
-    killed: dict[tuple[str, str], int] = {("vectors", "bits"): sum(wrong.values())}
-    inputs = {("vectors", "bits"): max(len(file.cases) for file in files)}
+    killed: dict[tuple[str, str], int] = {(_VECTORS, "bits"): sum(wrong.values())}
+    inputs = {(_VECTORS, "bits"): max(len(file.cases) for file in files)}
     for file in files:
         own = [m for m in mutants if covers(m, file) and (m.id, file.stem) in wrong]
         for data, comparison, words, judge in _sets(file):
@@ -112,16 +115,16 @@ Judge = Callable[[VectorFile, Mutant, Words, Words], bool]
 
 def _sets(file: VectorFile) -> Iterator[tuple[str, str, Words, Judge]]:
     fmt = ELEMENT_FORMATS[file.format]
-    yield "vectors", "1 code allowed", file.input_words(), _differs_by_two
-    yield "ONNX's cast tests", "bits", _onnx(fmt), _differs
+    yield _VECTORS, "one code allowed", file.input_words(), _differs_by_two
+    yield "ONNX's own cast tests", "bits", _onnx(fmt), _differs
     yield "normal", "bits", _normal(0, 1), _differs
-    yield "uniform to 1.3 max", "bits", _uniform(fmt), _differs
-    yield "random patterns", "bits", _patterns(), _differs
+    yield "uniform up to 1.3 max", "bits", _uniform(fmt), _differs
+    yield "random float patterns", "bits", _patterns(), _differs
     # Six standard deviations are the largest number of the format: nothing saturates.
     n, exponent = fmt.magnitude_parts(fmt.max_code)
     limit = 13 if fmt.bits == 4 else 18
     judge: Judge = lambda *arguments: _is_noisy(limit, *arguments)  # noqa: E731 - a parameter bound
-    yield "normal, scaled", "SQNR 18 dB (FP4 13)", _normal(exponent, n), judge
+    yield "normal, scaled", "SQNR of 18 dB (FP4 13)", _normal(exponent, n), judge
 
 
 def _onnx(fmt: ElementFormat) -> Words:
@@ -209,6 +212,33 @@ def _is_noisy(limit: int, file: VectorFile, mutant: Mutant, words: Words, right:
     return not noise * 10 ** (limit / 10) <= signal
 
 
+#: The beginning of the table in a page.
+HEADER = """\
+| test data | numbers per format | compared by | caught |
+|---|---|---|---|
+"""
+
+
+def with_table(text: str, rows: Sequence[OrdinaryRow]) -> str:
+    """The text of a page with these rows in the place of those of its table.
+
+    Raises:
+        ValueError: the page has no such table.
+    """
+    before, header, after = text.partition(HEADER)
+    if not header:
+        raise ValueError(f"the page has no table with the header {HEADER.splitlines()[0]}")
+    lines = []
+    for row in sorted(rows, key=lambda row: -row.share):
+        bold = "**" if (row.data, row.comparison) == (_VECTORS, "bits") else ""
+        most = "at most " if row.data == _VECTORS else ""
+        caught = f"{bold}{row.share * 100:.0f} %{bold} `{'#' * round(20 * row.share)}`"
+        cells = (f"{bold}{row.data}{bold}", f"{most}{row.inputs:,}", row.comparison, caught)
+        lines.append(f"| {' | '.join(cells)} |\n")
+    _, end, rest = after.partition("\n\n")
+    return before + header + "".join(lines) + end[1:] + rest
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or the rows as JSON."""
     parser = argparse.ArgumentParser(
@@ -218,12 +248,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--set", default="encode", metavar="FILE", help="such as encode/e4m3.f32")
     parser.add_argument("--class", dest="group", metavar="CLASS", help="A, A17, or one mutant")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
     add_json_argument(parser)
     add_vectors_argument(parser)
     options = parser.parse_args(arguments)
     try:
         files = chosen_files(read_vectors(options.vectors or vectors_folder()), options.set)
         rows = compare(files, chosen_mutants(options.group))
+        if options.write is not None:
+            text = with_table(options.write.read_text("utf-8"), rows)
+            write_file(options.write, text.encode("utf-8"))
     except (ValueError, OSError) as error:
         print(f"ordinary.py: error: {error}", file=sys.stderr)
         return 2

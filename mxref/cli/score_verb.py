@@ -131,6 +131,8 @@ def _killed(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def _print(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> None:
+    from mxref.mutants import origins
+
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.mutant.group, []).append(cell)
@@ -162,6 +164,11 @@ def _print(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> None:
     for cell in cells:
         if cell.fails:
             print(f"{cell.verdict}: {cell.mutant.id} {cell.mutant.name}, {cell.file}")
+    tried = origins({cell.mutant.id: cell.mutant for cell in cells}.values())
+    print_text(
+        f"{tried.own} bugs, {tried.seen} of which say where they were seen, and {tried.lifted} "
+        "wrong encoders again inside blocks, tensors and NVFP4"
+    )
     killed, applicable = _killed(cells)
     word = "FAIL" if not cells or any(cell.fails for cell in cells) else "PASS"
     known = len({cell.mutant.id for cell in cells})

@@ -49,7 +49,7 @@ def add_parser(verbs: Verbs) -> None:
     add_target_arguments(parser, own=True)
     add = parser.add_argument
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")
-    about = "format, of quantize and dequantize a block format (default: each that TARGET has)"
+    about = "format, of quantize and dequantize a block format (default: all of TARGET or mxref)"
     add("--format", metavar="FORMAT", help=about)
     add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
     about = "compare with these choices (default: the claimed ones, else ocp)"

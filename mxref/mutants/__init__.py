@@ -1,10 +1,19 @@
-"""The museum of mutants: wrong implementations, many of them seen, that the vectors must catch."""
+"""The museum of mutants: wrong implementations that the vectors must catch, some of them seen."""
 
 from __future__ import annotations
 
 from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
 from mxref.mutants.museum import MUTANTS
-from mxref.mutants.mutant import Mutant
+from mxref.mutants.mutant import Mutant, origins
 from mxref.mutants.use_mutants import USES, UseMutant
 
-__all__ = ["EQUIVALENT", "MUTANTS", "USES", "Equivalent", "Mutant", "UseMutant", "equivalent"]
+__all__ = [
+    "EQUIVALENT",
+    "MUTANTS",
+    "USES",
+    "Equivalent",
+    "Mutant",
+    "UseMutant",
+    "equivalent",
+    "origins",
+]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.mutants.sources import link
 
-__all__ = ["Mutant", "Mutants", "blocks_of", "moved", "named", "wrong"]
+__all__ = ["Mutant", "Mutants", "Origins", "blocks_of", "moved", "named", "origins", "wrong"]
 
 Function = Callable[..., Any]
 
@@ -84,6 +84,28 @@ class Mutant:
     def links(self) -> Iterator[str]:
         """The places where it was seen, as addresses."""
         return map(link, self.seen)
+
+
+class Origins(NamedTuple):
+    """Where mutants come from.
+
+    Args:
+        own: number of mutants with a bug of their own.
+        seen: those of them that name where they were seen.
+        lifted: encoders again inside blocks, tensors and NVFP4.
+    """
+
+    own: int
+    seen: int
+    lifted: int
+
+
+def origins(mutants: Iterable[Mutant]) -> Origins:
+    """Count mutants by their origin."""
+    all_of_them = list(mutants)
+    own = [mutant for mutant in all_of_them if not mutant.lifted_from]
+    seen = sum(bool(mutant.seen) for mutant in own)
+    return Origins(len(own), seen, len(all_of_them) - len(own))
 
 
 def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import functools
 import re
 from typing import Any
 
+import figures
 import numpy as np
 import pytest
 from helpers import ROOT, all_files
@@ -22,7 +23,6 @@ from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.mutants import (
     EQUIVALENT,
     MUTANTS,
-    USES,
     Equivalent,
     Mutant,
     equivalents,
@@ -165,28 +165,10 @@ def test_the_expected_model_kills() -> None:
 
 
 @pytest.mark.sampled(0)
-def test_the_page_of_the_score_says_how_many() -> None:
-    text = " ".join((ROOT / "docs" / "score.md").read_text("utf-8").split())
-    killed = [cell for cell in cells() if cell.verdict == "killed"]
-    right = sum(cell.verdict == "equivalent" for cell in cells())
-    ids = {cell.mutant.id for cell in cells()}
-    count = {
-        "runs {:,} wrong implementations": len(ids),
-        "({0} of {0}, ": len(killed),
-        "{} of these about lanes)": sum(cell.mutant.id[0] == "L" for cell in killed),
-        "in {} more cells": right,
-        "inside blocks, tensors and NVFP4 ({})": sum(bool(BY_ID[id].lifted_from) for id in ids),
-        "each of seven faults ({})": sum("." in id for id in ids),
-        "groups and orders of lanes ({})": sum(id[0] == "L" and "." not in id for id in ids),
-        "pairs of elements and blocks ({})": sum(id[0] == "P" for id in ids),
-        "for a 64th of a binade ({})": sum(BY_ID[id].group == "C21" for id in ids),
-    }
-    assert [said for said, n in count.items() if said.format(n) not in text] == []
-    assert len(USES) == 12
-    assert "Twelve more answer every single case right" in text
-    assert f"mxref has {len(ids):,} wrong implementations" in (ROOT / "README.md").read_text(
-        "utf-8"
-    )
+def test_what_the_pages_count_is_what_is_killed() -> None:
+    counted = {(mutant.id, file.stem, is_wrong) for mutant, file, is_wrong in figures.cells()}
+    assert counted == {(c.mutant.id, c.file, c.verdict == "killed") for c in cells()}
+    assert len(figures.cells()) == len(cells())
 
 
 @pytest.mark.sampled(0)

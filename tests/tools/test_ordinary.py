@@ -51,15 +51,15 @@ def test_the_table(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rows) == 7
     # A1 and A1b in five formats, A1c in six.
     assert {row["total"] for row in rows.values()} == {16}
-    bits = rows.pop(("vectors", "bits"))
+    bits = rows.pop(("these vectors", "bits"))
     assert (bits["killed"], bits["share"]) == (16, 1.0)
-    assert rows[("vectors", "1 code allowed")]["killed"] == 0
+    assert rows[("these vectors", "one code allowed")]["killed"] == 0
     assert rows[("normal", "bits")]["killed"] == 0
     # Of ONNX's inputs -3.5 and 0.25 are ties: -3.5 goes to the even code and to the larger one
     # alike, but not up; 0.25 goes to zero, but up for A1 and A1c.
-    assert rows[("ONNX's cast tests", "bits")]["killed"] == 2
+    assert rows[("ONNX's own cast tests", "bits")]["killed"] == 2
     status, out, _ = call("--class", "A2", "--set", "encode/e2m1.f32")
-    assert re.search(r"^random patterns +bits +4096 +1/1 +100%$", out, re.M)
+    assert re.search(r"^random float patterns +bits +4096 +1/1 +100%$", out, re.M)
 
 
 @pytest.mark.parametrize("format", ELEMENT_FORMATS)
@@ -75,9 +75,9 @@ def test_the_data_of_the_comparison(format: str, monkeypatch: pytest.MonkeyPatch
     assert abs(numbers("normal").std() - 1) < 0.02
     assert abs(numbers("normal").mean()) < 0.03
     assert Fraction(float(abs(numbers("normal, scaled")).max())) <= largest
-    ends = abs(numbers("uniform to 1.3 max")).max() / float(largest)
+    ends = abs(numbers("uniform up to 1.3 max")).max() / float(largest)
     assert 1.299 < ends <= np.float32(1.3)
-    assert len(numbers("ONNX's cast tests")) == 15
+    assert len(numbers("ONNX's own cast tests")) == 15
     # An encoder in which nothing is wrong passes all of them.
     healthy = Mutant("A99", "none", "nothing", "encode", encoder(), (format,), ("f32",), "M1")
     for words, judge in sets.values():

@@ -7,7 +7,7 @@ import os
 
 import pytest
 from helpers import ROOT
-from sass_counts import COUNTS, KERNELS, count, disassembled, grown, missing, table
+from sass_counts import COUNTS, KERNELS, MOST_SLOTS, count, disassembled, grown, missing, table
 from sass_path import cheapest_path, counted, kernels
 
 SHARES = 6
@@ -73,8 +73,8 @@ def test_the_budget() -> None:
         words = name.split()
         if words[0] != "quantize":
             continue
-        conversions = "conversions" in words
-        most = (10 if conversions else 28) if "f32" in words else (9 if conversions else 26)
+        how = "conversions" if "conversions" in words else "integers"
+        most = MOST_SLOTS["float32" if "f32" in words else "16 bits", how]
         assert counts["slots_once"] <= most, name
         assert counts["spills"] == 0, name
 

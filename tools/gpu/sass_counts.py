@@ -29,8 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from sass_path import cheapest_path, counted, kernels
 
 __all__ = [
+    "BYTES_A_CLOCK",
     "COUNTS",
     "KERNELS",
+    "MOST_SLOTS",
     "Counts",
     "Watched",
     "count",
@@ -279,12 +281,20 @@ def predicted_share(watched: Watched, counts: Counts) -> float:
     slots; a kernel that needs more is slower by as much.
     """
     bits = watched.loads[0] * watched.loads[1] + watched.stores[0] * watched.stores[1]
-    clocks = (bits / 8 / watched.elements + 1 / 32) / _BYTES_A_CLOCK
+    clocks = (bits / 8 / watched.elements + 1 / 32) / BYTES_A_CLOCK
     return min(1.0, 64 * clocks / counts["slots_once"])
 
 
 #: Bytes a clock and multiprocessor: a copy by 3.0 TB/s, 132 of them at 1.7 GHz.
-_BYTES_A_CLOCK = 3.0e12 / 132 / 1.7e9
+BYTES_A_CLOCK = 3.0e12 / 132 / 1.7e9
+#: Slots that a number may need in one turn of a kernel that quantizes float32 or 16 bits, by
+#: conversions or by integers.
+MOST_SLOTS = {
+    ("float32", "conversions"): 10,
+    ("16 bits", "conversions"): 9,
+    ("float32", "integers"): 28,
+    ("16 bits", "integers"): 26,
+}
 
 
 def table(found: dict[str, Counts]) -> str:

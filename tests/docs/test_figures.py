@@ -1,0 +1,91 @@
+"""Every figure of README.md, docs/score.md and docs/performance.md is computed, or is dated.
+
+What is neither is listed here, with what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import figures
+import pytest
+from helpers import ROOT
+from ordinary import HEADER
+from sass_counts import COUNTS, table
+
+PAGES = ("README.md", "docs/score.md", "docs/performance.md")
+#: A machine and a date: what stands beside them is measured.
+MEASURED = re.compile(r"(?:EPYC|Xeon|H100)[^\n]*?\b20\d\d-\d\d-\d\d\b")
+#: Words of a time or a speed.
+TIME = re.compile(r"\b(?:ns|seconds|minutes?|hours?|MB|MiB|GB/s|times as (?:fast|long))\b")
+#: Figures that are neither.
+FIXED = {
+    "README.md": {
+        "0 for a PASS, 1 for a FAIL, 2 for misuse": "the exit status",
+        "every 16-bit float": "a width",
+        "About three minutes on two cores.": "what to expect of the tests",
+    },
+    "docs/score.md": {"for a 64th of a binade": "how wrong it is"},
+    "docs/performance.md": {
+        "that 16 numbers (packed FP6: 32) need": "the vectors of a kernel",
+        "takes 64 lanes a clock": "of the GPU",
+        "An instruction is 1, SHFL 2, FLO and POPC 4": "the unit of a slot",
+        "3.0 TB/s, 132 multiprocessors at 1.7 GHz": "what a prediction assumes",
+        "100 % says": "a share",
+        "85 % for MXFP8 by conversions, 75 % for both directions": "targets",
+        "to 16 bits a product of up to 30 bits": "widths",
+        "loads of 64 bytes a thread (float32) and of 32 (bfloat16)": "of the kernels",
+        "four and two neighbouring loads of 16 bytes": "of the kernels",
+        "each sector of 32 bytes": "of the GPU",
+    },
+}
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", dict.fromkeys(one.page for one in figures.SENTENCES))
+def test_the_figures_are_those_of_today(page: str) -> None:
+    text = text_of(page)
+    assert figures.with_figures(page, text) == text, "python tools/figures.py writes them"
+
+
+def test_a_wrong_figure_is_written_anew_and_a_sentence_that_is_gone_is_told() -> None:
+    text = text_of("README.md")
+    wrong = re.sub(r"\d+ public threads", "7 public\nthreads", text)
+    assert wrong != text
+    assert figures.with_figures("README.md", wrong) == text.replace(
+        "public threads", "public\nthreads"
+    )
+    with pytest.raises(ValueError, match=r"^README.md must have once, and has 0 times: .*threads"):
+        figures.with_figures("README.md", text.replace("public threads", "threads"))
+
+
+def left(page: str) -> list[str]:
+    """The figures of a page, with words beside them, that are neither computed nor dated."""
+    text = text_of(page).replace(table(json.loads(COUNTS.read_text())), "")
+    before, header, after = text.partition(HEADER)
+    text = before + after.partition("\n\n")[2] if header else text  # tools/ordinary.py writes it
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    for sentence in figures.SENTENCES:
+        if sentence.page == page:
+            text = sentence.pattern.sub("", text)
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)|\b2\^-?\d+", "", text)
+    found = []
+    for part in re.split(r"\n(?=## |- )", text):
+        if not MEASURED.search(part):
+            part = " ".join(part.split())
+            for fixed in FIXED[page]:
+                part = part.replace(fixed, "")
+            numbers = re.finditer(r".{,30}(?<![\w.-])\d[\w.,]*.{,20}", part)
+            found += [one[0] for one in (*numbers, *TIME.finditer(part))]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_other_figure_is_dated_or_is_listed(page: str) -> None:
+    assert left(page) == []
+    together = " ".join(text_of(page).split())
+    assert [fixed for fixed in FIXED[page] if fixed not in together] == []
