@@ -96,7 +96,7 @@ def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None
     deterministic = [wanted for _, wanted in asked("policies") if wanted != "shown"]
     assert set(deterministic) == {">= 0.9091 x"}
     assert [wanted for _, wanted in asked("integers")] == [">= 1 x", ">= 1 x", "<= 30 s"]
-    assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 5 s"]
+    assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 60 s"]
 
 
 def test_misuse_of_the_tool(capsys: pytest.CaptureFixture[str]) -> None:
