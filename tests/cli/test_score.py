@@ -13,6 +13,7 @@ from helpers import ROOT, run
 
 from mxref import golden
 from mxref.cli import main
+from mxref.mutants import MUTANTS
 
 VECTORS = ROOT / "vectors"
 read_once = functools.cache(golden.read_vectors)
@@ -54,7 +55,10 @@ def test_a_survivor(call: Call) -> None:
     assert re.search(r"^FAIL +A17 ", out, re.M)
     survivors = re.findall(r"^survived: (\w+) \w+, (\S+)$", out, re.M)
     assert {id for id, _ in survivors} == {"A17a", "A17b", "A17d"}
-    assert out.splitlines()[-1].startswith("FAIL 4 mutants, ")
+    origin, last = out.splitlines()[-2:]
+    assert last.startswith("FAIL 4 mutants, ")
+    seen = sum(bool(m.seen) for m in MUTANTS if (m.group, m.op) == ("A17", "encode"))
+    assert origin.startswith(f"4 bugs, {seen} of which say where they were seen, and 0 wrong enco")
     status, out, _ = call(*arguments, "--json")
     assert status == 1
     found = json.loads(out)

@@ -15,9 +15,16 @@ from safetensors.numpy import save_file
 
 from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
+from mxref.conformance.checking import check
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL
 from mxref.conformance.checking.paces import PACES
-from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    OTHER_CODE_FORMATS,
+)
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES
 
@@ -74,6 +81,28 @@ def test_the_install_line_names_the_extras_that_verbs_ask_for() -> None:
     assert {"io", "report", "dask"} <= asked
     named = set(re.findall(r"`(\w+)`", section("Install")))
     assert asked <= named
+
+
+def test_what_verify_asks_of_a_fast_kernel(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a slow machine it asks less, so that the test of all examples leaves this line out."""
+    timed = check.timed
+    monkeypatch.setattr(check, "timed", lambda *given: (timed(*given)[0], 0.0))
+    (asked,) = re.findall(r"^asked: the .+$", README, re.MULTILINE)
+    kernel = ROOT / "tools" / "examples" / "my_kernel.py"
+    assert main(["verify", str(kernel), "--in-process"]) == 0
+    assert asked in capsys.readouterr().out.splitlines()
+
+
+def test_the_lists_of_formats() -> None:
+    text = section("Compute with it").partition("\nElement formats: ")[2].partition("What the")[0]
+    elements, blocks = text.split("\nBlock formats: ")
+    for names, own, others in (
+        (elements, ELEMENT_FORMATS, OTHER_CODE_FORMATS),
+        (blocks, BLOCK_FORMATS, OTHER_BLOCK_FORMATS),
+    ):
+        assert re.findall(r"`(.+?)`", names) == [" ".join(own), " ".join(others)]
 
 
 def test_ci_runs_the_test_command() -> None:

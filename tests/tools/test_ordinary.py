@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,25 @@ def test_the_table(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows[("ONNX's own cast tests", "bits")]["killed"] == 2
     status, out, _ = call("--class", "A2", "--set", "encode/e2m1.f32")
     assert re.search(r"^random float patterns +bits +4096 +1/1 +100%$", out, re.M)
+
+
+def test_the_table_of_a_page(tmp_path: Path, call: Call) -> None:
+    rows = [
+        ordinary.OrdinaryRow("normal", "bits", 1_000_000, 212, 342),
+        ordinary.OrdinaryRow("these vectors", "bits", 3166, 342, 342),
+    ]
+    page = f"before\n\n{ordinary.HEADER}| old |\n\nafter\n"
+    assert ordinary.with_table(page, rows) == page.replace(
+        "| old |\n",
+        "| **these vectors** | at most 3,166 | bits | **100 %** `####################` |\n"
+        "| normal | 1,000,000 | bits | 62 % `############` |\n",
+    )
+    (tmp_path / "page.md").write_text("no table\n")
+    status, _, err = call(
+        "--set", "encode/e2m1.f32", "--class", "A1", "--write", str(tmp_path / "page.md")
+    )
+    assert (status, (tmp_path / "page.md").read_text()) == (2, "no table\n")
+    assert "the page has no table with the header | test data |" in err
 
 
 @pytest.mark.parametrize("format", ELEMENT_FORMATS)
