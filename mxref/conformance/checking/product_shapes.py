@@ -211,8 +211,11 @@ def ask_shapes(
             again = [ask(function, replace(one, draw=1)) for one in reversed(plan)]
             calls += 2 * len(plan)
             found = judged(function, once, again[::-1], fails=fails)
-            if found is None and not fails:
-                found = otherwise(function, replace(first, shape=_fit(function, _MOVED)))
+            if (found is None or found[0] == "numbers") and not fails:
+                other = otherwise(function, replace(first, shape=_fit(function, _MOVED)))
+                # Where numbers are wrong, their memory is not what decides; state may be.
+                if found is None or (other and other[0] in ("state", "effect")):
+                    found = other
             if found is not None:
                 uses[file.format] = Use(file.op, file.format, *found)
     note = f"products: {calls:,} calls of other shapes"

@@ -23,6 +23,8 @@ _SMALL_STEPS = (4, 8, 16)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
 _RIGHT = (0.5, 0.34)
 
+Span = tuple[int, int, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -31,13 +33,23 @@ class Rule:
     Args:
         text: the properties, to be read after "calls with".
         inside: for each call whether it has them.
-        least: the unit of a rule that is "N rows and more" alone, the largest count that it does
-            not hold of, and the least that it does.
+        unit: what a rule about one count counts; else empty.
+        span: of a range of counts the next one below it, the first and the last in it, and the next
+            one above, all of those that were asked; 0 for an open end.
     """
 
     text: str
     inside: NDArray[np.bool_]
-    least: tuple[str, int, int] | None = None
+    unit: str = ""
+    span: Span | None = None
+
+    @property
+    def least(self) -> tuple[str, int, int] | None:
+        """Of "N rows and more" the unit, the next smaller count that was asked, and N."""
+        if self.span is None:
+            return None
+        below, first, _, above = self.span
+        return (self.unit, below, first) if below and not above else None
 
 
 def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
@@ -67,7 +79,8 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     alone = int(np.argmin(np.diag(covered)))
     fewest = int(covered[first, second])
     if 2 * fewest < covered[alone, alone] and fewest <= _RIGHT[1] * (fewest + bad.sum()):
-        return Rule(_joined(one.text, other.text), one.inside & other.inside)
+        texts = _text_within(one, other, features), _text_within(other, one, features)
+        return Rule(_joined(*texts), one.inside & other.inside)
     fewest = int(covered[alone, alone])
     return rules[alone] if fewest <= _RIGHT[0] * (fewest + bad.sum()) else None
 
@@ -83,21 +96,46 @@ def alike(features: Features, one: str, other: str) -> str:
 
 
 def _joined(one: str, other: str) -> str:
-    return f"{one}{',' * (' and ' in one)} and {other}"
+    if ", N from " in one:  # a second limit has a letter of its own
+        other = other.replace(" N ", " M ")
+    return f"{one}{',' * (' and ' in one or ', ' in one)} and {other}"
 
 
-def _from(below: int, least: int, name: str) -> str:
-    """From a count on, if the next smaller one was asked; else beyond the last that was."""
-    return f"{least:,} {name} and more" if least == below + 1 else f"more than {below:,} {name}"
+def _text_within(rule: Rule, other: Rule, features: Sequence[Features]) -> str:
+    """The text of a rule in the calls that another one covers: it says nothing of others.
+
+    So a range of counts ends before the next one that is right in such a call.
+    """
+    if rule.span is None:
+        return rule.text
+    below, first, last, above = rule.span
+    column = np.array([one[rule.unit] for one in features], np.int64)
+    asked = set(column[other.inside].tolist())
+    # Where the other rule is about this count, those that it excludes leave no gap.
+    excluded = set(column.tolist()) - asked if rule.unit == other.unit else set()
+    if below:
+        below = max((size for size in asked if size < first), default=0)
+        while below + 1 in excluded:
+            below += 1
+    if above:
+        above = min((size for size in asked if size > last), default=0)
+        while above - 1 in excluded:
+            above -= 1
+    return _span_text(rule.unit, below, first, last, above)
 
 
-def _up_to(most: int, above: int, name: str) -> str:
-    if above == most + 1 > 2:
-        return f"{most:,} {name} and fewer"
-    return f"fewer than {above:,} {name}"
-
-
-def _between(below: int, above: int, name: str) -> str:
+def _span_text(name: str, below: int, first: int, last: int, above: int) -> str:
+    """A range of counts; where the ones next to it were not asked, where its limit lies."""
+    if not below:
+        if above > last + 1:
+            return f"fewer than N {name}, N from {last + 1:,} to {above:,}"
+        return f"{last:,} {name} and fewer" if last > 1 else f"fewer than 2 {name}"
+    if not above:
+        if below < first - 1:
+            return f"more than N {name}, N from {below:,} to {first - 1:,}"
+        return f"{first:,} {name} and more"
+    if below + 1 == first == last == above - 1:
+        return f"{first:,} {name}"
     return f"more than {below:,} and fewer than {above:,} {name}"
 
 
@@ -107,16 +145,13 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
         sizes = np.unique(column).tolist()
-        for below, size in zip(sizes[-2::-1], sizes[:0:-1], strict=True):
-            yield Rule(_from(below, size, name), column >= size, (name, below, size))
-        for size, above in pairwise(sizes):
-            yield Rule(_up_to(size, above, name), column <= size)
-        for below, size, above in zip(
-            [0, *sizes], sizes, [*sizes[1:], sizes[-1] + 1], strict=False
-        ):
-            alone = below + 1 == size == above - 1
-            text = f"{size:,} {name}" if alone else _between(below, above, name)
-            yield Rule(text, column == size)
+        lower = [(below, size, sizes[-1], 0) for below, size in pairwise(sizes)]
+        upper = [(0, sizes[0], size, above) for size, above in pairwise(sizes)]
+        ends = zip([0, *sizes], sizes, [*sizes[1:], 0], strict=False)
+        alone = [(below, size, size, above) for below, size, above in ends]
+        for span in (*lower[::-1], *upper, *alone):
+            inside = (span[1] <= column) & (column <= span[2])
+            yield Rule(_span_text(name, *span), inside, name, span)
     for name in (name for name in features[0] if name not in counts):
         words = np.array([one[name] for one in features])
         for word in dict.fromkeys(words.tolist()):
@@ -124,16 +159,17 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
         for step in (*STEPS, *_ODD_STEPS):
-            yield Rule(f"a number of {name} that is no multiple of {step}", column % step != 0)
-            yield Rule(f"a number of {name} that is a multiple of {step}", column % step == 0)
+            text, rest = f"a number of {name} that is", column % step
+            yield Rule(f"{text} no multiple of {step}", rest != 0, name)
+            yield Rule(f"{text} a multiple of {step}", rest == 0, name)
         powers = column & column - 1 == 0
-        yield Rule(f"a number of {name} that is no power of two", ~powers)
+        yield Rule(f"{text} no power of two", ~powers, name)
         for step in _SMALL_STEPS:
             wrong = np.unique(column[bad])
             rests = set((wrong % step).tolist())
             if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
                 inside = np.isin(column % step, list(rests))
-                yield Rule(f"a number of {name} that is {text}", inside)
+                yield Rule(f"a number of {name} that is {text}", inside, name)
 
 
 def residues_text(wrong: set[int], step: int) -> str:

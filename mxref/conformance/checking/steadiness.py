@@ -25,7 +25,7 @@ from mxref.targets.results import ResultsTarget
 __all__ = ["changed_answers", "judge_calls", "two_answers"]
 
 #: Rules that may say no more than that a call has several rows, or not every case in it.
-_VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than [\d,]+ \w+")
+_VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+(, N .*)?")
 #: New sizes that are right where a wrong call of another size has become so by earlier calls.
 _NEW = 4
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.

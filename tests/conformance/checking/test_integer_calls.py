@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import PATIENCE, VECTORS
+from limits import assert_limits
 from numpy.typing import NDArray
 
 from mxref import golden, integer
@@ -110,70 +111,70 @@ def last_row(result: Array) -> Array:
     return last
 
 
-#: A fault: operation, format, where its answers are wrong, and what is said of it.
-WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], str]] = {
+#: A fault: operation, format, where its answers are wrong, from which counts on, and what is said.
+WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], dict[str, int], str]] = {
     "from the 33rd value on": (
         "quantize_affine", "int8", lambda r, *_: np.arange(r.size).reshape(r.shape) >= 32,
-        "wrong only in calls with 33 values and more (",
+        {"values": 33}, "",
     ),
     "n % 8 != 0": (
         "dequantize_affine", "int32", lambda r, *_: r.size > 300 and r.size % 8 != 0,
-        " values and a number of values that is no multiple of 8 (",
+        {"values": 301}, " and a number of values that is no multiple of 8 (",
     ),
     "the last channel of more than 32": (
         "quantize_affine", "int8_axis",
         lambda r, x, s, *_: last_row(r) & (len(s) > 32 and _[-1] in (0, -r.ndim)),
-        "wrong only in calls with 33 scales along the axis and more, and axis 0 (",
+        {"scales along the axis": 33}, ", and axis 0 (",
     ),
     "channels that are no power of two": (
         "dequantize_affine", "uint8_axis",
         lambda r, x, s, *_: np.ndim(s) == 1 and s.size > 8 and s.size & s.size - 1 != 0,
-        "scales",
+        {"scales along the axis": 9}, "a number of scales along the axis that is no power of two (",
     ),
     "an odd K in a large call": (
         "pack_int4", "int4",
         lambda r, w: (w.size > 1000 and w.shape[1] % 2 == 1) & (columns(r) == r.shape[1] - 1),
-        "a number of codes in a row that is no multiple of 2",
+        {"codes": 1001}, "a number of codes in a row that is no multiple of 2 (",
     ),
     "rows of more than 16 bytes": (
         "unpack_int4", "int4", lambda r, p, k: columns(r) >= 32,
-        "wrong only in calls with 33 codes in a row and more (",
+        {"codes in a row": 33}, "",
     ),
     "channels of RESCALE beyond 8": (
         "rescale", "int32-int8", lambda r, *_: columns(r) >= 8,
-        "wrong only in calls with 9 channels and more (",
+        {"channels": 9}, "",
     ),
-    "more than 500 rows": (
+    "more than 1000 rows": (
         "rescale", "int8-int8", lambda r, *_: r.shape[0] > 1000,
-        "rows and more",
+        {"rows": 1001}, "",
     ),
     "images wider than 64": (
-        "grid_sample", "int8", lambda r, q, *_: q.shape[2] > 64, "65 pixels across and more",
+        "grid_sample", "int8", lambda r, q, *_: q.shape[2] > 64, {"pixels across": 65}, "",
     ),
     "the fifth channel of an image": (
         "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 4)[:, None, None],
-        "5 channels and more",
+        {"channels": 5}, "",
     ),
     "outputs from the 65th on": (
         "linear_qcs8w", "int8", lambda r, *_: columns(r) >= 64,
-        "wrong only in calls with 65 outputs and more (",
+        {"outputs": 65}, "",
     ),
     "more than 256 columns": (
         "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 256,
-        "wrong only in calls with 257 columns and more (",
+        {"columns": 257}, "",
     ),
     "an odd number of columns beyond 32": (
         "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 32 and x.shape[1] % 2 == 1,
-        "a number of columns that is no multiple of 2",
+        {"columns": 33}, "a number of columns that is no multiple of 2 (",
     ),
     "the last output of more than 40": (
         "linear_qcs8w", "int8_groups",
         lambda r, *_: (columns(r) == r.shape[1] - 1) & (r.shape[1] > 40),
-        " outputs and more (",
+        {"outputs": 41}, "",
     ),
     "groups of more than 32": (
         "linear_qcs4w", "int4_groups", lambda r, x, w, s: x.shape[1] // s.shape[1] > 32,
-        "wrong only in calls with 33 columns in a group and more (",
+        {"columns in a group": 33}, "",
     ),
 }  # fmt: skip
 
@@ -181,10 +182,12 @@ WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], str]] = {
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", WRONG_IN_SOME_SIZES)
 def test_a_fault_of_some_sizes(name: str) -> None:
-    op, format, wrong, said = WRONG_IN_SOME_SIZES[name]
+    op, format, wrong, least, said = WRONG_IN_SOME_SIZES[name]
     kind, text = found(op, format, wrong_where(op, wrong))
     assert kind == "size"
+    assert text.startswith("wrong only in calls with ")
     assert said in text
+    assert_limits(text, least)
 
 
 @pytest.mark.sampled(0)
@@ -333,7 +336,7 @@ def test_two_threads_that_share_scratch_memory() -> None:
         scratch[: result.size] = result.reshape(-1)
         if threading.current_thread() is not threading.main_thread():
             with contextlib.suppress(threading.BrokenBarrierError):
-                both.wait(10)  # until the other one has written, too
+                both.wait(PATIENCE)  # until the other one has written, too
         return scratch[: result.size].astype(result.dtype).reshape(result.shape)
 
     kind, _ = found("rescale", "int8-int8", function, THREADS=True)

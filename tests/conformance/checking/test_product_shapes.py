@@ -237,3 +237,22 @@ def test_memory_and_what_is_kept_are_named() -> None:
     assert use.kind == "state"
     text = "an array changed in place gives the answers to what it was before: "
     assert use.text.startswith(text)
+
+
+def test_a_result_that_is_overwritten_is_told_where_other_calls_raise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    odd = range(3, 12, 2)
+    monkeypatch.setattr(product_shapes, "_SHAPES", [(m, n, 1) for m in odd for n in odd])
+    buffer = np.zeros((64, 70), np.float32)
+
+    def kernel(*operands: Any) -> Any:
+        result = buffer[: len(operands[0]), : len(operands[2])]
+        if result.shape in ((5, 3), (9, 11)):
+            raise ValueError("not these")
+        result[...] = right(*operands)
+        return result
+
+    ((use,), _) = asked(kernel)
+    assert use.kind == "state"
+    assert use.text.startswith("the result of a call is overwritten by the next call: ")
