@@ -101,16 +101,19 @@ class Map:
         self.lines: dict[str, dict[str, list[int]]] = found["lines"]
         self.caches = [(set(filled), used) for filled, used in found["caches"]]
 
+    def places(self, mutant: Mutant) -> set[int]:
+        """Which tests execute the statement, -1 for import and collection."""
+        lines = self.lines.get(mutant.file, {})
+        return set(chain.from_iterable(lines.get(str(line), []) for line in mutant.lines))
+
     def imported(self, mutant: Mutant) -> bool:
         """Whether the statement runs while modules are imported and tests collected."""
-        lines = self.lines.get(mutant.file, {})
-        return any(-1 in lines.get(str(line), []) for line in mutant.lines)
+        return -1 in self.places(mutant)
 
     def tests(self, mutant: Mutant, *, everything: bool) -> list[str]:
         """The tests that count, in the order in which they are to run."""
-        lines = self.lines.get(mutant.file, {})
-        of_line = set(chain.from_iterable(lines.get(str(line), []) for line in mutant.lines))
-        of_file = set(chain.from_iterable(lines.values()))
+        of_file = set(chain.from_iterable(self.lines.get(mutant.file, {}).values()))
+        of_line = self.places(mutant)
         parts: list[Iterable[str]]
         first, second = ({self.names[place] for place in of - {-1}} for of in (of_line, of_file))
         files = {name.partition("::")[0] for name in first}  # they may share fixtures
@@ -184,7 +187,9 @@ class Room:
         answer: dict[str, Any] = session.answer(job)
         if answer["outcome"] == "survived" and len(tests) < len(names):
             answer["outcome"] = "unfinished"
-        return answer | {"of": len(names), "tests": [name for name, _ in tests[:3]]}
+        executing = len(self.map.places(mutant) - {-1})
+        shown = [name for name, _ in tests[:3]]
+        return answer | {"of": len(names), "executing": executing, "tests": shown}
 
     def tried(self, mutant: Mutant, serial: int) -> dict[str, Any]:
         """What becomes of a mutant."""
@@ -223,7 +228,8 @@ def pages(results: Path) -> None:
     for row in sorted(rows.values(), key=lambda row: (row["room"], row["file"], row["line"])):
         if row["outcome"] in FAILED:
             fault = f"`{row['old']}` => `{row['new']}` (place {row['nth']} of these there)"
-            ran = f"{row['ran']} of {row['of']} tests ran, first {', '.join(row['tests']) or '-'}"
+            ran = f"{row['ran']} of {row['of']} tests ran, {row['executing']} execute the statement"
+            ran += f"; first {', '.join(row['tests']) or '-'}"
             where = f"{row['file']}:{row['line']} {row['function'] or '(module)'}"
             lines.append(f"- {row['room']} | {row['outcome']} | {where} | {fault} | {ran}")
     results.with_name("survivors.md").write_text("\n".join(lines) + "\n")
