@@ -141,7 +141,7 @@ def _show(data: dict[str, Any]) -> None:
     labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
     by_line = many <= _COLUMNS < len(made)  # then each outcome has a line of its elements
     long = many > _FEW_ELEMENTS
-    side = sum(bool(one["choices"]) for one in made[:_COLUMNS]) if long else _COLUMNS
+    shown = [i for i, one in enumerate(made[:_COLUMNS]) if one["choices"] or not long]
     lines, others = 3, []
     if data["limits"] and many <= _COLUMNS:
         header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
@@ -151,10 +151,10 @@ def _show(data: dict[str, Any]) -> None:
     elif data["limits"]:
         lines += _show_standings(data["limits"])
     for i, (label, one) in enumerate(zip(labels, made, strict=True)):
-        if i < side and (one["choices"] or not by_line):
+        if i in shown and (one["choices"] or not by_line):
             lines += _show_outcome(label, one, 2 if long else len(one["profiles"]))
         elif not by_line:
-            others.append(f"{label} {one['scale_is']}: {few(one['profiles'], 3)}")
+            others.append(f"{label} {one['scale_is']}: {_by(one, 3)}")
     print_part("others", "; ".join(others))
     if data["profiles_of_other_floats"]:
         print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
@@ -165,14 +165,14 @@ def _show(data: dict[str, Any]) -> None:
     print()
     if by_line:
         by_outcome = [
-            (label, one["scale"] or "-", *(_element(one, i) for i in range(many)), _by(one))
+            (label, one["scale"] or "-", *(_element(one, i) for i in range(many)), _by(one, 2))
             for label, one in zip(labels, made, strict=True)
         ]
         print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
         return
-    columns = ("element", *(f"{label}: code value" for label in labels[:side]))
+    columns = ("element", *(f"{labels[place]}: code value" for place in shown))
     rows = [
-        (one["is"], *(_element(outcome, i) for outcome in made[:side]))
+        (one["is"], *(_element(made[place], i) for place in shown))
         for i, one in enumerate(data["in"])
     ]
     if lines + len(rows) > LINES - 2:  # the second half beside the first, if a line is long enough
@@ -187,7 +187,7 @@ def _show(data: dict[str, Any]) -> None:
     while len(rows) > 1 and sum(map(len, table_lines((columns, *rows), WIDTH))) > LINES - lines - 1:
         rows.pop()
     print_rows(columns, rows)
-    if many > len(rows) * len(columns) // (side + 1) or others:
+    if many > len(rows) * len(columns) // (len(shown) + 1) or others:
         print("--json has all elements of all outcomes")
 
 
@@ -221,9 +221,9 @@ def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
     return 2 + len(text) // (WIDTH - 12)
 
 
-def _by(one: dict[str, Any]) -> str:
-    """Who gives an outcome, in short."""
-    return few([*(choice.partition("=")[2] for choice in one["choices"]), *one["profiles"]], 2)
+def _by(one: dict[str, Any], most: int) -> str:
+    """Who gives an outcome, at most so many of them."""
+    return few([*(choice.partition("=")[2] for choice in one["choices"]), *one["profiles"]], most)
 
 
 def _limits(data: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import enum
 import itertools
 import json
 import re
@@ -18,6 +20,8 @@ from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
 from mxref.cli import main
 from mxref.cli.explain_blocks import explain_block
+from mxref.cli.explain_choices import _comment
+from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
@@ -65,6 +69,7 @@ def test_alone_it_lists_what_can_be_asked(capsys: pytest.CaptureFixture[str]) ->
     assert all(
         re.search(rf"^{what} +{re.escape(how)}$", out, re.M) for what, how in QUESTIONS.items()
     )
+    assert out.endswith("\na word with several meanings prints them all: mxref explain nan\n")
     assert main(["explain", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"questions": QUESTIONS}
     assert main(["explain", "--help"]) == 0
@@ -190,6 +195,26 @@ def test_every_element_of_a_block_is_shown(format: str, capsys: pytest.CaptureFi
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("element")) + 1 : -1]
     words = [word for line in table for word in line.split()]
     assert {*asked} <= {*words}
+
+
+def test_of_long_blocks_the_outcomes_of_choices_are_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """32 is 4 * 2^3 by FLOOR; by the nearest power to 32 / 6 it is 8 * 2^2, which saturates."""
+    assert main(["explain", *map(str, range(1, 33)), "--format", "mxfp4_e2m1"]) == 0
+    out = capsys.readouterr().out
+    a, c = re.findall(r"^([A-Z])  scale (\w\w) = (\S+), amax / scale (\w+),", out, re.M)
+    assert (a[1:], c[1:]) == (("82", "2^3", "4"), ("81", "2^2", "8"))
+    by = re.findall(r"^  by +((?:.*\n {12})*.*)$", out, re.M)
+    floor, nearest = (" ".join(one.split()) for one in by)
+    assert re.search(r"^scale_rule floor, .*; profiles ocp, \w+ and \d+ more$", floor)
+    assert nearest == "scale_rule nearest, nearest_log2; profiles none"
+    assert re.search(r"  32 +06 32 +07 24 -8$", out, re.M)
+    others = re.search(r"^  others +((?:.*\n {12})*.*)$", out, re.M)
+    assert others
+    named = [one.partition(": ") for one in " ".join(others[1].split()).split("; ")]
+    assert [one[0][0] for one in named] == [x for x in "ABCDEFG" if x not in (a[0], c[0])]
+    assert all(name for _, _, name in named)
 
 
 def test_the_longest_cases_fit_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -448,3 +473,80 @@ def test_a_refused_block_says_so(
     out = capsys.readouterr().out
     assert re.search(r"^  an error  ocp, .* more: values must be positive$", out, re.M)
     assert "NaN" not in out
+
+
+def test_bugs_are_listed_and_those_of_a_name_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = "reproducers: docs/reports, mlx-scale-byte-wraps.md, mlx-nan-becomes-a-number.md\n"
+    for words, header, end in (
+        (["bugs"], "implementation +page of docs/reports +clause", "mxref explain MX-5.4.1\n"),
+        (["bugs", "mlx"], "implementation +known bug +clause", pages),
+        (["mlx"], "implementation +known bug +clause", pages),
+        (["bugs", "mlx_0_31"], "implementation +known bug +clause", pages),
+    ):
+        assert main(["explain", *words]) == 0
+        out = capsys.readouterr().out
+        assert re.fullmatch(header, out.splitlines()[0])
+        assert out.endswith(end)
+    assert main(["explain", "mlx_0_31", "--json"]) == 0  # its own answer has them
+    assert [one["kind"] for one in json.loads(capsys.readouterr().out)["answers"]] == ["profile"]
+
+
+def test_a_member_is_told_with_its_policy_and_the_words_that_show_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """1.75 is 7 * 2^-2, beyond 6: RCEIL takes 2^-1, under which 3.5 is a tie, which goes to 4."""
+    assert main(["explain", "scale_rule=rceil"]) == 0
+    out = capsys.readouterr().out
+    reads = "shared_scale, quantize, linear, linear_gradients"
+    assert re.search(rf"^  policy +ocp\+scale_rule=rceil; read by {reads}$", out, re.M)
+    assert re.search(
+        r"^  in        -1\.75 at 31, all else 0\n"
+        r"  default   scale 7d = 2\^-2; 0f = -1\.5\n"
+        r"  it gives  scale 7e = 2\^-1; 0e = -2\n",
+        out,
+        re.M,
+    )
+    assert main(["explain", "scale_rule=floor"]) == 0
+    assert re.search(rf"^  policy +ocp has it; read by {reads}$", capsys.readouterr().out, re.M)
+    assert main(["explain", "nibbles=low_first"]) == 0  # of integers, which has no policy's name
+    assert "\n  policy " not in capsys.readouterr().out
+
+
+class Kind(enum.Enum):
+    #: Above it,
+    #: in two lines.
+    ABOVE = "above"
+    BESIDE = "beside"  #: Beside it.
+    #: Above,
+    BOTH = "both"  #: and beside.
+    NEITHER = "neither"
+
+
+def test_what_the_comment_of_a_member_says() -> None:
+    said = ["Above it, in two lines.", "Beside it.", "Above, and beside.", ""]
+    assert [_comment(member) for member in Kind] == said
+
+
+def test_codes_of_a_number_by_who_gives_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """0.3 is between 0 and 0.5, the first two numbers of E2M1, which has no NaN."""
+    codes = {}
+    for number in ("0.3", "nan"):
+        assert main(["explain", number, "--format", "e2m1", "--json"]) == 0
+        (answer,) = [
+            one for one in json.loads(capsys.readouterr().out)["answers"] if one["kind"] == "number"
+        ]
+        codes[number] = {one["code"]: one for one in answer["codes"]}
+    assert codes["0.3"].keys() == {"00", "01"}
+    assert codes["0.3"]["01"]["choices"][0] == codes["0.3"]["01"]["profiles"][0] == "ocp"
+    assert codes["0.3"]["00"]["choices"] == ["rounding=toward_zero", "rounding=toward_negative"]
+    assert codes["nan"][None]["is"] == "an error"
+    assert codes["nan"][None]["profiles"] == ["gfloat"]
+
+
+def test_a_mutant_or_its_class() -> None:
+    one = {"kind": "mutant", "name": "A17a", "about": "shifts by a count modulo 32"}
+    some = {"kind": "mutant", "name": "A17", "about": "4 wrong implementations (encode)"}
+    for name, want in (("A17a", one), ("shift_modulo_32", one), ("A17", some)):
+        (answer,) = explain_mutants(argparse.Namespace(name=name, vectors=None))
+        assert answer.data == want
+    assert explain_mutants(argparse.Namespace(name="A0", vectors=None)) == []
