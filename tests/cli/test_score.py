@@ -133,7 +133,7 @@ def test_explain_a_class_and_a_name(call: Call) -> None:
     assert call("explain", "float64_high_word") == call("explain", "A14b")
     # Four addresses of several, as many as are said to be left out, and all of them as JSON.
     lines = call("explain", "ties_away")[1].splitlines()
-    seen = json.loads(call("explain", "A1", "--json")[1])["mutants"][0]["seen"]
+    seen = json.loads(call("explain", "A1", "--json")[1])["answers"][0]["mutants"][0]["seen"]
     assert len(seen) > 4
     assert [line for line in lines if "  seen" in line] == [
         *(f"  seen: {address}" for address in seen[:4]),
