@@ -39,7 +39,8 @@ environment() {
   touch "$folder/$name/complete"
 }
 
-# vLLM's wheel carries triton_kernels, which is in no registry; only that folder of it is kept.
+# vLLM's wheel carries triton_kernels, which is in no registry; only that folder of it is kept, and
+# METADATA, which says of which version it is.
 triton_kernels() {
   local wheels site
   wheels=$(mktemp -d)
@@ -54,8 +55,8 @@ import zipfile
 inside = "vllm/third_party/triton_kernels/"
 with zipfile.ZipFile(wheel) as archive:
     for name in archive.namelist():
-        if name.startswith(inside) and not name.endswith("/"):
-            path = pathlib.Path(sys.argv[2], "triton_kernels", name[len(inside) :])
+        if (name.startswith(inside) and not name.endswith("/")) or name.endswith(".dist-info/METADATA"):
+            path = pathlib.Path(sys.argv[2], name.replace(inside, "triton_kernels/"))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(name))
 PYTHON

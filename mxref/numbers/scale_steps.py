@@ -139,14 +139,15 @@ class ScaleSteps:
         layout, word = self.layout, self.layout.uint.type
         fields = scratch("field", amax.size, layout.uint).reshape(amax.shape)
         np.right_shift(amax, word(layout.mantissa_bits), out=fields)
+        places = fields.view(f"i{fields.itemsize}")  # NumPy 2.0 takes none of uint64
         if self.has_steps or not fields.min(initial=1):
             step = scratch("step", amax.size, layout.uint).reshape(amax.shape)
-            np.take(self.last, fields, out=step, mode="wrap")
+            np.take(self.last, places, out=step, mode="wrap")
             np.subtract(step, amax, out=step)  # negative beyond the step
             np.right_shift(step, word(layout.mantissa_bits), out=step)
             np.bitwise_and(step, word(1 << layout.exponent_bits), out=step)
             np.bitwise_or(fields, step, out=fields)
-        words: Words = np.take(self.table, fields, out=out, mode="wrap")
+        words: Words = np.take(self.table, places, out=out, mode="wrap")
         return words
 
 

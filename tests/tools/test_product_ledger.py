@@ -17,7 +17,7 @@ from mxref.targets.target import target_of
 sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger import products
-from ledger.claims import claiming, claiming_products, digest
+from ledger.claims import claiming, claiming_products
 from ledger.product_page import product_page, product_summary
 from ledger.products import KINDS, examine_products
 
@@ -157,10 +157,6 @@ def test_adapters_of_products_claim_a_policy_and_no_profile() -> None:
     found = claiming_products()
     assert {"mmasim.ALIGNED_25", "tosa_matmul", "torchao_products.RCEIL"} <= {*found}
     assert not {*found} & {*claiming()}
-    cores = [
-        digest(found[f"mmasim.ALIGNED_{bits}"], share) for bits in (25, 13) for share in (1, 2)
-    ]
-    assert len({*cores}) == 4
 
 
 @pytest.mark.sampled(3)

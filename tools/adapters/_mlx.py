@@ -18,17 +18,18 @@ _MODES = {"mxfp8_e4m3": "mxfp8", "mxfp4_e2m1": "mxfp4"}
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
-def of_version(wanted: str) -> None:
+def of_version(requirement: str) -> None:
     """Refuse another version than the one that an adapter is about.
+
+    Args:
+        requirement: the pins, that of mlx first.
 
     Raises:
         ImportError: another version is installed.
     """
-    version = metadata.version("mlx")
+    version, wanted = metadata.version("mlx"), requirement.split()[0].partition("==")[2]
     if version != wanted:
-        raise ImportError(
-            f"mlx must be {wanted}, got {version}: pip install mlx=={wanted} mlx-cpu=={wanted}"
-        )
+        raise ImportError(f"mlx must be {wanted}, got {version}: pip install {requirement}")
 
 
 def _in(values: NDArray[Any]) -> Any:

@@ -7,7 +7,7 @@ from _peer import array, peer, tensor
 from numpy.typing import NDArray
 
 __all__ = ["FLOATS", "FOLDER", "FORMATS", "blocks", "dequantize", "kernels"]
-_PIN = "torch==2.13.0 torchao==0.18.0"
+_PIN = "torch==2.13.0 torchao"  # each adapter pins its own
 torch = peer("torch", _PIN)
 mx = peer("torchao.prototype.mx_formats.mx_tensor", _PIN)
 kernels = peer("torchao.prototype.mx_formats.kernels", _PIN)

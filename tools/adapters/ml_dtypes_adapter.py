@@ -6,9 +6,11 @@ the nearest power of two. That is what it claims here.
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+from _peer import peer
 from numpy.typing import NDArray
+
+ml_dtypes = peer("ml_dtypes", "ml_dtypes==0.6.0")
 
 POLICY = "ocp+overflow=nonsaturating+scale_rounding=ties_to_away"
 PROFILE = "ml_dtypes"

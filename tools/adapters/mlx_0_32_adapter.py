@@ -9,7 +9,7 @@ from _mlx import FP4 as _FP4
 from _mlx import FP8 as _FP8
 from _mlx import of_version
 
-of_version("0.32.4")
+of_version("mlx==0.32.4 mlx-cpu==0.32.4")
 _SCALES = "+scale_rule=rceil+zero_block=one+scale_underflow=wrap+scale_ff=inf"
 _FIRST = "+rounding=ties_to_zero+zero_sign=dropped+underflow_sign=dropped"
 

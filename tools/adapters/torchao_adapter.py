@@ -8,13 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from _peer import array, peer, tensor
-from _torchao import FLOATS, FOLDER, FORMATS, blocks, dequantize, kernels
 from numpy.typing import NDArray
+
+_UTILS = peer("torchao.prototype.mx_formats.utils", "torch==2.13.0 torchao==0.18.0")
+from _torchao import FLOATS, FOLDER, FORMATS, blocks, dequantize, kernels  # noqa: E402
 
 __all__ = ["CASTS", "CEIL", "EVEN", "FLOATS", "FLOOR", "FORMATS", "LAYOUTS", "RCEIL", "dequantize"]
 if not FOLDER.samefile(str(distribution("torchao").locate_file(""))):
     raise ImportError(f"torchao 0.18.0 and its main take a process each: {FOLDER} was loaded first")
-_UTILS = peer("torchao.prototype.mx_formats.utils", "torch==2.13.0 torchao==0.18.0")
 _NAMES = {"e3m2": "f6_e3m2", "e2m3": "f6_e2m3", "e2m1": "f4"}
 
 

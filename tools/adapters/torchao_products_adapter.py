@@ -9,12 +9,13 @@ from typing import Any
 
 from _layers import functions
 from _peer import array, peer, tensor
-from _torchao import kernels, mx
 from numpy.typing import NDArray
 
 _PIN = "torch==2.13.0 torchao==0.18.0"
 torch = peer("torch", _PIN)
 _TRAINING = peer("torchao.prototype.moe_training.mxfp8_linear", _PIN)
+from _torchao import kernels, mx  # noqa: E402
+
 _EMULATED = _TRAINING.KernelPreference.EMULATED
 _IN_FLOATS = False  # the product for the gradient of w, unless it is quantized too
 _FP8 = {"mxfp8_e5m2": torch.float8_e5m2, "mxfp8_e4m3": torch.float8_e4m3fn}

@@ -4,17 +4,22 @@ Every adapter of tools/adapters that claims a PROFILE and whose library is insta
 1, the block product, every input where they are few, and ten million random elements; what it
 answers goes into tools/ledger/records/NAME.json. Adapters of products, which claim a POLICY and no
 PROFILE, are asked the vectors of products and random operands; those of integers, which claim
-INTEGERS, the vectors of integers and random values. A result is kept while the code of
-the adapter, of the profile and of the ledger is the same. About half an hour with two processors
-for all of them.
+INTEGERS, the vectors of integers and random values. A library is here if it is installed in just
+the version that the adapter pins. About half an hour with two processors for all of them.
 
-    python tools/ledger                   # all adapters whose libraries are installed
+A record is fresh while four things are as they were when the adapter was run: what the profile
+answers, the questions, the adapter's code and the versions that it pins (digest.py). Only a run
+makes a stale record fresh again.
+
+    python tools/ledger                   # all adapters whose libraries are here, unless fresh
     python tools/ledger torchao.FLOOR     # one adapter: tools/adapters/torchao_adapter.py:FLOOR
+    python tools/ledger --check           # which records are stale, and why
     python tools/ledger --write           # docs/ledger from the results of all environments
     python tools/ledger --html FOLDER     # docs/ledger and docs/reports as pages (extra report)
 
 The exit status is 1 if an answer is neither its profile's nor listed in
-tools/adapters/implementations.json, products.json or integers.json, 2 if an adapter fails.
+tools/adapters/implementations.json, products.json or integers.json, 2 if an adapter fails; of
+`--check` it is 1 if a record is stale whose library is here.
 """
 
 from __future__ import annotations
@@ -40,10 +45,11 @@ from ledger.claims import (  # noqa: E402
     claiming,
     claiming_integers,
     claiming_products,
-    digest,
 )
+from ledger.digest import PARTS, Digests, said  # noqa: E402
 from ledger.examine import examine  # noqa: E402
 from ledger.integers import VALUES, examine_integers  # noqa: E402
+from ledger.libraries import missing  # noqa: E402
 from ledger.pages import Notes, differing, pages  # noqa: E402
 from ledger.product_page import INTEGERS, product_page, product_summary  # noqa: E402
 from ledger.products import OUTPUTS, examine_products  # noqa: E402
@@ -73,6 +79,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help=f"one case in {_QUICK}")
     parser.add_argument("--results", type=Path, metavar="FOLDER", help=about)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+    parser.add_argument("--check", action="store_true", help="say what is stale and stop")
     parser.add_argument("--write", action="store_true", help="write docs/ledger and stop")
     about = "write docs/ledger and docs/reports as HTML and stop"
     parser.add_argument("--html", type=Path, metavar="FOLDER", help=about)
@@ -89,11 +96,15 @@ def main() -> int:
         return write_html(options.html)
     if options.write:
         return write([*names.values()], options)
-    return run([names[name] for name in options.adapters or names], options)
+    chosen = [names[name] for name in options.adapters or names]
+    return check(chosen, options) if options.check else run(chosen, options)
 
 
 def record(adapter: Adapter, options: argparse.Namespace) -> int:
     """One adapter's result, in this process."""
+    if absent := missing(adapter.path):
+        print(f"{absent[0]} must be here, {absent[0].here or 'nothing'} is", file=sys.stderr)
+        return _NOT_HERE
     try:
         target = load_target(adapter.spec)
     except TargetError as error:
@@ -102,7 +113,8 @@ def record(adapter: Adapter, options: argparse.Namespace) -> int:
             return _NOT_HERE
         raise
     asked = share(adapter.name, options)
-    found = {"adapter": adapter.name, "of": digest(adapter, asked)}  # before a change of any file
+    has = said(target)
+    found = {"adapter": adapter.name, "of": Digests().parts(adapter, has, asked), "has": has}
     if adapter.profile:
         found |= examine(target, share=asked)
     elif adapter.integers:
@@ -117,7 +129,8 @@ def record(adapter: Adapter, options: argparse.Namespace) -> int:
 def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
     """Every adapter in a process of its own, so that none sees what another has imported."""
     begun, status, done = time.monotonic(), 0, 0
-    fresh = [one.name for one in adapters if not options.again and is_fresh(one, options)]
+    digests = Digests()
+    fresh = [one.name for one in adapters if not options.again and not stale(one, options, digests)]
     todo = [one.name for one in adapters if one.name not in fresh]
     known = every_listed()
 
@@ -157,6 +170,21 @@ def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
     return status
 
 
+def check(adapters: list[Adapter], options: argparse.Namespace) -> int:
+    """Name the stale records, and what has changed; 1 if the library of one is here."""
+    digests, here, elsewhere = Digests(), 0, 0
+    for one in adapters:
+        if why := stale(one, options, digests):
+            absent = missing(one.path)
+            here, elsewhere = here + (not absent), elsewhere + bool(absent)
+            where = f" (not here: {', '.join(map(str, absent))})" * bool(absent)
+            print(f"{one.name} is stale{where}: {', '.join(why)}")
+    print(
+        f"{len(adapters)} records: {here} stale whose libraries are here, {elsewhere} others stale"
+    )
+    return int(here > 0)
+
+
 def picture(records: dict[str, Any]) -> str:
     """The picture of the implementations and the clauses in which they differ from `ocp`."""
     implementations = listed()
@@ -178,10 +206,11 @@ def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
     Raises:
         SystemExit: an adapter has no result, or one of another state; all are named.
     """
-    missing = [one.name for one in adapters if not is_fresh(one, options)]
-    if missing:
+    digests = Digests()
+    wanting = [one.name for one in adapters if stale(one, options, digests)]
+    if wanting:
         raise SystemExit(
-            f"every adapter must have a whole and recent result, not so {', '.join(missing)}: "
+            f"every adapter must have a whole and recent result, not so {', '.join(wanting)}: "
             "run tools/peers.sh, or tools/ledger in the environment of each"
         )
     implementations = listed()
@@ -248,13 +277,16 @@ def share(name: str, options: argparse.Namespace) -> int:
     return SHARES.get(name, 1) * (_QUICK if options.quick else 1)
 
 
-def is_fresh(adapter: Adapter, options: argparse.Namespace) -> bool:
-    """Whether there is a whole result of just this adapter, these profiles and this ledger."""
+def stale(adapter: Adapter, options: argparse.Namespace, digests: Digests) -> list[str]:
+    """What has changed since an adapter was run; that there is no whole record is one of them."""
     try:
-        of = read(adapter.name, options.results)["of"]
+        one = read(adapter.name, options.results)
+        is_whole = {*one["of"]} == {*PARTS} and "has" in one
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # absent, cut or another file
-        return False
-    return bool(of == digest(adapter, share(adapter.name, options)))
+        is_whole = False
+    if not is_whole:
+        return ["no whole record"]
+    return digests.changed(adapter, one, share(adapter.name, options))
 
 
 def last_line(text: str) -> str:

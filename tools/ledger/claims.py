@@ -1,15 +1,12 @@
-"""Which adapters claim a profile, and a digest of all that can change an adapter's result."""
+"""Which adapters claim a profile, products or integers, and what their code means."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from mxref.profiles import registry
 
 __all__ = [
     "ADAPTERS",
@@ -17,19 +14,11 @@ __all__ = [
     "claiming",
     "claiming_integers",
     "claiming_products",
-    "digest",
     "meaning",
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "tools" / "adapters"
-PROFILES = ROOT / "mxref" / "profiles"
-#: What asks, counts and records; the other modules of this folder only read records.
-ENGINE = ("asks", "examine", "question_kinds", "reasons", "recording", "tally")
-#: The same for products.
-PRODUCTS = ("products",)
-#: The same for integer operations.
-INTEGERS = ("integers",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +91,6 @@ def _claims(path: Path, claim: str = "PROFILE") -> Iterator[Adapter]:
                 yield Adapter(path, name, str(word.value.value))
 
 
-def digest(adapter: Adapter, share: int) -> str:
-    """A digest of everything that a result depends on: adapter, profile, ledger, and the share."""
-    engine = ENGINE if adapter.profile else INTEGERS if adapter.integers else PRODUCTS
-    paths = {Path(__file__).with_name(f"{name}.py") for name in engine}
-    paths |= _with_imports(adapter.path, "")
-    if adapter.profile:
-        paths |= _with_imports(PROFILES / f"{_family(adapter.profile)}.py", "mxref.profiles.")
-    hashed = hashlib.sha256(f"{share} {adapter.mode}".encode())
-    for path in sorted(paths):
-        hashed.update(f"{path.name} {meaning(path.read_text('utf-8'))}\n".encode())
-    return hashed.hexdigest()[:16]
-
-
 def meaning(source: str) -> str:
     """Python code without comments, docstrings and imports, the same in every version of Python.
 
@@ -138,35 +114,3 @@ def _shape(node: Any) -> Any:
     shapes = {name: _shape(value) for name, value in fields.items()}
     # Fields that a newer Python adds are empty where the code does not use them.
     return type(node).__name__, {k: v for k, v in shapes.items() if v is not None and v != []}
-
-
-def _family(profile: str) -> str:
-    """The module of mxref.profiles that has a profile."""
-    for family in registry.FAMILIES:
-        if any(one.name == profile for one in family.PROFILES):
-            return family.__name__.rpartition(".")[2]
-    return "registry"
-
-
-def _with_imports(path: Path, package: str) -> set[Path]:
-    """A module and those that it imports from its folder, directly or through others.
-
-    Args:
-        path: the module.
-        package: what stands before a module's name in an import, `mxref.profiles.` for instance.
-    """
-    found, todo = set[Path](), [path]
-    while todo:
-        found.add(todo[-1])
-        for node in ast.walk(ast.parse(todo.pop().read_text("utf-8"))):
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [str(node.module)]
-                names += [f"{node.module}.{alias.name}" for alias in node.names]
-            for name in names:
-                other = path.with_name(f"{name.removeprefix(package)}.py")
-                if name.startswith(package) and other not in found and other.exists():
-                    todo.append(other)
-    return found

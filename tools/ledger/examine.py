@@ -7,7 +7,7 @@ that are not the profile's) and the differences (answers that are not those of `
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from mxref.targets.calls import Answers
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import PythonTarget
 
-__all__ = ["examine"]
+__all__ = ["examine", "profile_files", "speaks_of", "wanted"]
 
 Words = NDArray[np.uint64]
 
@@ -57,11 +57,7 @@ def examine(
     profile = target.profile
     if profile is None:
         raise ValueError(f"target {target.name} must claim a PROFILE, it has none")
-    files = [
-        file
-        for file in read_for(vectors_folder(), target, target.policy)
-        if is_asked(target, file.op, file.format, file.float, target.policy)
-    ]
+    files = profile_files(target)
     if not files:
         raise ValueError(f"target {target.name} must have something that there are vectors of")
     random = random_elements(files, elements)
@@ -69,12 +65,12 @@ def examine(
     records = []
     for file in files:
         tally = Tally(file, answerable(file.op, file.format, file.float, Policy()))
-        silent = not _speaks_of(profile, file)
+        silent = not speaks_of(profile, file)
         if not silent:
             count = random.get(file.stem, 0)
             for origin, words in rounds(file, profile.policy, count, share, product=product):
                 answers = target.ask(file, words)
-                tally.add(origin, words, answers, *_wanted(target, file, words))
+                tally.add(origin, words, answers, *wanted(target, file, words))
         records.append(record(tally, target, profile, shown, silent=silent))
         progress(file.stem)
     return {
@@ -88,18 +84,33 @@ def examine(
     }
 
 
+def profile_files(target: PythonTarget, read: Iterable[VectorFile] = ()) -> list[VectorFile]:
+    """The vector files that a target with a profile is asked.
+
+    Args:
+        target: the implementation.
+        read: files that have been read already.
+    """
+    return [
+        file
+        for file in read_for(vectors_folder(), target, target.policy, read=read)
+        if is_asked(target, file.op, file.format, file.float, target.policy)
+    ]
+
+
 def _is_modelled(op: str) -> bool:
     """Whether profiles model the operation; otherwise the claimed policy gives the answers."""
     return op not in LAYOUT_OPERATIONS or op in ("pack", "unpack")
 
 
-def _speaks_of(profile: Profile, file: VectorFile) -> bool:
+def speaks_of(profile: Profile, file: VectorFile) -> bool:
+    """Whether a profile says what the answers to a file are; the implementation is asked then."""
     if file.op in LAYOUT_OPERATIONS:
         return not _is_modelled(file.op) or profile.speaks_of(file.op, file.format)
     return profile_target(profile).covers(file.op, file.format, file.float)
 
 
-def _wanted(target: PythonTarget, file: VectorFile, words: Words) -> tuple[Answers, Words]:
+def wanted(target: PythonTarget, file: VectorFile, words: Words) -> tuple[Answers, Words]:
     """The answers of the profile, or of the claimed policy, and those of `ocp` if it has any."""
     own = target if target.profile is None else profile_target(target.profile)
     if file.op not in LAYOUT_OPERATIONS:

@@ -7,6 +7,7 @@ vectors, and the parameters of every case again with random values in place of i
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from mxref.targets.asked import read_for
 from mxref.targets.calls import Answers, call_function
 from mxref.targets.target import PythonTarget
 
-__all__ = ["VALUES", "claimed_policy", "examine_integers"]
+__all__ = [
+    "VALUES",
+    "claimed_policy",
+    "examine_integers",
+    "integer_answer",
+    "integer_files",
+    "integer_rows",
+]
 
 Words = NDArray[np.uint64]
 #: Random values in a case with one scale, and how often a case with other sizes is drawn.
@@ -44,13 +52,7 @@ def examine_integers(target: PythonTarget, claim: str, *, values: int = VALUES) 
     Raises:
         ValueError: the target has no operation that vectors cover.
     """
-    only = read_for(
-        vectors_folder(), target, target.policy, only=lambda op, *_: op in INTEGER_OPERATIONS
-    )
-    files = [
-        file for file in only
-        if file.op in INTEGER_OPERATIONS and target.covers(file.op, file.format, file.float)
-    ]  # fmt: skip
+    files = integer_files(target)
     if not files:
         raise ValueError(f"target {target.name} must have an integer operation, it has none")
     return {
@@ -59,6 +61,26 @@ def examine_integers(target: PythonTarget, claim: str, *, values: int = VALUES) 
         "numpy": np.__version__,
         "files": [_file(target, file, claimed_policy(file, claim), values) for file in files],
     }
+
+
+def integer_files(target: PythonTarget, read: Iterable[VectorFile] = ()) -> list[VectorFile]:
+    """The vector files of integer operations that a target is asked.
+
+    Args:
+        target: the implementation.
+        read: files that have been read already.
+    """
+    files = read_for(
+        vectors_folder(),
+        target,
+        target.policy,
+        only=lambda op, *_: op in INTEGER_OPERATIONS,
+        read=read,
+    )
+    return [
+        file for file in files
+        if file.op in INTEGER_OPERATIONS and target.covers(file.op, file.format, file.float)
+    ]  # fmt: skip
 
 
 def claimed_policy(file: VectorFile, claim: str) -> str:
@@ -70,17 +92,15 @@ def claimed_policy(file: VectorFile, claim: str) -> str:
 
 
 def _file(target: PythonTarget, file: VectorFile, policy: str, values: int) -> dict[str, Any]:
-    vectors = [stripped(row) for row in file.input_words()]
-    state = np.random.default_rng([*file.stem.encode()])
-    drawn = [row for case in vectors for row in _drawn(file, case, values, state)]
-    rows = [*vectors, *(row for row in drawn if _answer(file, row, policy) is not None)]
+    vectors, drawn = integer_rows(file, values)
+    rows = [*vectors, *(row for row in drawn if integer_answer(file, row, policy) is not None)]
     asked = target.ask(file, padded(rows))
     bugs = {m: call_function(m.run, file, padded(rows)) for m in MUTANTS
             if m.op == file.op and file.format in m.formats and m.run is not None}  # fmt: skip
     found: dict[str, dict[str, Any]] = {}
     total, wrong = 0, []
     for i, row in enumerate(rows):
-        want, got = _answer(file, row, policy), _given(asked, i)
+        want, got = integer_answer(file, row, policy), _given(asked, i)
         total += len(want or got or ())
         if want == got or (got and _is_sum(file, row, got, policy)):
             continue
@@ -109,7 +129,21 @@ def _file(target: PythonTarget, file: VectorFile, policy: str, values: int) -> d
     }  # fmt: skip
 
 
-def _answer(file: VectorFile, row: tuple[int, ...], policy: str) -> tuple[int, ...] | None:
+def integer_rows(
+    file: VectorFile, values: int
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """The cases of the vectors, and their parameters with random values.
+
+    Args:
+        file: with its cases.
+        values: random values of a case.
+    """
+    vectors = [stripped(row) for row in file.input_words()]
+    state = np.random.default_rng([*file.stem.encode()])
+    return vectors, [row for case in vectors for row in _drawn(file, case, values, state)]
+
+
+def integer_answer(file: VectorFile, row: tuple[int, ...], policy: str) -> tuple[int, ...] | None:
     """The answer of a policy; None where it refuses."""
     try:
         return fast_integer(file.op, file.format, row, policy)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,15 @@ from mxref.targets.calls import is_fault, quiet, without_cases
 from mxref.targets.product_calls import call_matmul
 from mxref.targets.target import PythonTarget
 
-__all__ = ["KINDS", "OUTPUTS", "examine_products"]
+__all__ = [
+    "KINDS",
+    "OUTPUTS",
+    "dot_count",
+    "dot_rounds",
+    "examine_products",
+    "layer_rounds",
+    "product_files",
+]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -62,11 +70,10 @@ def examine_products(target: PythonTarget, *, outputs: int = OUTPUTS) -> dict[st
         target: the implementation.
         outputs: the number of random outputs.
     """
-    files = _files(target)
+    files = product_files(target)
     if not files:
         raise ValueError(f"target {target.name} must have a product, it has none")
-    dots = sum(file.op == "matmul" for file in files)
-    count = max(_LEAST if outputs == OUTPUTS else 0, -(-outputs // max(dots, 1)))
+    count = dot_count(files, outputs)
     records = [
         _dots(target, file, count) if file.op == "matmul" else _layers(target, file)
         for file in files
@@ -79,15 +86,27 @@ def examine_products(target: PythonTarget, *, outputs: int = OUTPUTS) -> dict[st
     }
 
 
-def _files(target: PythonTarget) -> list[VectorFile]:
-    """The files of vectors, and those without cases for what has no vectors."""
+def product_files(target: PythonTarget, read: Iterable[VectorFile] = ()) -> list[VectorFile]:
+    """The files of vectors, and those without cases for what has no vectors.
+
+    Args:
+        target: the implementation.
+        read: files that have been read already.
+    """
     ops = ("matmul", *LAYER_OPERATIONS)
-    read = read_for(vectors_folder(), target, target.policy, only=lambda op, *_: op in ops)
-    found = {file.stem: file for file in read if file.op in ops}
+    folder, policy = vectors_folder(), target.policy
+    files = read_for(folder, target, policy, only=lambda op, *_: op in ops, read=read)
+    found = {file.stem: file for file in files if file.op in ops}
     wanted = [(op, f, t) for op in ops for f in (PAIRS if op == "matmul" else BLOCK_FORMATS)
               for t in ("f32", "bf16")]  # fmt: skip
-    files = [without_cases(*names) for names in wanted if target.covers(*names)]
-    return [found.get(file.stem, file) for file in files]
+    covered = [without_cases(*names) for names in wanted if target.covers(*names)]
+    return [found.get(file.stem, file) for file in covered]
+
+
+def dot_count(files: Sequence[VectorFile], outputs: int) -> int:
+    """The number of random outputs of each file of dot products, of `outputs` in all."""
+    dots = sum(file.op == "matmul" for file in files)
+    return max(_LEAST if outputs == OUTPUTS else 0, -(-outputs // max(dots, 1)))
 
 
 class _Tally:
@@ -124,7 +143,7 @@ def _dots(target: PythonTarget, file: VectorFile, count: int) -> dict[str, Any]:
     formats, layout = pair_formats(file.format), LAYOUTS[file.float]
     tally, how = _Tally(file, target.policy), [*accumulations(file.format)]
     tolerant = tolerated(target.policy)
-    for origin, a, b in _rows(file, count):
+    for origin, a, b in dot_rounds(file, count):
         tally.cases[origin] += len(a) * len(b)
         kind = _kinds(a, b, file)
         for number, name in enumerate(KINDS):
@@ -194,7 +213,13 @@ def _short(codes: tuple[int, ...]) -> tuple[int, ...]:
     return codes[: last + 1]
 
 
-def _rows(file: VectorFile, count: int) -> Iterator[tuple[str, list[Side], list[Side]]]:
+def dot_rounds(file: VectorFile, count: int) -> Iterator[tuple[str, list[Side], list[Side]]]:
+    """Rows of both sides with the name of their origin; every row is asked with every row.
+
+    Args:
+        file: with its cases of level 1.
+        count: the number of random outputs.
+    """
     if file.cases:
         for _, a, b in groups(file.input_words()):
             yield "vectors", a, b
@@ -252,9 +277,7 @@ def _kinds(a: list[Side], b: list[Side], file: VectorFile) -> NDArray[np.intp]:
 def _layers(target: PythonTarget, file: VectorFile) -> dict[str, Any]:
     """Layers of the vectors, and random ones."""
     tally, layout = _Tally(file, target.policy), LAYOUTS[file.float]
-    vectors = file.input_words() if file.cases else np.zeros((0, 1), np.uint64)
-    drawn = padded([_layer(file, shape, seed) for seed, shape in enumerate(_SHAPES)])
-    for origin, inputs in (("vectors", vectors), ("random", drawn)):
+    for origin, inputs in layer_rounds(file):
         tally.cases[origin] += len(inputs)
         answers = target.ask(file, inputs) if len(inputs) else None
         for i, row in enumerate(inputs):
@@ -283,6 +306,12 @@ def _layers(target: PythonTarget, file: VectorFile) -> dict[str, Any]:
                     how = "outside the interval of float32 sums"
                     tally.miss(name, how, wrong.size, example)
     return tally.as_json(())
+
+
+def layer_rounds(file: VectorFile) -> Iterator[tuple[str, Words]]:
+    """Layers as words, one a row, with the name of their origin."""
+    yield "vectors", file.input_words() if file.cases else np.zeros((0, 1), np.uint64)
+    yield "random", padded([_layer(file, shape, seed) for seed, shape in enumerate(_SHAPES)])
 
 
 def _parts(op: str, words: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
