@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -9,7 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
+from ledger import recording
 from ledger.claims import ADAPTERS, Adapter, claiming, claiming_integers, claiming_products
 from ledger.examine import examine
 from ledger.product_page import product_summary
@@ -104,6 +107,7 @@ ORIGINALS = {
     "torchao_main.RCEIL": ("quantize/mxfp6_e2m3.f32", 0),
     "transformer_engine": ("shared_scale/e4m3.f32", 4),
 }
+FILES = CURRENT | OLDER | ORIGINALS
 #: Those of products in each.
 CURRENT_PRODUCTS = (
     *("mmasim.ALIGNED_13", "mmasim.ALIGNED_25", "mmasim.ALIGNED_35", "microxcaling_products"),
@@ -137,8 +141,9 @@ def every() -> dict[str, Adapter]:
     return claiming() | claiming_integers() | claiming_products()
 
 
-def failed(name: str, stem: str) -> int:
-    """How many cases of a file an adapter fails under its POLICY."""
+def failed(name: str) -> int:
+    """How many cases of the adapter's file it fails under its POLICY."""
+    stem, _ = FILES[name]
     files = read_vectors(ROOT / "vectors", lambda path: path == stem)
     target = load_target(every()[name].spec)
     report = verify(target, files, target.policy)
@@ -157,11 +162,12 @@ def unexplained(name: str) -> list[str]:
 
 
 def examined(name: str) -> dict[str, Any]:
-    """A record of the ledger, of few elements or outputs."""
+    """A record of the ledger, of few elements or outputs; its examples are not the simplest."""
     target = load_target(every()[name].spec)
     if name in claiming_products():
         return examine_products(target, outputs=1)
-    return examine(target, elements=SLOW.get(name, ELEMENTS), product=False)
+    with patch.object(recording, "simplest", lambda _wrong, _file, row: row):
+        return examine(target, elements=SLOW.get(name, ELEMENTS), product=False)
 
 
 def integer_report(name: str) -> Report:
@@ -185,7 +191,8 @@ def asked(function: Callable[..., Found], name: str, *words: str) -> Found:
         if name.startswith(original):
             checkout(variable)
     if name.startswith(ALONE):
-        return alone(function, name, *words)
+        found: Found = alone(name.partition(".")[0])[name][function.__name__]
+        return found
     try:
         return function(name, *words)
     except TargetError as error:
@@ -194,16 +201,29 @@ def asked(function: Callable[..., Found], name: str, *words: str) -> Found:
         raise
 
 
-def alone(function: Callable[..., Found], *words: str) -> Found:
-    """The same in a process of its own, which has not yet imported what an adapter sets up."""
-    code = "import json, sys, peer_adapters as p; "
-    code += f"print(json.dumps(p.{function.__name__}(*sys.argv[1:])))"
+@functools.cache
+def alone(file: str) -> dict[str, dict[str, Any]]:
+    """What `failed` and `examined` find of all adapters of a file, in a process of its own.
+
+    That has not yet imported what they set up, and some take long to import.
+    """
     folders = [ROOT, ROOT / "tools", ROOT / "tests" / "helpers"]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
-    command = [sys.executable, "-c", code, *words]
+    command = [sys.executable, "-c", "import peer_adapters as p, sys; p.answer(sys.argv[1])", file]
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if run.returncode and "pip install" in (last := run.stderr.splitlines()[-1]):
         absent(last)
     assert run.returncode == 0, run.stderr
-    found: Found = json.loads(run.stdout.splitlines()[-1])
+    found: dict[str, dict[str, Any]] = json.loads(run.stdout.splitlines()[-1])
     return found
+
+
+def answer(file: str) -> None:
+    """Print what `alone` reads."""
+    names = [name for name in every() if name.partition(".")[0] == file]
+    functions = (failed, examined)
+    found = {
+        name: {f.__name__: f(name) for f in functions if f is examined or name in FILES}
+        for name in names
+    }
+    print(json.dumps(found))

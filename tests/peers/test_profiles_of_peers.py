@@ -14,7 +14,10 @@ def test_adapters_equal_their_profiles(name: str) -> None:
     assert peers.unexplained(name) == []
 
 
-@pytest.mark.parametrize("name", peers.CURRENT_PRODUCTS)
+@pytest.mark.parametrize(
+    "name", [name for name in peers.CURRENT_PRODUCTS if not name.startswith("mmasim")]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_products_are_those_of_their_policy(name: str) -> None:
+    """Without MMA-Sim's, of which test_accumulation_peers.py compares far more outputs."""
     assert peers.unexplained(name) == []

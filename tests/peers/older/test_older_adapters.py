@@ -8,9 +8,9 @@ import pytest
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize(("name", "stem", "failures"), [(n, *v) for n, v in peers.OLDER.items()])
-def test_one_file(name: str, stem: str, failures: int) -> None:
-    assert peers.asked(peers.failed, name, stem) == failures
+@pytest.mark.parametrize("name", peers.OLDER)
+def test_one_file(name: str) -> None:
+    assert peers.asked(peers.failed, name) == peers.FILES[name][1]
 
 
 @pytest.mark.parametrize("name", [*peers.OLDER, *peers.OLDER_PRODUCTS])
