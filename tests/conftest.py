@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from environments import ENVIRONMENTS, lacking
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from needs import line_of_not_run
 from shares import Share
 
 from mxref.cases import read
@@ -63,6 +65,7 @@ def parse_once(text: str, name: str) -> VectorFile:
 
 read.parse = parse_once
 
+#: Tests of the environment `current`, and in the folder `older` those of that one.
 PEERS = Path(__file__).resolve().parent / "peers"
 
 
@@ -74,21 +77,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--peers",
-        action="store_true",
-        help="also tests/peers, with the extra `peers` and g++; a missing peer is an error",
+        choices=ENVIRONMENTS,
+        help="also those of tests/peers that are of this environment of tools/environments.py",
     )
 
 
+def is_of(path: Path, environment: str | None) -> bool:
+    """Whether a file or folder has tests that run in an environment of peers, or in none."""
+    if path == PEERS or PEERS not in path.parents:
+        return path != PEERS or environment is not None
+    return ("older" if path.relative_to(PEERS).parts[0] == "older" else "current") == environment
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse tests/peers by name without --peers: pytest does not ask about what it was given."""
-    named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
-    if any(PEERS in (path, *path.parents) for path in named) and not config.getoption("--peers"):
-        raise pytest.UsageError("tests/peers must be run with --peers and the extra `peers`")
+    """Refuse what is named and another environment's: pytest does not ask about what it was given.
+
+    In CI, the environment must be what it is called, too.
+    """
+    environment = config.getoption("--peers")
+    for arg in config.args:
+        if not is_of(Path(arg.partition("::")[0]).resolve(), environment):
+            raise pytest.UsageError(f"{arg} must be run with --peers and its environment")
+    if environment and os.environ.get("MXREF_REQUIRE_TOOLS") and (absent := lacking(environment)):
+        raise pytest.UsageError(
+            f"MXREF_REQUIRE_TOOLS is set, and {sys.prefix} must be what tools/environments.py "
+            f"makes of {environment}: it lacks {', '.join(absent)}"
+        )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests/peers out without --peers; None lets others decide."""
-    return True if collection_path == PEERS and not config.getoption("--peers") else None
+    """Leave out the tests of peers of other environments; None lets others decide."""
+    return None if is_of(collection_path, config.getoption("--peers")) else True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what no package brings."""
+    reports = terminalreporter.stats.get("skipped", ())
+    if line := line_of_not_run(str(report.longrepr[-1]) for report in reports):
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_finish() -> None:

@@ -9,8 +9,8 @@ row says first whether the bits are the same. Libraries that are not installed a
 
 With --check or --only: sections of measurements, most with a limit. Each figure is the median of
 the ratios of all rounds, on one core unless its section says otherwise. All sections take ten to
-thirty minutes. All libraries are in the environment `torch` of tools/peers.sh, and in the checkout
-that MXREF_MICROXCALING names.
+thirty minutes. All libraries are in the environment `current` of tools/environments.py, or in the
+checkout that MXREF_MICROXCALING names.
 
     python tools/bench.py --check                     # exit status 1 if a limit is missed
     python tools/bench.py --only quantize rules       # two sections

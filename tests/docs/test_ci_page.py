@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from helpers import ROOT, run
+from needs import needs
 from pages import blocks
 
-yaml = pytest.importorskip("yaml", reason="needs PyYAML: pip install -e '.[test]'")
+yaml = needs("yaml")
 
 
 def job() -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needs import needs
 
 import mxref
 from mxref import files
@@ -167,7 +168,7 @@ def text(name: str) -> bytes:
 def test_a_gguf_header_is_read_to_its_end_and_no_further(
     header: bytes, why: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("gguf")
+    needs("gguf")
     path = tmp_path / "x.gguf"
     path.write_bytes(header)
     with pytest.raises(ValueError, match=why) as caught:
@@ -177,7 +178,7 @@ def test_a_gguf_header_is_read_to_its_end_and_no_further(
 
 @pytest.mark.parametrize("endian", ["LITTLE", "BIG"])
 def test_a_gguf_header_of_all_types_is_read(endian: str, tmp_path: Path) -> None:
-    package = pytest.importorskip("gguf")
+    package = needs("gguf")
     path = tmp_path / "x.gguf"
     writer = package.GGUFWriter(path, "llama", endianess=package.GGUFEndian[endian])
     writer.add_string("one", "größe")

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from helpers import FILES, VECTORS, Record
+from needs import needs
 from shares import Share
 
 from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
 
-jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema: pip install -e '.[test]'")
+jsonschema = needs("jsonschema")
 SCHEMA = json.loads((VECTORS / "schema.json").read_bytes())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 

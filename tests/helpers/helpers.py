@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from needs import absent
 
 from mxref import exact
 from mxref.golden import VectorFile, read_vectors
@@ -204,11 +204,8 @@ def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
 
 
 def tool(name: str) -> str:
-    """A program that a test needs: without it CI fails; elsewhere the test is skipped."""
-    found = shutil.which(name)
-    if found is None and os.environ.get("MXREF_REQUIRE_TOOLS"):
-        pytest.fail(f"{name} is not installed, and MXREF_REQUIRE_TOOLS is set")
-    return found or pytest.skip(f"{name} is not installed")
+    """A program that a test needs."""
+    return shutil.which(name) or absent(f"{name} must be installed")
 
 
 def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:

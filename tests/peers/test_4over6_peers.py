@@ -6,15 +6,14 @@ The reference drops the sign of some zeros, so that zeros are compared without t
 
 from __future__ import annotations
 
-import os
 import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from needs import checkout
 
 import mxref
 
@@ -24,9 +23,7 @@ PARTS = ("", ".pytorch", ".pytorch.custom_recipes", ".pytorch.quantized_tensor")
 @pytest.fixture
 def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The class that quantizes; nothing of the package but this one file is read."""
-    checkout = os.environ.get("MXREF_TRANSFORMER_ENGINE")
-    if checkout is None:
-        pytest.skip("MXREF_TRANSFORMER_ENGINE names no checkout")
+    root = checkout("MXREF_TRANSFORMER_ENGINE")
     for part in PARTS:
         module = types.ModuleType(f"transformer_engine{part}")
         for name in ("gemm", "reference_utils", "QuantizedTensorStorage", "Quantizer"):
@@ -39,7 +36,7 @@ def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
     path = "transformer_engine/pytorch/custom_recipes/reference_nvfp4.py"
     module = types.ModuleType("reference_nvfp4")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile((Path(checkout) / path).read_text(), path, "exec"), module.__dict__)
+    exec(compile((root / path).read_text(), path, "exec"), module.__dict__)
     return module.NVFP4QuantizerRef  # type: ignore[attr-defined]
 
 

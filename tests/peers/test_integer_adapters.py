@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
+import peer_adapters as peers
 import pytest
-from helpers import ROOT
-
-from mxref.cases.words import INTEGER_OPERATIONS
-from mxref.conformance import Report, TargetError, load_target, verify
-from mxref.conformance.identification.integer_identification import identify_integers
-from mxref.targets.asked import read_for
-from mxref.targets.target import PythonTarget
-
-sys.path.insert(0, str(ROOT / "tools"))
 from ledger.claims import claiming_integers
+
+from mxref.conformance import load_target
+from mxref.conformance.identification.integer_identification import identify_integers
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 #: How a report ends; of a policy that `quantize_affine` of int8 shows.
@@ -31,8 +24,6 @@ VERDICTS = {
     "executorch_integers.Q4GSW": "conforms; pack_int4 (int4) under nibbles=low_first; unpack_int4",
     "onnx_integers.REFERENCE": "conforms; quantize_affine (int8, int16) under scaling=divide+nan=i",
     "onnx_integers.RUNTIME": "conforms; quantize_affine (int8, int16) under scaling=divide+nan=low",
-    "tosa_rescale.SINGLE": "conforms",
-    "tosa_rescale.DOUBLE": "conforms; rescale (int8-int8, int8-uint8, int16-int8, int32-int8, int3",
 }
 #: What `identify` names in `quantize_affine`, by format.
 POLICIES = {
@@ -49,37 +40,25 @@ POLICIES = {
 }
 
 
-def target_named(name: str) -> PythonTarget:
-    try:
-        return load_target(claiming_integers()[name].spec)
-    except TargetError as error:
-        if "pip install" not in str(error):
-            raise
-        pytest.skip(str(error))
-
-
-def report_on(target: PythonTarget) -> Report:
-    files = read_for(
-        ROOT / "vectors", target, target.policy, only=lambda op, *_: op in INTEGER_OPERATIONS
-    )
-    return verify(target, [file for file in files if file.cases])
-
-
 def test_every_adapter_is_here() -> None:
-    assert {*VERDICTS} == {*claiming_integers()}
+    assert {*VERDICTS, *peers.OLDER_INTEGERS} == {*claiming_integers()}
 
 
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verify_names_the_policy_or_the_bug(name: str) -> None:
-    report = report_on(target_named(name))
+    report = peers.asked(peers.integer_report, name)
     assert report.verdict.startswith(VERDICTS[name])
     assert report.passed == VERDICTS[name].startswith("conforms")
     wrong = {tuple(failure.case.id.split(".")[:2]) for _, failure in report.failures}
     assert wrong <= {("dequantize_affine", "int32"), ("linear_qcs4w", "int4")}
 
 
+def policy_of(name: str, format: str) -> str:
+    target = load_target(claiming_integers()[name].spec)
+    (found,) = identify_integers(target, ["quantize_affine"], [format])
+    return found.policies[0]
+
+
 @pytest.mark.parametrize(("name", "format"), POLICIES)
 def test_identify_names_the_policy(name: str, format: str) -> None:
-    target = target_named(name)
-    (found,) = identify_integers(target, ["quantize_affine"], [format])
-    assert found.policies[0] == POLICIES[name, format]
+    assert peers.asked(policy_of, name, format) == POLICIES[name, format]

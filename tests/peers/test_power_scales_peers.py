@@ -6,11 +6,11 @@ It needs torch, and `MXREF_MICROXCALING`, which names a checkout at 7bc41952.
 from __future__ import annotations
 
 import importlib
-import os
 
 import numpy as np
 import pytest
 import torch
+from needs import checkout
 
 import mxref
 from mxref.cases.splitmix import splitmix64
@@ -40,10 +40,7 @@ def blocks_of_every_amax() -> np.ndarray:
 
 @pytest.mark.parametrize("width", range(2, 8))
 def test_numbers_are_those_of_microxcaling(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkout = os.environ.get("MXREF_MICROXCALING")
-    if checkout is None:
-        pytest.skip("MXREF_MICROXCALING names no checkout")
-    monkeypatch.syspath_prepend(checkout)
+    monkeypatch.syspath_prepend(checkout("MXREF_MICROXCALING"))
     mx = importlib.import_module("mx.mx_ops")
     nan = Specials.TOP_CODE_NAN
     scale = ScaleFormat(f"e{width}m0", width, 0, 2 ** (width - 1) - 1, nan, subnormals=False)

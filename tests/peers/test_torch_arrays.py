@@ -7,10 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 import mxref
-
-torch: Any = pytest.importorskip("torch")
 
 DTYPES = {
     "float64": np.float64,

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import SOURCES, sentence
+from needs import needs
 from numpy.typing import NDArray
 
 import mxref
@@ -121,7 +122,7 @@ def test_gfloat_blocks() -> None:
 
 def test_gfloat_from_float64() -> None:
     """Blocks beside gfloat itself: every binade, and numbers that a float64 logarithm lifts."""
-    formats, blocks = (pytest.importorskip(f"gfloat.{name}") for name in ("formats", "block"))
+    formats, blocks = (needs(f"gfloat.{name}") for name in ("formats", "block"))
     random = np.random.default_rng(64)
     exponents = np.array([-1074, -1022, *range(-140, 150), 1023])
     amax = 2.0**exponents * (1 - 2.0**-53 * random.choice([0, 1, 11, 22, 44, 60], exponents.size))

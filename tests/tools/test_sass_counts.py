@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from helpers import ROOT
+from needs import absent
 from sass_counts import COUNTS, KERNELS, MOST_SLOTS, count, disassembled, grown, missing, table
 from sass_path import cheapest_path, counted, kernels
 
@@ -80,10 +80,8 @@ def test_the_budget() -> None:
 
 
 def need_tools() -> None:
-    if (absent := missing()) is not None:
-        if os.environ.get("MXREF_REQUIRE_TOOLS"):
-            pytest.fail(f"{absent} is not installed, and MXREF_REQUIRE_TOOLS is set")
-        pytest.skip(f"{absent} is not installed")
+    if (name := missing()) is not None:
+        absent(f"{name} must be installed")
 
 
 def test_the_page_has_the_counts() -> None:

@@ -20,7 +20,7 @@ python tools/suites --flip onnx                   # how many tests notice a wron
 It prints a line for each suite, and for an absent one what it needs: its library has to be
 installed, and its tests are in that package, in a source distribution that pip downloads into the
 folder of `--sources`, or in a checkout that an environment variable names. `tests/peers` runs
-those that need no checkout.
+those that are here, and says which are not.
 
 Only tests that ask mxref for a value and pass are counted. Tests that need a GPU, or a format
 that mxref does not have, are skipped and count as nothing. A failing test is an error unless

@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from needs import needs
 from shares import Share
 from verify_helpers import ADAPTERS, RIGHT, Kit
 
@@ -24,7 +25,7 @@ def adapter(
     gfloat is slow: without --complete it is asked one case in seven, and its divergences.
     """
     name: str = request.param
-    pytest.importorskip(name, reason=f"needs {name}: pip install -e '.[test]'")
+    needs(name)
     target = load_target(str(ADAPTERS / f"{name}_adapter.py"))
     known = read_xfail(ADAPTERS / f"{name}.xfail.json")
     ids = (key for key in known if " " not in key)
@@ -78,7 +79,7 @@ ADAPTER_STEMS = {
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", ADAPTER_STEMS)
 def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
-    pytest.importorskip(name, reason=f"needs {name}: pip install -e '.[test]'")
+    needs(name)
     stems = ADAPTER_STEMS[name]
     prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
     record = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())

@@ -1,16 +1,13 @@
-"""`by_block` against MATMUL_T_BLOCK_SCALED of the TOSA reference model, bit for bit.
-
-It needs tosa-tools 2026.8.0, which keeps NumPy older than the extra `peers` does; without it, it is
-skipped.
-"""
+"""`by_block` against MATMUL_T_BLOCK_SCALED of the TOSA reference model, bit for bit."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import ROOT
+from needs import needs
 from product_rows import LENGTHS, drawn, side
 from shares import Share
 
@@ -18,9 +15,8 @@ from mxref.policy.choices import Accumulation
 from mxref.products.accumulation import accumulated
 from mxref.products.operand import Operand
 
-pytest.importorskip("serializer.tosa_serializer", reason="pip install tosa-tools==2026.8.0")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
-import tosa_adapter as tosa
+sys.path.insert(0, str(ROOT / "tools" / "adapters"))
+tosa = needs("tosa_adapter", "tosa-tools==2026.8.0")
 
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 #: Above it, an element times its own scale is beyond float32, which TOSA multiplies first.
