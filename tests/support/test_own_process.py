@@ -26,7 +26,7 @@ LONG = 20.0
 def going_on() -> None:
     """Say a word late."""
     time.sleep(LONG)
-    os.write(1, b"late")
+    os.write(2, b"late")
 
 
 def ended(
