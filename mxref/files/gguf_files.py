@@ -213,11 +213,11 @@ def _unpacked(rows: U8, kind: _Kind) -> tuple[U8, U8]:
 
 
 def _packed(scales: U8, codes: U8, kind: _Kind) -> U8:
-    """The rows of bytes of scale codes (..., blocks) and codes (..., size)."""
+    """The rows of bytes of scale codes (rows, blocks) and codes (rows, size)."""
     if kind is _MXFP4:
         return pack_blocks(scales, codes, kind.format, **_LAYOUT)
     packed = pack(codes, kind.format.element, fp4_packing="halves", block_size=16)
-    return np.concatenate([scales, packed], axis=-1)
+    return np.hstack([scales, packed])
 
 
 def refuse(

@@ -169,7 +169,7 @@ def _ending(
 
 def _in_words(code: int) -> str:
     """How a process has ended without a verdict, by its exit status, negative for a signal."""
-    if code < 0:
-        with contextlib.suppress(ValueError):  # a signal without a name
-            return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with exit status {code}, as by os._exit"
+    if code >= 0:
+        return f"ended with exit status {code}, as by os._exit"
+    names = {one.value: one.name for one in signal.Signals}  # some signals have none
+    return f"was ended by {names.get(-code, f'signal {-code}')}"

@@ -191,6 +191,7 @@ def test_scale_of_a_tensor(tmp_path: Path, kind: str, suffix: str, shape: list[i
         "x_scale": ("F8_E4M3", [1], b"\x38"),
         f"x{suffix}": ("F32", shape, b"\x01\x00\x00\x3f"),
     }
+    assert [entry.name for entry in files.entries(path)] == ["x"]
     assert_same(files.read_blocks(path)["x"], want)
 
 
@@ -562,6 +563,16 @@ BAD_HEADERS: dict[str, tuple[Any, str]] = {
             },
         },
         "there is no tensor 'x_scale'",
+    ),
+    "metadata of a tensor without its own scale": (
+        {
+            "x": {**_ENTRY, "shape": [1], "data_offsets": [0, 4]},
+            "x_scale": {**_ENTRY, "shape": [1], "data_offsets": [4, 8]},
+            "__metadata__": {
+                "mxref": '{"tensors": {"x": {"shape": [], "format": "", "tensor_scale": "factor"}}}'
+            },
+        },
+        "there is no tensor 'x_scale_2'",
     ),
     "metadata of nothing": (
         {"x": _ENTRY, "__metadata__": {"mxref": '{"tensors": {"x": {}}}'}},

@@ -6,12 +6,17 @@ import contextlib
 import io
 import json
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from browser import problems
 
+from mxref.bits.floats import F32
 from mxref.cli import main
+from mxref.conformance.differing.difference import Bytes, Example
+from mxref.reports.diff_page import _plots
 from mxref.support.spread import SMALLEST, Spread
 
 #: Casts with another code, with an error, and with other readings of the same codes.
@@ -99,3 +104,24 @@ def test_a_spread_counts_by_the_binade_of_the_relative_error() -> None:
     spread.add(wanted, got)
     found = {SMALLEST + k: int(n) for k, n in enumerate(spread.counts) if n}
     assert (spread.exact, found) == (2, {-24: 1, -3: 1, -2: 1, 0: 1, 1: 2})
+
+
+def test_a_block_is_drawn_where_two_sides_read_other_numbers() -> None:
+    one, two, inf, nan = 0x3F800000, 0x40000000, F32.inf_bits, F32.nan_bits
+    read, other = Bytes(127, (2,), (one,), (one,)), Bytes(128, (2,), (two,), (two,))
+    found: Any = SimpleNamespace(a="a", b="b", layout=F32)
+    error = Bytes(None, (), (), ())
+    drawn = {
+        (name, word): [title for title, _ in _plots(found, Example("kind", 1, (word,), *pair))]
+        for name, pair in {
+            "other numbers": (read, other),
+            "the same numbers": (read, read),
+            "an error and an answer": (error, read),
+            "an answer and an error": (read, error),
+        }.items()
+        for word in (two, 0, inf, nan)
+    }
+    text = "kind: the block and what is read, in units of 2^1"
+    assert {case: titles for case, titles in drawn.items() if titles} == {
+        ("other numbers", two): [text]
+    }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from verify_helpers import Vectors, read, target_file
@@ -13,7 +15,7 @@ from mxref.conformance.compare.compare import asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import begun, with_rows
 from mxref.reports.points import Points, points
-from mxref.reports.verify_plots import _shown
+from mxref.reports.verify_plots import _shown, _what
 
 #: The sign is wrong in the even lanes, and ties of 2 and 3 go up.
 WRONG = """\
@@ -106,3 +108,17 @@ def test_binades_of_wrong_answers_and_of_right_ones_near_what_was_asked_are_show
     assert shown == [(-1, 10), (-21, 10), (-21, 31)]
     # If there are none, all that was asked.
     assert _shown(Points(x[:2], want[:2], want[:2], lane[:2], wrong[0, :2])) == (-41, -19)
+
+
+def test_what_x_is() -> None:
+    wanted = {
+        "quantize": "element over its right scale",
+        "dequantize": "right number",
+        "decode": "right number",
+        "decode_scale": "right number",
+        "shared_scale": "amax",
+        "encode": "input",
+        "encode_scale": "input",
+    }
+    rows: dict[str, Any] = {op: SimpleNamespace(op=op) for op in wanted}
+    assert {op: _what(row) for op, row in rows.items()} == wanted
