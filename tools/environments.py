@@ -120,7 +120,7 @@ def make(folder: Path, name: str) -> None:
 
 
 def unpack(wheel: str, inside: str, home: Path) -> None:
-    """Put one folder of a wheel into an environment, and METADATA, which has the wheel's version."""
+    """Put one folder of a wheel, and METADATA with the wheel's version, into an environment."""
     python, (site,) = str(home / "bin" / "python"), home.glob("lib/python*/site-packages")
     with tempfile.TemporaryDirectory() as wheels:
         pip = [python, "-m", "pip", "download", "-q", "--no-deps", "-d", wheels, wheel]
