@@ -112,5 +112,7 @@ def _parts(text: str) -> list[str]:
 
     >>> _parts("ocp+nan=signed, 1e+05 at layers.0.weight is 18.05 dB")
     ['ocp+', 'nan=', 'signed, ', '1e+05 ', 'at ', 'layers.', '0.', 'weight ', 'is ', '18.05 dB']
+    >>> _parts("-0x1.fp+3")  # a number
+    ['-0x1.fp+3']
     """
     return [text] if _NUMBER.fullmatch(text) else _BREAK.split(text)

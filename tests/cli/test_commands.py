@@ -244,6 +244,12 @@ def altered(tmp_path: Path) -> Path:
     return folder
 
 
+def test_regen_to_a_folder_that_is_not_there(tmp_path: Path, call: Call) -> None:
+    result = call("regen", "--level", "2", "--out", tmp_path / "new")
+    assert_error(result, "no vectors in .*new: ")
+    assert "must be a folder" not in result.stderr
+
+
 def test_regen_to_a_file(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "file"
     path.write_text("mine\n")

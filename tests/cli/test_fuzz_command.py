@@ -109,6 +109,20 @@ def test_the_printed_code_shows_the_difference(
         assert example["want"] != example["got"]
 
 
+def test_a_wrong_answer_fails_and_the_profile_is_named(
+    tmp_path: Path, run_fuzz: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("kernel.py").write_text(
+        "import mxref\n\ndef encode(values, format):\n"
+        "    return mxref.encode(values, format, rounding='ties_to_away')\n"
+    )
+    few = ("--op", "encode", "--format", "e2m1", "--float", "f32", "--examples", 5)
+    run = run_fuzz("kernel.py", "--profile", "ml_dtypes", *few)
+    found = "1 searched, 1 with a wrong answer, compared with profile ml_dtypes"
+    assert (run.status, run.out.splitlines()[-1]) == (1, f"FAIL kernel.py: {found}")
+
+
 @pytest.mark.sampled(12)
 def test_the_command(
     tmp_path: Path, run_fuzz: Callable[..., Run], monkeypatch: pytest.MonkeyPatch

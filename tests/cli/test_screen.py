@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from safetensors.numpy import save_file
 
 import mxref
 from mxref.cli import main
-from mxref.cli.screen import print_heading, print_table, print_text
+from mxref.cli.screen import print_heading, print_table, print_text, progress
 
 Screen = Callable[..., str]
 
@@ -130,6 +131,22 @@ def test_figures_of_a_file_on_80_columns(
     for tensor in report["tensors"]:
         for key in ("blocks", "sqnr_db", "saturated", "flushed", "largest_error"):
             assert f"{tensor[key]:.6g}" in words
+
+
+def test_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Begun at 1000 s with 3 parts done before: 2 parts in 10 s leave 5 parts 25 s."""
+    now = [1000.0]
+    monkeypatch.setattr("mxref.cli.screen.time", SimpleNamespace(monotonic=lambda: now[0]))
+    with progress("sweep") as tell:
+        for seconds, done in ((1004.9, 4), (1010.0, 5), (1014.9, 6), (1015.0, 7), (1030.0, 10)):
+            now[0] = seconds
+            tell(done, 10, done - 4)
+    assert capsys.readouterr().err.splitlines() == [
+        "50.0%, 1 wrong, about 25 s to go",
+        "70.0%, 3 wrong, about 11 s to go",  # 3 of 4 in 15 s
+    ]
 
 
 def test_without_rich_the_text_is_the_same(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:

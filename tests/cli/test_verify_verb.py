@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 from dataclasses import replace
@@ -13,6 +14,7 @@ from planted_bugs import BUGS
 from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit, assert_sentence
 
 import mxref
+from mxref.cli.verify_verb import add_extent_arguments
 from mxref.conformance import target_of, verify
 
 #: One file of every operation, in the order of `OPERATIONS`.
@@ -289,3 +291,11 @@ def test_how_much_is_asked(kit: Kit) -> None:
     refused = kit.run(*options, "--sizes", "-1", extent=())
     assert (refused.status, refused.out) == (2, "")
     assert refused.err == "mxref: error: --sizes must be 0 or more, got -1\n"
+
+
+def test_how_much_is_asked_unless_it_is_said() -> None:
+    parser = argparse.ArgumentParser()
+    add_extent_arguments(parser)
+    assert vars(parser.parse_args([])) == {
+        "sizes": None, "no_search": False, "seed": 0, "level": 1
+    }  # fmt: skip

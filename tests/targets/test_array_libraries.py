@@ -348,6 +348,15 @@ def test_float_types_that_a_library_lacks_are_not_covered(jax: SimpleNamespace) 
     assert (report.passed, report.verdict) == (False, "nothing compared")
 
 
+@pytest.mark.usefixtures("cupy")
+def test_the_setting_of_jax_is_named_of_jax_alone() -> None:
+    library: Any = sys.modules["cupy"]
+    library.asarray = lambda values: device_copy(
+        values.astype(np.float32) if values.dtype == np.float64 else values
+    )
+    assert library_of("cupy").lacks == {"f64": "cupy makes float32 of float64"}
+
+
 @pytest.mark.usefixtures("jax")
 @pytest.mark.parametrize(
     ("claims", "text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +13,15 @@ from helpers import VECTORS
 
 import mxref
 from mxref import golden
+from mxref.cases.integer_words import question
+from mxref.cases.records import Case
 from mxref.cases.words import OPERATIONS
 from mxref.golden import VectorFile
-from mxref.targets.calls import call_function, call_operation
+from mxref.targets.calls import call_function, call_operation, without_cases
+from mxref.targets.integer_calls import result_words
+from mxref.targets.layout_calls import _tensor
+from mxref.targets.profile_target import profile_target
+from mxref.targets.returned import AnswerError
 from mxref.targets.signatures import called_as
 
 Arrays = list[np.ndarray]
@@ -172,3 +179,33 @@ def test_a_call_that_python_refuses() -> None:
 
     answers = call_function(inside, file, file.input_words()[:2])
     assert "called as" not in answers.errors[0]
+
+
+def test_tensors_lie_in_order_unless_their_case_is_named_strided() -> None:
+    words = [2, 3, 1, *range(6)]
+    file = without_cases("quantize_tensor", "mxfp4_e2m1", "f32")
+    flags: list[tuple[str, ...]] = [(), ("strided",)]
+    cases = [Case("", (), (), (), required=False, rule="", model="", flags=f) for f in flags]
+    file = dataclasses.replace(file, cases=cases)
+    arrays = [_tensor(words, file, index) for index in range(3)]  # the last one is no case
+    assert [array.flags.c_contiguous for array in arrays] == [True, False, True]
+    assert all(array.view(np.uint32).tolist() == [[0, 1, 2], [3, 4, 5]] for array in arrays)
+
+
+def test_profiles_take_the_scale_of_the_tensor() -> None:
+    """Under 2 a block of 12 has the scale 1, and codes of 6."""
+    target = profile_target(mxref.profile("ocp"))
+    values, two = np.full((1, 16), 12, np.float32), np.float32(2)
+    scales, codes = target.operations["quantize"](values, "nvfp4", two)
+    assert (scales.tolist(), codes.tolist()) == ([0x38], [[7] * 16])
+    back = target.operations["dequantize"](scales, codes, "nvfp4", np.dtype(np.float32), two)
+    assert np.array_equal(back, values)
+
+
+def test_a_result_of_integers_has_the_dtype_and_the_shape_asked_for() -> None:
+    asked = question("unpack_int4", "int4", (1, 2, 0x78))
+    assert result_words(np.int8([[-8, 7]]), asked).tolist() == [0xF8, 7]
+    with pytest.raises(AnswerError, match="the result must be int8, got int16"):
+        result_words(np.int16([[-8, 7]]), asked)
+    with pytest.raises(AnswerError, match="the result must have shape"):
+        result_words(np.int8([-8, 7]), asked)

@@ -8,10 +8,12 @@ mxref is what the programs say, in another file.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -779,3 +781,20 @@ def test_signals_are_as_before_in_the_end(program: Program, vectors: Path, capsy
 def test_no_such_program(files: list[VectorFile]) -> None:
     text = sentence(TargetError, lambda: command_results("/no/such --option", files))
     assert text == "command '/no/such' cannot be run: No such file or directory"
+
+
+def test_a_search_of_no_questions_has_no_answers(program: Program, files: list[VectorFile]) -> None:
+    few = [dataclasses.replace(files[0], cases=files[0].cases[:2])]
+    nothing = {few[0].stem: np.zeros((0, 1), np.uint64)}
+    target = command_results(program(BUFFERED), few, drawn=nothing, timeout=PATIENCE)
+    assert verify(target, few).passed
+
+
+def test_the_last_line_of_errors_is_read_when_nothing_else_is_ready() -> None:
+    text = "import sys; sys.stderr.write('one\\ntwo\\n'); sys.stderr.flush(); input()"
+    running = Running([sys.executable, "-c", text], 60)
+    try:
+        select.select([running._errors], [], [], 60)
+        assert running.last_errors() == "; the last line of its stderr: two"
+    finally:
+        running.finish(60)
