@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -54,7 +55,8 @@ def run_of_ci(ci: str, folder: Path, red: str) -> subprocess.CompletedProcess[st
     script.parent.mkdir(parents=True)
     script.write_text(ci.replace("\nif [ $# -gt 0 ]", "\n".join(["", *stubs, "if [ $# -gt 0 ]"])))
     script.chmod(0o755)
-    return subprocess.run([script], capture_output=True, text=True)
+    env = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.run([script], capture_output=True, text=True, env=env)
 
 
 @pytest.mark.parametrize("red", ["nothing", "tests", "complete", "level2", "peers", "docs"])
