@@ -51,7 +51,7 @@ OTHERS = {
     "docs/verdicts.md": {"ties_away.py"},
     "docs/reports/README.md": {"llama.cpp"},
     "vectors/README.md": {"mx_nan.h", "stdint.h", "string.h"},
-    "docs/suites.md": {"test/test_encode.py"},
+    "docs/suites.md": {"test/test_encode.py", "test/test_p3109_spec.py"},
 }
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")
