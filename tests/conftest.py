@@ -65,6 +65,8 @@ def parse_once(text: str, name: str) -> VectorFile:
 
 read.parse = parse_once
 
+#: What imports torch; there are no examples in it.
+collect_ignore = ["helpers/linear_layers.py"]
 #: Tests of the environment `current`, and in the folder `older` those of that one.
 PEERS = Path(__file__).resolve().parent / "peers"
 

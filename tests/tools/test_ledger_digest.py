@@ -9,13 +9,13 @@ import os
 import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from environments import ENVIRONMENTS, requirements
 from helpers import ROOT, run
 
 from mxref.cases.records import VectorFile
@@ -235,11 +235,11 @@ def test_an_adapter_pins_its_own_library_before_that_of_what_it_imports() -> Non
     assert all(found.values())
 
 
-def test_what_adapters_pin_is_what_tools_peers_installs() -> None:
-    script = (ROOT / "tools" / "peers.sh").read_text("utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    installed = " ".join([script, *project["optional-dependencies"]["peers"],
-                          *project["optional-dependencies"]["test"]])  # fmt: skip
+def test_what_adapters_pin_is_what_their_environments_have() -> None:
+    checkouts = (ROOT / "tools" / "peers.sh").read_text("utf-8")
+    wheels = [one.wheel for one in ENVIRONMENTS.values()]
+    packages = [line for name in ENVIRONMENTS for line in requirements(name)]
+    installed = "\n".join([checkouts, *packages, *wheels])
     for adapter in adapters().values():
         for pin in pins(adapter.path):
             how = " at " if pin.variable else "=="
