@@ -24,7 +24,6 @@ FIXED = {
     "README.md": {
         "0 for a PASS, 1 for a FAIL, 2 for misuse": "the exit status",
         "every 16-bit float": "a width",
-        "About three minutes on two cores.": "what to expect of the tests",
     },
     "docs/score.md": {"for a 64th of a binade": "how wrong it is"},
     "docs/performance.md": {
