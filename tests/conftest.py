@@ -100,6 +100,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for arg in config.args:
         if not is_of(Path(arg.partition("::")[0]).resolve(), environment):
             raise pytest.UsageError(f"{arg} must be run with --peers and its environment")
+    if environment:  # torch waits for whoever else compiles an extension of the same name
+        os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix, "torch_extensions")))
     if environment and os.environ.get("MXREF_REQUIRE_TOOLS") and (absent := lacking(environment)):
         raise pytest.UsageError(
             f"MXREF_REQUIRE_TOOLS is set, and {sys.prefix} must be what tools/environments.py "
