@@ -15,5 +15,5 @@ def odd_keys(bits: Bits, drop: int) -> NDArray[np.intp]:
     if drop:
         bits = to_odd(bits, drop, scratch("key", bits.size, bits.dtype))
     # intp, since NumPy looks up narrower indices more slowly.
-    np.copyto(index, bits, casting="same_kind" if bits.dtype.itemsize < 8 else "unsafe")
+    np.copyto(index, bits, casting="same_kind")
     return index

@@ -82,6 +82,7 @@ def test_scales_are_of_either_sign_and_amax_has_none() -> None:
     ]
     assert [400 < sign.sum() < 624 for sign in signs] == [True, True, False]
     assert not signs[2].any()
+    assert (drawn("shared_scale", "e4m3", "f32", 1 << 13) < np.uint64(1 << 31)).all()
 
 
 def test_every_lane_holds_the_largest_number_and_specials() -> None:

@@ -165,6 +165,34 @@ def test_tiles_have_every_scale_at_its_offset(height: int, width: int) -> None:
     assert unpack_scales(data, (height, width), "tiles_128x4") == rows
 
 
+#: In a matrix of 512 x 32 scales: bytes between rows that are 1, 2, 4, ... apart, and columns.
+STRIDES = {
+    "row_major": ("32 64 128 256 512 1024 2048 4096 8192", "1 2 4 8 16"),
+    "tiles_128x4": ("16 32 64 128 256 4 8 4096 8192", "1 2 512 1024 2048"),
+    "tiles_8x4": ("4 8 16 256 512 1024 2048 4096 8192", "1 2 32 64 128"),
+    "mn_major_words": ("4 8 16 32 64 128 256 512 1024", "1 2 2048 4096 8192"),
+    "tiles_gfx950": ("4 8 16 32 1 1024 2048 4096 8192", "64 128 2 256 512"),
+    "tiles_32x8": ("4 8 16 32 1 1024 2048 4096 8192", "64 128 2 256 512"),
+    "tiles_hopper_4": ("4 8 16 1 1024 2048 32 4096 8192", "2 64 128 256 512"),
+    "tiles_hopper_8": ("4 8 16 1 1024 2048 4096 32 8192", "2 64 128 256 512"),
+    "tiles_16x16": ("16 32 64 128 512 1024 2048 4096 8192", "1 2 4 8 256"),
+}
+
+
+@pytest.mark.parametrize("layout", STRIDES)
+def test_every_bit_of_a_row_and_of_a_column_has_a_stride(layout: str) -> None:
+    down, across = ([int(stride) for stride in text.split()] for text in STRIDES[layout])
+    drawn = random.Random(layout)
+    rows = [list(drawn.randbytes(32)) for _ in range(512)]
+    data = pack_scales(rows, layout)
+    assert len(data) == 512 * 32
+    for r, row in enumerate(rows):
+        start = sum(stride for i, stride in enumerate(down) if r >> i & 1)
+        for c in (0, 1, 2, 4, 8, 16, 31):
+            place = start + sum(stride for i, stride in enumerate(across) if c >> i & 1)
+            assert data[place] == row[c], (r, c)
+
+
 def test_rows_one_after_the_other() -> None:
     assert pack_scales([[1, 2, 3], [4, 5, 6]], "row_major") == [1, 2, 3, 4, 5, 6]
     assert unpack_scales([1, 2, 3, 4, 5, 6], (3, 2), "row_major") == [[1, 2], [3, 4], [5, 6]]

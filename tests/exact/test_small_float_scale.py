@@ -446,6 +446,13 @@ def test_nan_and_inf_go_through_the_formulas(
         assert got == expected
 
 
+def test_a_tensor_scale_of_zero_that_is_given() -> None:
+    """S is 1: 6 / 6 is the scale; the errors of both scales of 4 over 6 are those of zeros."""
+    for arithmetic in ("transformer_engine", *FOUR_OVER_SIX):
+        found = quantize_scaled([f32(6.0, -1.0)], "f32", "e2m1", "ue4m3", arithmetic, 0)
+        assert found == (0, [(0x38, [7, 10])]), arithmetic
+
+
 def test_torchao_makes_one_and_a_half_of_zeros_beside_tiny_numbers() -> None:
     # A is 2688 * 2**-130 and T 2**-130, whose reciprocal is Inf: 0 * Inf is NaN, and all else
     # saturates. The second block's scale is 1 / 6, of which 0.171875 is nearest.

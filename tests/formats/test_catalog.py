@@ -575,6 +575,8 @@ def test_a_block_has_at_least_one_element(size: int) -> None:
         f"block_size must be at least 1, got {size}"
     )
     assert BlockFormat("mine", E2M1, E8M0, 1).bits_per_block == 8 + 4
+    none = "block_size must have a number for each axis, got ()"
+    assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, E8M0, ())) == none
 
 
 @pytest.mark.parametrize("others", [(), (1, 3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -127,6 +128,18 @@ def test_threshold_of_a_root(square: int, bits: int, closed: bool) -> None:
     assert too_large(first)
     assert not too_large(first - 1) or first == 1 << bits
     assert Fraction(4) ** binade <= square < Fraction(4) ** (binade + 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "binade", "first"),
+    # In eighths of the binade: 14 is 1.75, 12 is 1.5, 8 is 1; 13.6 is between 13 and 14.
+    [(448, 8, 14), (Fraction(3, 4), -1, 12), (Fraction(1, 8), -3, 8), (Fraction(17, 80), -3, 13.6)],
+)
+def test_threshold_of_a_limit(limit: int | Fraction, binade: int, first: float) -> None:
+    open_end = ScaleLimit(Fraction(limit), closed=False).threshold(3)
+    closed_end = ScaleLimit(Fraction(limit), closed=True).threshold(3)
+    assert open_end == (binade, math.ceil(first))
+    assert closed_end == (binade, math.floor(first) + 1)
 
 
 def quirk_inputs(layout: FloatLayout) -> list[int]:

@@ -95,6 +95,8 @@ def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("encodee", "__wrapped__"):
         with pytest.raises(AttributeError, match=f"^module 'mxref' has no attribute '{name}'$"):
             getattr(mxref, name)
+    with pytest.raises(AttributeError, match=r"^module 'mxref' has no attribute '__main__'$"):
+        vars(mxref)["__getattr__"]("__main__")  # which would run the command line
 
     def lacking(name: str) -> None:
         raise ModuleNotFoundError("No module named 'numpy'", name="numpy")

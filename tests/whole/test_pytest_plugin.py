@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers import ROOT, copy_vectors, records
@@ -13,6 +14,7 @@ from helpers import run as run_command
 
 import mxref.cli.verify_verb
 import mxref.conformance
+from mxref.pytest_plugin import _OUTPUT, _SUITE, _Suite, pytest_sessionfinish
 from mxref.targets import exits
 
 pytest_plugins = ["pytester"]
@@ -379,6 +381,13 @@ def test_in_the_workers_of_xdist(run: Pytester) -> None:
     result = run.runpytest_subprocess("--mxref-target", "wrong.py", "-n", "2", *NARROW)
     result.assert_outcomes(passed=1, failed=1)
     assert sum(line.startswith("mxref: not covered: ") for line in result.outlines) == 1
+
+
+def test_a_worker_sends_what_is_not_covered() -> None:
+    for stash, sent in (({}, {}), ({_SUITE: _Suite((), ("pack",))}, {_OUTPUT: ["pack"]})):
+        config = SimpleNamespace(workeroutput={}, stash=stash)
+        pytest_sessionfinish(SimpleNamespace(config=config, exitstatus=3))
+        assert config.workeroutput == sent
 
 
 def test_a_format_beside_those_of_mx(run: Pytester) -> None:

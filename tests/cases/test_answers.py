@@ -1,0 +1,83 @@
+"""Answers of both references to cases that are worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mxref.cases.answers import answerable, exact_answers, fast_answers
+from mxref.cases.integer_answers import exact_integer
+from mxref.cases.integer_layers import BOUNDS, exact_ends
+from mxref.cases.integer_words import affine, question, signed
+from mxref.policy.policy import Policy
+
+ONE, TWO, FOUR, SIX = 0x3F800000, 0x40000000, 0x40800000, 0x40C00000
+MINUS = 1 << 31
+MASK = (1 << 32) - 1
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "words", "answer"),
+    [
+        ("encode", "e2m1", [SIX], [7]),
+        ("decode", "e2m1", [6], [FOUR]),
+        ("encode_scale", "e8m0", [TWO], [128]),
+        ("decode_scale", "e8m0", [128], [TWO]),
+        ("shared_scale", "e2m1", [FOUR], [127]),
+        ("quantize", "mxfp4_e2m1", [SIX, MINUS | ONE, *[0] * 30], [127, 7, 10, *[0] * 30]),
+        ("dequantize", "mxfp4_e2m1", [127, 7, 10, *[0] * 30], [SIX, MINUS | ONE, *[0] * 30]),
+        ("quantize", "nvfp4", [ONE, SIX, MINUS | ONE, *[0] * 14], [0x38, 7, 10, *[0] * 14]),
+        ("dequantize", "nvfp4", [ONE, 0x38, 7, 10, *[0] * 14], [SIX, MINUS | ONE, *[0] * 14]),
+    ],
+)
+def test_answers_by_hand(op: str, format: str, words: list[int], answer: list[int]) -> None:
+    assert exact_answers(op, format, "f32", [words], Policy()) == [tuple(answer)]
+    fast = fast_answers(op, format, "f32", np.array([words], np.uint64), Policy())
+    assert fast.tolist() == [answer]
+
+
+@pytest.mark.parametrize(("policy", "code"), [("nan=zero", 0), ("nan=lowest", -128)])
+def test_a_policy_of_integers_is_its_name(policy: str, code: int) -> None:
+    words = [-128 & MASK, 127, ONE, 5, 0x7FC00000]
+    ((word,),) = exact_answers("quantize_affine", "int8", "f32", [words], policy)
+    assert signed(word, 8) == code
+
+
+def test_which_layers_have_answers() -> None:
+    for op in ("linear", "linear_gradients"):
+        assert answerable(op, "mxfp8_e4m3", "f32", Policy())
+        assert not answerable(op, "mxfp8_e4m3", "f32", Policy().replace(accumulation="aligned_35"))
+
+
+def test_the_words_of_a_scale_of_float64() -> None:
+    parts = affine("int8_scale64", [-128 & MASK, 127, 0x3FF80000, 1, -1 & MASK, 7, 8])
+    assert (parts.low, parts.high, parts.axis, parts.dims) == (-128, 127, None, (2,))
+    assert (parts.scales, parts.zero_points) == ((0x3FF8000000000001,), (-1,))
+    assert (parts.values, tuple(parts.which), parts.places) == ((7, 8), (0, 0), 5)
+
+
+def test_a_rescaling_of_two_channels() -> None:
+    words = [3, -4 & MASK, 2, 1 << 30, 1 << 29, 30, 31, *(5, 6, 7, 8)]
+    q, multiplier, shift, zero, out, target, bits = question(
+        "rescale", "int8-int8", words
+    ).arguments
+    assert (q.tolist(), multiplier.tolist()) == ([[5, 6], [7, 8]], [1 << 30, 1 << 29])
+    assert (shift.tolist(), zero, out, target, bits) == ([30, 31], 3, -4, np.int8, 32)
+    for broken in (words[:2], words[:7], words[:-1], [3, 4, 0]):
+        with pytest.raises(ValueError, match="must be a multiple of the channels"):
+            question("rescale", "int8-int8", broken)
+
+
+def test_the_first_and_the_last_pixel_of_two_channels() -> None:
+    corners = [-32767 & MASK] * 2 + [32767] * 2
+    words = (1, 0, 0, 2, 2, 3, 1, 2, *range(1, 13), *corners)
+    assert exact_integer("grid_sample", "int8", words, "default") == (1, 6, 7, 12)
+
+
+def test_the_ends_of_a_layer_that_is_exact() -> None:
+    """Twice 3 under the scale 1 is 6 in every order; sums of tenths depend on it."""
+    words = (1, 1, 1, 1, ONE, 3, TWO)
+    assert [exact_ends("linear_qcs8w", "int8", words, column) for column in BOUNDS] == [(SIX,)] * 4
+    rounded = (1, 1, 2, 1, 0x3DCCCCCD, 3, 5, 0x3DCCCCCD, 0x3F8CCCCD)
+    low, high, _, one = (exact_ends("linear_qcs8w", "int8", rounded, c)[0] for c in BOUNDS)
+    assert (low < high, one) == (True, 0x7FC00000)
