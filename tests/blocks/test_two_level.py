@@ -131,7 +131,7 @@ def test_random_blocks(arithmetic: str, source: str, tensor: int | str | None) -
         compare(*both(patterns, layout, element, scale, arithmetic, tensor))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
 def test_every_scale_with_every_tie(arithmetic: str, scale: str) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import tool
 
 from mxref.cli import main
 from mxref.cli.command_line import VERBS
 
 Capture = pytest.CaptureFixture[str]
-needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-needs_fish = pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
-needs_zsh = pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
 
 #: Calls the function that `complete` has for the command as bash does when Tab is pressed.
 BASH = """
@@ -50,33 +47,30 @@ def script(shell: str, folder: Path, capsys: Capture) -> None:
     (folder / "script").write_text(capsys.readouterr().out)
 
 
-@needs_bash
 def test_bash(tmp_path: Path, capsys: Capture) -> None:
     script("bash", tmp_path, capsys)
     (tmp_path / "my-weights.npy").touch()
     (tmp_path / "my-kernel.py").touch()
     (tmp_path / "my-vectors").mkdir()
     typed = [words for words, _ in OFFERED]
-    command = ["bash", "--norc", "-c", BASH, "bash", *typed]
+    command = [tool("bash"), "--norc", "-c", BASH, "bash", *typed]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     for (words, wanted), line in zip(OFFERED, done.stdout.splitlines(), strict=True):
         offered = {*line.split()}
         assert offered >= wanted if words.endswith(" ") else offered == wanted, words
 
 
-@needs_fish
 def test_fish(tmp_path: Path, capsys: Capture) -> None:
     script("fish", tmp_path, capsys)
-    command = ["fish", "-c", "source ./script; complete -C 'mxref quantize x --format nv'"]
+    command = [tool("fish"), "-c", "source ./script; complete -C 'mxref quantize x --format nv'"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.split()[0] == "nvfp4"
 
 
-@needs_zsh
 def test_zsh(tmp_path: Path, capsys: Capture) -> None:
     script("zsh", tmp_path, capsys)
     assert (tmp_path / "script").read_text().startswith("#compdef mxref\n")
-    subprocess.run(["zsh", "-n", "script"], cwd=tmp_path, check=True)
+    subprocess.run([tool("zsh"), "-n", "script"], cwd=tmp_path, check=True)
 
 
 def test_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -65,7 +65,7 @@ def test_what_they_are_made_of_is_right(op: str) -> None:
     assert (report.passed, report.uses) == (True, ())
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("mutant", "op"), PAIRS, ids=lambda value: getattr(value, "id", value))
 def test_a_check_catches_it_and_says_why(mutant: UseMutant, op: str) -> None:
     report = check(target(op, mutant.spoil(RIGHT[op][0])), [file(op)], extent=EXTENT)

@@ -91,7 +91,7 @@ def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) 
     return check(target, files, extent=Extent(elements=elements))
 
 
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_wrong_kernel_is_caught(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]

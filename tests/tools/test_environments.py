@@ -27,8 +27,9 @@ PIN = re.compile(r"([\w-]+)==([\d.]+\d)")
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_an_environment_has_what_its_adapters_name(environment: str) -> None:
     there = pins(environment).items() | set(PIN.findall(ENVIRONMENTS[environment].wheel))
+    every = peers.every()
     for name in ADAPTERS[environment]:
-        assert there >= set(PIN.findall(peers.every()[name].path.read_text("utf-8"))), name
+        assert there >= set(PIN.findall(every[name].path.read_text("utf-8"))), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -50,6 +50,8 @@ from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import profile
 
 fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
+#: To compile the program takes longer than any other test: only --complete has it.
+pytestmark = pytest.mark.sampled(0)
 Capture = pytest.CaptureFixture[str]
 
 FOLDER = ROOT / "tools" / "fastpath" / "cuda"
@@ -134,7 +136,6 @@ def report(*command: object, status: int = 0, **options: Any) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_vector(machine: str, program: Path) -> None:
     found = report(program, machine, "vectors", VECTORS / "plain")
@@ -214,7 +215,6 @@ LEVEL_2 = (
 )
 
 
-@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("beginning", "families", "machine"), LEVEL_2)
 def test_level_2(beginning: str, families: int, machine: str, program: Path) -> None:
     script = [sys.executable, FOLDER / "level2.py", f"{program} {machine}", "--only", beginning]
@@ -320,7 +320,6 @@ PROFILES_OF_RULES = (
 )
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", BLOCKS)
 def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) -> None:
     for rule in RULES:
@@ -328,7 +327,6 @@ def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) ->
             assert wrong_blocks(f"{program} --device{how}", format, rule) == 0, (rule, how)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rule", RULES[1:])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
@@ -339,7 +337,6 @@ def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) ->
     assert capsys.readouterr().out.endswith(f"conforms under {policy}\n")
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_blocks_that_do_not_saturate(machine: str, program: Path, capsys: Capture) -> None:
     policy = "ocp+overflow=nonsaturating"
@@ -348,7 +345,6 @@ def test_blocks_that_do_not_saturate(machine: str, program: Path, capsys: Captur
     assert f"conforms under {policy}" in capsys.readouterr().out
 
 
-@pytest.mark.sampled(0)
 def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) -> None:
     files = [f"{name}.jsonl" for name in COVERED if "encode/" not in name]
     vectors = copy_vectors(tmp_path / "vectors", *files, "encode/e2m1.f32.jsonl")
@@ -470,7 +466,6 @@ def test_misuse(words: str, program: Path) -> None:
     assert "usage: mx_check" in result.stderr
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("name", ["cuda both directions", "cuda level 1 floor"])
 def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
     name: str, program: Path, tmp_path: Path
@@ -496,7 +491,6 @@ def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
     assert asked[:5] == ["-std=c++17", "-O2", "-x", "cu", "-arch=sm_100a"]
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("number", [80, 90, 100])
 def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
     tool("nvcc")
@@ -574,7 +568,6 @@ def plant(header: Path) -> None:
     header.write_text(text)
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("id", [*MUTANTS, *KERNEL_MUTANTS])
 def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
     _, _, shown, *said = (MUTANTS | KERNEL_MUTANTS)[id]
@@ -591,7 +584,6 @@ def caught(wrong: Path, bug: str, *command: object) -> bool:
     return run("env", f"MX_MUTANT={bug}", wrong, *command).returncode != 0
 
 
-@pytest.mark.sampled(0)
 def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
     shows = (
         (ENCODER_BUGS, ("encoders",)),
@@ -607,7 +599,6 @@ def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
     assert [bug for bug in NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
 
 
-@pytest.mark.sampled(0)
 def test_bugs_of_scales_are_caught(wrong: Path) -> None:
     def shown(bug: str) -> list[str]:
         return wrong_scales(f"env MX_MUTANT={bug!r} {wrong}", "rceil_reciprocal")
@@ -623,7 +614,6 @@ def test_bugs_of_scales_are_caught(wrong: Path) -> None:
         assert wrong_blocks(f"env MX_MUTANT={bug!r} {wrong} --device", "mxint8", "ceil") > 0
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("file", "kind", "float"), SHOWS)
 def test_each_format_and_type_shows_the_bugs_of_quantize(
     file: str, kind: str, float: str, wrong: Path, tmp_path: Path
@@ -676,7 +666,6 @@ def test_nvfp4_numbers_of_every_type(float: str, program: Path) -> None:
     assert wrong_numbers((program, "--device"), float) == 0
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("bug", ODD_BUGS)
 def test_bugs_of_nvfp4_numbers_are_caught(bug: str, wrong: Path) -> None:
     command = ("env", f"MX_MUTANT={bug}", wrong, "--device")
@@ -685,7 +674,6 @@ def test_bugs_of_nvfp4_numbers_are_caught(bug: str, wrong: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("bug", FLOAT16_BUGS)
 def test_level_2_shows_the_bugs_of_float16(bug: str, wrong: Path) -> None:
     script = (sys.executable, FOLDER / "level2.py", f"env MX_MUTANT={bug!r} {wrong} --device")
@@ -695,7 +683,6 @@ def test_level_2_shows_the_bugs_of_float16(bug: str, wrong: Path) -> None:
     assert failed[:-1] == ["dequantize.mxfp8_e5m2.f16.ocp"]  # the last line counts
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_path: Path) -> None:
     names = ("quantize/mxfp8_e4m3.f32", "quantize_tensor/mxfp8_e4m3.f32")
@@ -708,13 +695,11 @@ def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_
     assert caught(wrong, guard, "--device", "vectors", folder / "plain")
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_without_its_mutants_it_is_right(machine: str, wrong: Path) -> None:
     assert report("env", "MX_MUTANT=none", wrong, machine, "vectors", VECTORS / "plain")["pass"]
 
 
-@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("machine", "float"), [("--host", "f32"), ("--device", "bf16")])
 def test_a_sweep_finds_every_wrong_input(machine: str, float: str, wrong: Path) -> None:
     digits = slice(0, 8 if float == "f32" else 4)

@@ -84,6 +84,7 @@ FP6 = ("mxfp8_e4m3", "mxfp6_e2m3")
 FP8 = ("mxfp8_e4m3", "mxfp8_e5m2")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("op", "function", "formats", "where"),
     [

@@ -35,7 +35,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_profile_ends_in_a_verdict(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["verify", str(EXAMPLE), "--profile", name])
