@@ -17,8 +17,6 @@ from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.draws import Draws, Ints, Words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
-from mxref.cases.records import padded
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
@@ -27,6 +25,8 @@ from mxref.formats.catalog import (
     block_format,
     code_format,
 )
+from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.word_rows import padded
 
 __all__ = ["QUESTIONS", "drawn"]
 

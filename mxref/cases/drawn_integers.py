@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.cases.draws import Draws, Ints, Words
-from mxref.cases.records import padded
-from mxref.cases.words import INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.registry import INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.word_rows import padded
 
 __all__ = ["INTEGER_QUESTIONS", "beside_values", "drawn_integers", "scale_words"]
 

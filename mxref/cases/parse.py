@@ -10,23 +10,9 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.integer_answers import parsed_choices
-from mxref.cases.integer_words import FORMATS, more_columns
-from mxref.cases.layout_answers import SLOTS
-from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
-from mxref.cases.word_counts import word_counts
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    FLAGS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-    MODELS,
-    OPERATIONS,
-    PRODUCT_OPERATIONS,
-    RULES,
-)
+from mxref.cases.words import FLAGS, MODELS, RULES
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -34,6 +20,16 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
     CodeFormat,
+)
+from mxref.operations.layouts import SLOTS
+from mxref.operations.product_words import PAIRS, operands, pair_formats
+from mxref.operations.registry import (
+    DOT_OPERATIONS,
+    INTEGERS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+    OPERATIONS,
+    REGISTRY,
 )
 from mxref.policy.policy import Policy
 
@@ -102,7 +98,7 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
-    known = FORMATS.get(header["op"], _FORMATS)
+    known = INTEGERS[header["op"]].formats if header["op"] in INTEGERS else _FORMATS
     if header["format"] not in known or header["float"] not in (*LAYOUTS, *SLOTS):
         raise VectorError(
             f"{where}: format and float must be known ones, "
@@ -129,11 +125,11 @@ def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
         op, format = header["op"], header["format"]
-        if column in (BOUNDS if op in PRODUCT_OPERATIONS else more_columns(op, format)):
+        if op in REGISTRY and column in REGISTRY[op].bounds(format):
             continue
         try:
-            if header["op"] in FORMATS:  # whose policies have one spelling
-                parsed_choices(header["op"], header["format"], column)
+            if header["op"] in INTEGERS:  # whose policies have one spelling
+                INTEGERS[header["op"]].parse(header["format"], column)
                 continue
             spelled = _spelling(column)
         except (ValueError, TypeError) as error:
@@ -238,7 +234,7 @@ def _check_words(
         column = header["columns"][by.index(index) if by else 0]
         layout = _policy(column) if op in LAYOUT_OPERATIONS else _OCP
         try:
-            counts = word_counts(op, name, inputs, layout)
+            counts = REGISTRY[op].counts(name, inputs, layout)
         except ValueError as error:
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
@@ -269,7 +265,7 @@ def _formats(op: str, name: str) -> tuple[BlockFormat | None, CodeFormat | None]
     """The block format of a file, and the element format whose codes it has; None for none."""
     block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
     element = CODE_FORMATS.get(name) if block is None else block.element
-    return block, None if op in ("shared_scale", *FORMATS) else element
+    return block, None if op in ("shared_scale", *INTEGERS) else element
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

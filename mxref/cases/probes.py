@@ -16,7 +16,6 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import VARIED_OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -24,6 +23,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
 )
+from mxref.operations.registry import VARIED_OPERATIONS
 
 __all__ = ["probes"]
 

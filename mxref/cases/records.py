@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +18,21 @@ from numpy.typing import NDArray
 
 from mxref._version import VECTORS_VERSION
 from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.operations.word_rows import padded
 from mxref.support.text import refuse_unknown
 
 __all__ = [
     "NAMES",
-    "NO_WORD",
     "Case",
     "VectorFile",
     "names_of",
-    "padded",
     "refuse_unknown_names",
-    "same_width",
     "stem_of",
-    "stripped",
 ]
 
 SPEC = "OCP MX v1.0"
 #: The parts of a vector file's name, as attributes and as options.
 NAMES = ("op", "format", "float")
-#: Padding of arrays whose cases have different numbers of words; never a word itself.
-NO_WORD = (1 << 64) - 1
 #: Digits of `by`, each an index into `out`.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -194,41 +189,6 @@ class VectorFile:
         for case in self.cases:
             outputs = " ".join(words(case.output(i), self.out_digits) for i in range(self.plain))
             yield f"{words(case.inputs, self.in_digits)} {outputs}"
-
-
-def padded(rows: Sequence[Sequence[int] | NDArray[Any]]) -> NDArray[np.uint64]:
-    """Rows of words as an array, the shorter ones padded with NO_WORD.
-
-    >>> padded([[1, 2], [3]]).tolist() == [[1, 2], [3, NO_WORD]]
-    True
-    """
-    widths = set(map(len, rows))
-    if len(widths) == 1:
-        return np.array(rows, np.uint64)
-    array = np.full((len(rows), max(widths, default=0)), NO_WORD, np.uint64)
-    for row, words in zip(array, rows, strict=True):
-        row[: len(words)] = words
-    return array
-
-
-def same_width(
-    one: NDArray[np.uint64], other: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Two arrays of padded rows with the narrower one widened by NO_WORD."""
-    missing = other.shape[-1] - one.shape[-1]
-    if missing < 0:
-        return same_width(other, one)[::-1]
-    more = [(0, 0)] * (one.ndim - 1) + [(0, missing)]
-    return (np.pad(one, more, constant_values=NO_WORD) if missing else one), other
-
-
-def stripped(row: NDArray[np.uint64]) -> tuple[int, ...]:
-    """The words of a padded row.
-
-    >>> stripped(padded([[1, 2], [3]])[1])
-    (3,)
-    """
-    return tuple(row[row != np.uint64(NO_WORD)].tolist())
 
 
 def words(values: tuple[int, ...], digits: int) -> str:

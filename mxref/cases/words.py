@@ -1,4 +1,4 @@
-"""The vocabulary of the vectors: operations, coverage models and flags, each explained once."""
+"""The vocabulary of the vectors: coverage models, flags and clauses, each explained once."""
 
 from __future__ import annotations
 
@@ -6,65 +6,7 @@ from collections.abc import Mapping
 
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 
-__all__ = [
-    "DOT_OPERATIONS",
-    "FLAGS",
-    "INTEGER_FLOATS",
-    "INTEGER_OPERATIONS",
-    "LAYER_OPERATIONS",
-    "LAYOUT_OPERATIONS",
-    "MODELS",
-    "OPERATIONS",
-    "PRODUCT_OPERATIONS",
-    "RULES",
-    "SECTIONS",
-    "VARIED_OPERATIONS",
-    "WEIGHT_ONLY_OPERATIONS",
-]
-
-#: Operations on layouts: their cases have any number of words and are compared one by one.
-LAYOUT_OPERATIONS = (
-    "pack",
-    "unpack",
-    "pack_scales",
-    "unpack_scales",
-    "pack_blocks",
-    "unpack_blocks",
-    "quantize_tensor",
-)
-#: Dot products, and linear layers with their gradients: answers are compared with intervals where
-#: the standard leaves the order of additions open.
-DOT_OPERATIONS = ("matmul",)
-LAYER_OPERATIONS = ("linear", "linear_gradients")
-PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
-#: Operations of `mxref.integer`, each with what its files have in place of a float type.
-INTEGER_FLOATS: Mapping[str, str] = {
-    "quantize_affine": "f32",
-    "dequantize_affine": "f32",
-    "pack_int4": "bytes",
-    "unpack_int4": "bytes",
-    "rescale": "bytes",
-    "grid_sample": "bytes",
-    "linear_qcs8w": "f32",
-    "linear_qcs4w": "f32",
-}
-INTEGER_OPERATIONS = tuple(INTEGER_FLOATS)
-#: Those whose answers may be inside of intervals, since the order of additions is open.
-WEIGHT_ONLY_OPERATIONS = ("linear_qcs8w", "linear_qcs4w")
-#: Operations whose cases have different numbers of words.
-VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS, *INTEGER_OPERATIONS)
-
-OPERATIONS = (
-    "encode",
-    "decode",
-    "encode_scale",
-    "decode_scale",
-    "shared_scale",
-    "quantize",
-    "dequantize",
-    "encode_stochastic",
-    *VARIED_OPERATIONS,
-)
+__all__ = ["FLAGS", "MODELS", "RULES", "SECTIONS"]
 
 MODELS: Mapping[str, str] = {
     "M1": "zeros, smallest and largest numbers, infinities and NaNs of the float type, both signs",

@@ -44,8 +44,8 @@ class PrintCompletion(argparse.Action):
 def _words() -> dict[str, list[str]]:
     """The words that options of some names have."""
     from mxref.bits.floats import LAYOUTS
-    from mxref.cases.words import OPERATIONS
     from mxref.cli.format_names import formats_of
+    from mxref.operations.registry import OPERATIONS
     from mxref.profiles import PROFILES
 
     return {

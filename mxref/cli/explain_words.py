@@ -37,8 +37,9 @@ def _show_word(data: dict[str, Any]) -> None:
 
 def explain_case(options: argparse.Namespace) -> Answer | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
+    from mxref.cases.words import MODELS, RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
+    from mxref.operations.registry import INTEGER_OPERATIONS, OPERATIONS
 
     op, *rest = options.name.split(".")
     if op not in OPERATIONS or len(rest) != 3:

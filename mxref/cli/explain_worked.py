@@ -157,8 +157,8 @@ def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
 def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
     """Words in hexadecimal, one alone with its value; many are cut."""
     from mxref.cases.records import words as spelled
-    from mxref.cases.words import INTEGER_OPERATIONS
     from mxref.conformance.compare.failure_text import show_input, show_output
+    from mxref.operations.registry import INTEGER_OPERATIONS
 
     if not words:
         return "an error"

@@ -51,13 +51,13 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
     """
     yield from FORMATS_OF[kind]
     if kind in ("fuzz", "identify", "vectors"):
-        from mxref.cases.product_words import PAIRS
+        from mxref.operations.product_words import PAIRS
 
         yield PAIRS
     if kind in ("fuzz", "vectors"):
-        from mxref.cases.integer_words import FORMATS
+        from mxref.operations.registry import INTEGERS
 
-        yield dict.fromkeys(name for names in FORMATS.values() for name in names)
+        yield dict.fromkeys(name for one in INTEGERS.values() for name in one.formats)
 
 
 def typed_format(parameter: str, name: str) -> str:
@@ -71,9 +71,9 @@ def typed_format(parameter: str, name: str) -> str:
     >>> typed_format("--format", "E4M3"), typed_format("--format", "e4m4")
     ('e4m3', 'e4m4')
     """
-    from mxref.cases.integer_words import FORMATS
+    from mxref.operations.registry import INTEGERS
 
-    if parameter == "--format" and any(name in formats for formats in FORMATS.values()):
+    if parameter == "--format" and any(name in one.formats for one in INTEGERS.values()):
         return name  # of an operation on integers
     for typed in (name, name.lower()):
         own: str = own_name(parameter, typed)
@@ -91,12 +91,12 @@ def format_of_file(parameter: str, name: str) -> str:
     >>> format_of_file("--format", "int4"), format_of_file("--format", "MXFP4")
     ('int4', 'mxfp4_e2m1')
     """
+    from mxref.operations.registry import INTEGERS
+
     try:
         return typed_format(parameter, name)
     except ValueError:
-        from mxref.cases.integer_words import FORMATS
-
-        if not any(name in names for names in FORMATS.values()):
+        if not any(name in one.formats for one in INTEGERS.values()):
             raise
         return name
 

@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import refuse_unknown_names
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,
@@ -58,6 +57,8 @@ def _by(row: FuzzRow, policy: Policy) -> str:
     """What a row was compared with; integers have policies of their own."""
     if row.profile:
         return f"profile {row.profile}"
+    from mxref.operations.registry import INTEGER_OPERATIONS
+
     return row.policy if row.op in INTEGER_OPERATIONS else str(policy)
 
 
@@ -112,7 +113,8 @@ def _search(options: argparse.Namespace, target: Target) -> int:
 def _as_json(
     rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool, ending: str
 ) -> dict[str, Any]:
-    from mxref.cases.records import stripped, words
+    from mxref.cases.records import words
+    from mxref.operations.word_rows import stripped
 
     def found(row: FuzzRow) -> dict[str, Any] | None:
         if row.found is None:

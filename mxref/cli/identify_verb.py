@@ -51,16 +51,15 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref import conformance
-    from mxref.cases.integer_words import FORMATS
-    from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, OPERATIONS
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
     from mxref.conformance.identification.integer_identification import (
         identify_integers,
         integer_json,
     )
+    from mxref.operations.registry import INTEGER_FLOATS, INTEGER_OPERATIONS, INTEGERS, OPERATIONS
 
-    integers = ((op, f, INTEGER_FLOATS[op]) for op in INTEGER_FLOATS for f in FORMATS[op])
+    integers = ((op, f, INTEGER_FLOATS[op]) for op in INTEGER_FLOATS for f in INTEGERS[op].formats)
     known = ((one.op, one.format, one.float) for one in settings())
     refuse_unknown_names(vars(options), (*known, *integers))
     with chosen_target(options) as target:
@@ -129,11 +128,11 @@ def _hedge(
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     """The shift or the known bugs that explain answers that are of no policy."""
-    from mxref.cases.records import padded
-    from mxref.cases.words import PRODUCT_OPERATIONS
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
     from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.operations.registry import PRODUCT_OPERATIONS
+    from mxref.operations.word_rows import padded
     from mxref.policy.policy import Policy
     from mxref.targets.calls import Answers, without_cases
 

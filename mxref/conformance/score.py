@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import fast_answers
 from mxref.cases.probes import probes
-from mxref.cases.records import VectorFile, stripped
-from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
 from mxref.conformance.compare.product_intervals import inside, layers_inside, sums_inside
 from mxref.mutants import MUTANTS, Mutant, equivalent
+from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product import product_blocks
-from mxref.cases.words import INTEGER_FLOATS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
 from mxref.golden.integer_families import integer_chunks
 from mxref.golden.lane_blocks import lane_blocks
+from mxref.operations.registry import INTEGER_FLOATS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from mxref.cases.integer_answers import (
-    exact_integer,
-    fast_integers,
-    first_policy,
-    neighbours_of,
-)
-from mxref.cases.integer_words import FORMATS, in_digits, more_columns, out_digits
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.golden.affine_inputs import axis_cases, code_cases, double_cases, value_cases
 from mxref.golden.entries import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
 from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
 from mxref.golden.weight_only_inputs import weight_only_cases
+from mxref.operations.registry import (
+    INTEGER_FLOATS,
+    INTEGER_OPERATIONS,
+    INTEGERS,
+    REGISTRY,
+    WEIGHT_ONLY_OPERATIONS,
+)
+from mxref.operations.word_rows import padded
 
 __all__ = ["integer_inputs", "integer_tasks"]
 
@@ -26,7 +26,7 @@ __all__ = ["integer_inputs", "integer_tasks"]
 def integer_tasks() -> Iterator[Callable[[], VectorFile]]:
     """Makers of the files of integer operations."""
     for op in INTEGER_OPERATIONS:
-        for format in FORMATS[op]:
+        for format in INTEGERS[op].formats:
             yield partial(_file, op, format)
 
 
@@ -53,27 +53,29 @@ def _file(op: str, format: str) -> VectorFile:
         entries.setdefault(entry.inputs, entry)
     cases = list(entries.values())
     columns = tuple(_columns(op, format, cases))
-    answered = [[exact_integer(op, format, case.inputs, c) for case in cases] for c in columns]
+    answered = [
+        [INTEGERS[op].exact_answer(format, case.inputs, c) for case in cases] for c in columns
+    ]
     float = INTEGER_FLOATS[op]
     why = []
     for case, answer in zip(cases, answered[0], strict=True):
         required, rule, flags = reason(op, format, float, case.inputs, answer)
         why.append((required, rule, tuple(dict.fromkeys((*flags, *case.flags)))))
     made = cases_of(f"{op}.{format}.{float}", cases, answered, why)
-    digits = in_digits(op), out_digits(op, format)
+    digits = INTEGERS[op].digits("int8", "")[0], INTEGERS[op].digits(format, "")[1]
     return VectorFile(op, format, float, columns, len(columns), *digits, made)
 
 
 def _columns(op: str, format: str, entries: list[CaseInput]) -> Iterator[str]:
     """The first policy, bounds, and the policies that differ in one choice and in an answer."""
     words = padded([entry.inputs for entry in entries])
-    first = first_policy(op, format)
+    first = INTEGERS[op].first_policy(format)
     yield first
-    yield from more_columns(op, format)
-    own = fast_integers(op, format, words, first)
-    for policy in neighbours_of(op, format, first):
+    yield from REGISTRY[op].bounds(format)
+    own = REGISTRY[op].fast(format, "", words, first)
+    for policy in INTEGERS[op].neighbours(format, first):
         try:
-            found = fast_integers(op, format, words, policy)
+            found = REGISTRY[op].fast(format, "", words, policy)
         except ValueError:  # of nan=error
             continue
         if (found != own).any():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mxref.bits.floats import F32
-from mxref.cases.integer_layers import exact_ends
-from mxref.cases.integer_words import affine
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.golden.entries import Why, Words
+from mxref.operations.affine import affine
+from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
+from mxref.operations.weight_only import exact_ends
 
 __all__ = ["integer_reason"]
 

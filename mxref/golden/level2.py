@@ -14,17 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import AnyPolicy, exact_answers, fast_answers
-from mxref.cases.integer_words import out_digits
+from mxref.cases.answers import exact_answers
 from mxref.cases.records import words as hex_words
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.golden.families import Family, default_families, families, products, select
-from mxref.golden.vector_cases import TO_CODE
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import REGISTRY
 from mxref.packing.elements import pack
-from mxref.policy.policy import Policy
 from mxref.support.workers import in_order
 
 __all__ = [
@@ -77,20 +75,18 @@ def compute(family: Family, *, complete: bool = False) -> Computed:
     Raises:
         DisagreementError: the two differ.
     """
-    policy = family.policy if family.op in INTEGER_OPERATIONS else Policy.parse(family.policy)
+    one, policy = REGISTRY[family.op], family.policy
+    _, digits = one.digits(family.format, family.float)
+    word = np.dtype(f"<u{digits // 2}")
     step = 1 if complete else CHECKED
     digest = hashlib.sha256()
     cases = checked = 0
     for words in family.chunks():
-        if family.op == "pack" and isinstance(
-            policy, Policy
-        ):  # in one call, since all cases have one length
+        if family.op == "pack":  # in one call, since all cases have one length
             answers: Words = pack(words, family.format, policy)
         else:
-            answers = fast_answers(family.op, family.format, family.float, words, policy)
-        if family.op in INTEGER_OPERATIONS:
-            answers = answers.astype(f"u{out_digits(family.op, family.format) // 2}")
-        digest.update(answers.astype(answers.dtype.newbyteorder("<"), copy=False).tobytes())
+            answers = one.fast(family.format, family.float, words, policy)
+        digest.update(answers.astype(word, copy=False).tobytes())
         some = slice(-cases % step, None, step)
         compare(family.op, family.format, family.float, policy, words[some], answers[some])
         cases += len(words)
@@ -138,8 +134,7 @@ def compare(
     got = answers.tolist()
     for inputs, want, answer in zip(words.tolist(), wanted, got, strict=True):
         if want != tuple(answer):
-            width, code = LAYOUTS[float].width // 4 if float in LAYOUTS else 2, 2
-            digits = (width, code) if op in TO_CODE else (code, width)
+            digits = REGISTRY[op].digits(format, float)
             raise DisagreementError(
                 f"the two references disagree on {op} {format} {float} under {policy}: in "
                 f"{hex_words(tuple(inputs), digits[0])}, slow {hex_words(want, digits[1])}, "

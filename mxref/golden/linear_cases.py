@@ -7,11 +7,11 @@ from functools import partial
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
-from mxref.cases.linear_answers import exact_layer
-from mxref.cases.product_words import BOUNDS
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.golden.entries import CaseInput, Words, cases_of
+from mxref.operations.layers import exact_layer
+from mxref.operations.product_words import BOUNDS
 
 __all__ = ["linear_tasks"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_words import numbers, operands
 from mxref.golden.entries import Why, Words
+from mxref.operations.product_words import numbers, operands
 
 __all__ = ["product_reason"]
 

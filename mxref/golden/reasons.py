@@ -8,7 +8,7 @@ from functools import cache, partial
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import grid, pattern
-from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, SECTIONS
+from mxref.cases.words import SECTIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -22,6 +22,7 @@ from mxref.golden.entries import Why, Words
 from mxref.golden.integer_reasons import integer_reason
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
+from mxref.operations.registry import INTEGER_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["reason"]

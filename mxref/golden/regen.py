@@ -10,18 +10,14 @@ import numpy as np
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import fast_answers
-from mxref.cases.integer_answers import fast_integers
-from mxref.cases.linear_answers import fast_layer
-from mxref.cases.product_answers import fast_products
-from mxref.cases.records import SPEC, VectorFile, padded, same_width, stripped
-from mxref.cases.words import DOT_OPERATIONS, INTEGER_OPERATIONS, LAYER_OPERATIONS
+from mxref.cases.records import SPEC, VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
 from mxref.golden.vector_cases import file_tasks
-from mxref.policy.policy import Policy
+from mxref.operations.registry import REGISTRY
+from mxref.operations.word_rows import same_width, stripped
 from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]
@@ -111,15 +107,7 @@ def _compare_references(file: VectorFile) -> None:
     inputs = file.input_words()
     for index, column in enumerate(file.columns):
         wanted = file.outputs(index)
-        if file.op in INTEGER_OPERATIONS:
-            answers = fast_integers(file.op, file.format, inputs, column)
-        elif file.op in LAYER_OPERATIONS:
-            names = file.op, file.format, file.float
-            answers = padded([fast_layer(*names, case.inputs, column) for case in file.cases])
-        elif file.op in DOT_OPERATIONS:  # some of whose columns are bounds
-            answers = fast_products(file.format, file.float, inputs, column)
-        else:
-            answers = fast_answers(file.op, file.format, file.float, inputs, Policy.parse(column))
+        answers = REGISTRY[file.op].fast(file.format, file.float, inputs, column)
         got, wanted = same_width(answers.astype(np.uint64), wanted)
         wrong = np.flatnonzero((got != wanted).any(axis=-1))
         if wrong.size:

@@ -8,13 +8,13 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.integer_answers import DEFAULT, choices_of
-from mxref.cases.integer_words import FORMATS, more_columns
-from mxref.cases.layout_answers import SLOTS
-from mxref.cases.product_words import BOUNDS, PAIRS
 from mxref.cases.records import DIGITS, SPEC
-from mxref.cases.words import FLAGS, INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
+from mxref.cases.words import FLAGS, MODELS, RULES
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
+from mxref.operations.integer_operation import DEFAULT
+from mxref.operations.layouts import SLOTS
+from mxref.operations.product_words import BOUNDS, PAIRS
+from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["schema", "schema_lines"]
@@ -33,9 +33,15 @@ def schema() -> dict[str, Any]:
         f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
         for name in Policy().choices()
     )
-    asked = [(op, format) for op in INTEGER_OPERATIONS for format in FORMATS[op]]
-    bounds = "|".join(dict.fromkeys((*BOUNDS, *(c for one in asked for c in more_columns(*one)))))
-    pairs = {f"{n}=({'|'.join(m)})": None for one in asked for n, m in choices_of(*one).items()}
+    asked = [(op, format) for op in INTEGER_OPERATIONS for format in INTEGERS[op].formats]
+    bounds = "|".join(
+        dict.fromkeys((*BOUNDS, *(c for op, format in asked for c in REGISTRY[op].bounds(format))))
+    )
+    pairs = {
+        f"{n}=({'|'.join(m)})": None
+        for op, format in asked
+        for n, m in INTEGERS[op].choices(format).items()
+    }
     integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
     formats = [*CODE_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
     formats += [format for _, format in asked if format not in formats]

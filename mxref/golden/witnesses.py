@@ -13,7 +13,7 @@ from mxref.bits.simplicity import simplicity
 from mxref.cases.answers import answerable, exact_answers, reads
 from mxref.cases.read import by_stem, read_listed, read_manifest
 from mxref.cases.records import Case, VectorFile, names_of
-from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["Witness", "witness"]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mxref.bits.floats import U8, Floats
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
-from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.matmul_operands import OPERANDS, Change
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
+from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import matmul
 
 __all__ = ["MATMULS", "float32_numbers"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import U8
-from mxref.cases.product_words import PAIRS
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.block_mutants import shifted
+from mxref.operations.product_words import PAIRS
 
 __all__ = ["OPERANDS", "PAIRS_OF_FLOATS", "Operands", "moved_scales"]
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from mxref.bits.floats import FloatLayout
-from mxref.cases.records import VectorFile, padded, words
+from mxref.cases.records import VectorFile, words
 from mxref.cases.words import FLAGS, RULES
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines
+from mxref.operations.word_rows import padded
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
 from mxref.reports.verify_plots import row_plots

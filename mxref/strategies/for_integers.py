@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.cases.drawn_integers import beside_values, scale_words
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
+from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
 from mxref.strategies.for_floats import patterns
 
 __all__ = ["integer_cases"]

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from mxref.cases.answers import answerable
-from mxref.cases.integer_words import FORMATS
-from mxref.cases.product_words import PAIRS
 from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile, names_of, stem_of
-from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.golden.vector_cases import made_files
+from mxref.operations.product_words import PAIRS
+from mxref.operations.registry import INTEGERS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -20,7 +19,7 @@ from mxref.targets.target import Target
 __all__ = ["is_asked", "read_for"]
 
 _FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
-_INTEGERS = {format for formats in FORMATS.values() for format in formats}
+_INTEGERS = {format for one in INTEGERS.values() for format in one.formats}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.integer_words import in_digits, out_digits
-from mxref.cases.product_words import pair_formats
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import (
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.operations.product_words import pair_formats
+from mxref.operations.registry import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
+    REGISTRY,
 )
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.operations.word_rows import padded
 from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
@@ -44,7 +45,6 @@ from mxref.targets.returned import (
     float_words,
     pair_of,
 )
-from mxref.targets.signatures import called_as
 
 __all__ = [
     "Answers",
@@ -94,14 +94,7 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     >>> without_cases("quantize", "mxfp4_e2m1", "bf16").stem
     'quantize/mxfp4_e2m1.bf16'
     """
-    code = 3 if "_scales" in op else 2
-    number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
-    from_code = op in ("decode", "decode_scale", "dequantize", *DOT_OPERATIONS)
-    digits = (code, number) if from_code else (number, 2)
-    if op in INTEGER_OPERATIONS:
-        digits = in_digits(op), out_digits(op, format)
-    if op in LAYER_OPERATIONS:
-        digits = (number, number)
+    digits = REGISTRY[op].digits(format, float)
     return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
 
 
@@ -115,7 +108,7 @@ def call_function(
     """
     function = _displaced(function, offset)
     with quiet():
-        if file.op in (*LAYOUT_OPERATIONS, *LAYER_OPERATIONS, *INTEGER_OPERATIONS):
+        if REGISTRY[file.op].single:
             return _ask_each(function, file, inputs)
         try:
             return Answers(call_operation(function, file, inputs))
@@ -169,7 +162,7 @@ def _call_refused(error: BaseException, file: VectorFile) -> str:
     inside = not frame.f_globals.get("__name__", "").startswith("mxref.")
     if inside or not isinstance(error, TypeError) or not _PARAMETERS.search(message(error)):
         return ""
-    return f"{message(error)}: it is called as {called_as(file.op, file.format)}"
+    return f"{message(error)}: it is called as {REGISTRY[file.op].called_as(file.format)}"
 
 
 def is_fault(error: BaseException) -> bool:

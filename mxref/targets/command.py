@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
-from mxref.targets.easy_inputs import easy_inputs
 from mxref.targets.lines import (
     Answer,
     AnswerReader,
@@ -35,7 +34,7 @@ from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
 from mxref.targets.target import CLAIMS, TargetError
 
-__all__ = ["CommandTarget", "command_results", "easy_inputs"]
+__all__ = ["CommandTarget", "command_results"]
 
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
@@ -119,7 +118,9 @@ class CommandTarget:
             return False
         if key not in self._covered:
             file = without_cases(*key)
-            (answer,) = self.answers(self._numbered(file, np.array([easy_inputs(*key)], np.uint64)))
+            (answer,) = self.answers(
+                self._numbered(file, np.array([REGISTRY[op].easy(format, float)], np.uint64))
+            )
             self._covered[key] = not answer.unsupported
         # Formats of integers are no claims.
         claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.integer_words import Question, question
-from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.records import VectorFile
+from mxref.operations.integer_operation import IntegerCall
+from mxref.operations.registry import INTEGERS
+from mxref.operations.word_rows import padded, stripped
 from mxref.targets.returned import AnswerError, array_of
 
 __all__ = ["call_integers", "result_words"]
@@ -25,12 +27,12 @@ def call_integers(
     """
     rows = []
     for row in inputs:
-        asked = question(file.op, file.format, stripped(row))
+        asked = INTEGERS[file.op].call(file.format, stripped(row))
         rows.append(result_words(function(*asked.arguments), asked))
     return padded(rows)
 
 
-def result_words(result: object, asked: Question) -> NDArray[Any]:
+def result_words(result: object, asked: IntegerCall) -> NDArray[Any]:
     """The words of a result.
 
     Raises:

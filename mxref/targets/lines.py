@@ -12,14 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import VectorFile, padded, stripped, words
-from mxref.cases.words import (
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-    VARIED_OPERATIONS,
-)
-from mxref.formats.catalog import block_format
+from mxref.cases.records import VectorFile, words
+from mxref.operations.registry import REGISTRY
+from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers
@@ -111,7 +106,7 @@ def questions_of(
     if inputs is None:
         return [Question(case.id, file, case.inputs) for case in file.cases]
     # Every pattern is a float, also the one that fills up rows of different lengths.
-    is_padded = file.op in VARIED_OPERATIONS
+    is_padded = REGISTRY[file.op].varied
     rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
     return [Question(str(number), file, row) for number, row in enumerate(rows, first)]
 
@@ -157,11 +152,9 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
 
 def _count(file: VectorFile) -> int | None:
     """The number of words of an answer; None where it is part of the answer."""
-    if file.op in (*LAYOUT_OPERATIONS, *LAYER_OPERATIONS, *INTEGER_OPERATIONS):
-        return None
-    if file.op not in ("quantize", "dequantize"):
-        return 1
-    return block_format(file.format).elements_per_block + (file.op == "quantize")
+    one = REGISTRY[file.op]
+    easy = one.easy(file.format, file.float)
+    return None if one.single else one.counts(file.format, easy, Policy())[1]
 
 
 def in_rows(answers: Sequence[Answer]) -> Answers:

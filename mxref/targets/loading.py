@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-from mxref.cases.words import OPERATIONS
+from mxref.operations.registry import OPERATIONS
 from mxref.support.text import unknown_name
 from mxref.targets.imports import TargetError, imported
 from mxref.targets.target import PythonTarget, reading, target_of

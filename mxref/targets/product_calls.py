@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
-from mxref.cases.product_answers import groups
-from mxref.cases.product_words import Side, pair_formats
 from mxref.cases.records import VectorFile
+from mxref.operations.product_words import Side, pair_formats
+from mxref.operations.products import groups
 from mxref.targets.returned import AnswerError, array_of, float_words
 
 __all__ = ["MULTIPLES", "ProductFunction", "call_matmul", "call_products"]

@@ -11,8 +11,9 @@ from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
-from mxref.cases.answers import TENSOR_KINDS, answerable
+from mxref.cases.answers import answerable
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.operations.blocks import TENSOR_KINDS
 from mxref.profiles import Profile
 from mxref.targets.target import PythonTarget
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers

@@ -100,9 +100,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases import integer_words
 from mxref.cases.records import VectorFile
-from mxref.cases.words import OPERATIONS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -111,6 +109,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
 )
+from mxref.operations.registry import INTEGERS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
@@ -131,7 +130,7 @@ __all__ = [
     "target_of",
 ]
 
-_INTEGERS = {name: op for op, names in integer_words.FORMATS.items() for name in names}
+_INTEGERS = {name: op for op, one in INTEGERS.items() for name in one.formats}
 _FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
 #: What a target may claim, formats beside those of the standard included.
 CLAIMS: Mapping[str, Mapping[str, object]] = {

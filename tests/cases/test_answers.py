@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from mxref.cases.answers import answerable, exact_answers, fast_answers
-from mxref.cases.integer_answers import exact_integer
-from mxref.cases.integer_layers import BOUNDS, exact_ends
-from mxref.cases.integer_words import affine, question, signed
+from mxref.operations.affine import affine
+from mxref.operations.integer_operation import signed
+from mxref.operations.product_words import BOUNDS
+from mxref.operations.registry import INTEGERS
+from mxref.operations.weight_only import exact_ends
 from mxref.policy.policy import Policy
 
 ONE, TWO, FOUR, SIX = 0x3F800000, 0x40000000, 0x40800000, 0x40C00000
@@ -58,20 +60,20 @@ def test_the_words_of_a_scale_of_float64() -> None:
 
 def test_a_rescaling_of_two_channels() -> None:
     words = [3, -4 & MASK, 2, 1 << 30, 1 << 29, 30, 31, *(5, 6, 7, 8)]
-    q, multiplier, shift, zero, out, target, bits = question(
-        "rescale", "int8-int8", words
-    ).arguments
+    q, multiplier, shift, zero, out, target, bits = (
+        INTEGERS["rescale"].call("int8-int8", words).arguments
+    )
     assert (q.tolist(), multiplier.tolist()) == ([[5, 6], [7, 8]], [1 << 30, 1 << 29])
     assert (shift.tolist(), zero, out, target, bits) == ([30, 31], 3, -4, np.int8, 32)
     for broken in (words[:2], words[:7], words[:-1], [3, 4, 0]):
         with pytest.raises(ValueError, match="must be a multiple of the channels"):
-            question("rescale", "int8-int8", broken)
+            INTEGERS["rescale"].call("int8-int8", broken)
 
 
 def test_the_first_and_the_last_pixel_of_two_channels() -> None:
     corners = [-32767 & MASK] * 2 + [32767] * 2
     words = (1, 0, 0, 2, 2, 3, 1, 2, *range(1, 13), *corners)
-    assert exact_integer("grid_sample", "int8", words, "default") == (1, 6, 7, 12)
+    assert INTEGERS["grid_sample"].exact_answer("int8", words, "default") == (1, 6, 7, 12)
 
 
 def test_the_ends_of_a_layer_that_is_exact() -> None:

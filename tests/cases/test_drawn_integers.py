@@ -6,7 +6,7 @@ import numpy as np
 
 from mxref.cases.drawn_integers import drawn_integers
 from mxref.cases.draws import Draws, Words
-from mxref.cases.integer_words import signed
+from mxref.operations.integer_operation import signed
 
 COUNT = 1 << 8
 

@@ -15,14 +15,14 @@ from helpers import FILES, VECTORS, records, words
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
 from mxref.cases.grid import pattern
-from mxref.cases.layout_answers import sizes
 from mxref.cases.parse import VectorError, parse
 from mxref.cases.probes import BLOCKS, COUNT, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
 from mxref.cases.random_blocks import random_blocks
-from mxref.cases.records import NO_WORD, json_line, padded, same_width
-from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
+from mxref.cases.records import json_line
 from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
+from mxref.operations.registry import INTEGER_OPERATIONS, OPERATIONS, REGISTRY
+from mxref.operations.word_rows import NO_WORD, padded, same_width
 from mxref.policy.policy import Policy
 
 
@@ -273,7 +273,7 @@ def test_the_words_of_a_case(
     op: str, words: tuple[int, ...], policy: str, want: tuple[int, int]
 ) -> None:
     format = "e2m1" if op in ("pack", "unpack") else "mxfp4_e2m1"
-    assert sizes(op, format, words, Policy.parse(policy)) == want
+    assert REGISTRY[op].counts(format, words, Policy.parse(policy)) == want
 
 
 @pytest.mark.parametrize(
@@ -283,9 +283,9 @@ def test_the_words_of_a_case(
 def test_a_case_of_too_few_words(op: str, needed: int) -> None:
     words = (1,) * (needed - 1)
     with pytest.raises(ValueError, match=f"^{op} must have more words in than {needed - 1}$"):
-        sizes(op, "mxfp4_e2m1", words, Policy())
+        REGISTRY[op].counts("mxfp4_e2m1", words, Policy())
     if op != "pack":
-        assert sizes(op, "mxfp4_e2m1", (1,) * needed, Policy()) == (
+        assert REGISTRY[op].counts("mxfp4_e2m1", (1,) * needed, Policy()) == (
             (3, 1) if needed == 2 else (4, 33)
         )
 

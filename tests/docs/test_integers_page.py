@@ -10,9 +10,7 @@ import pytest
 from helpers import ROOT, VECTORS
 
 from mxref import golden, integer
-from mxref.cases.integer_words import question
-from mxref.cases.words import INTEGER_OPERATIONS
-from mxref.targets.signatures import called_as
+from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, REGISTRY
 
 PAGE = (ROOT / "docs" / "integers.md").read_text("utf-8")
 
@@ -53,9 +51,9 @@ def given(values: list[Any]) -> tuple[set[str], set[int]]:
 @pytest.mark.parametrize("op", INTEGER_OPERATIONS)
 def test_the_signatures_are_those_of_the_calls(op: str) -> None:
     parameters, result = SIGNATURES[op]
-    assert f"{op}({', '.join(name for name, _ in parameters)})" == called_as(op, "int8")
+    assert f"{op}({', '.join(name for name, _ in parameters)})" == REGISTRY[op].called_as("int8")
     files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
-    asked = [question(op, file.format, case.inputs) for file in files for case in file.cases]
+    asked = [INTEGERS[op].call(file.format, case.inputs) for file in files for case in file.cases]
     columns: list[tuple[str, list[Any]]] = [
         (text, list(values))
         for (_, text), values in zip(

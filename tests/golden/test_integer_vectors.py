@@ -12,17 +12,16 @@ import pytest
 from helpers import VECTORS, records, words
 
 from mxref import integer
-from mxref.cases.integer_answers import exact_integer, fast_integers, neighbours_of
-from mxref.cases.integer_words import affine
 from mxref.cases.read import VectorError, parse, read_vectors
-from mxref.cases.records import padded
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
 from mxref.conformance.verdict.report_text import verdict_text
 from mxref.integer import QParams
 from mxref.integer import dequantize_affine as dequantize
 from mxref.integer import quantize_affine as quantize
+from mxref.operations.affine import affine
+from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS
+from mxref.operations.word_rows import padded
 
 STEMS = sorted(
     str(path.relative_to(VECTORS).with_suffix(""))
@@ -62,14 +61,14 @@ def report_on(module: object, *stems: str) -> Report:
 @pytest.mark.parametrize("stem", STEMS)
 def test_both_references_give_every_column(stem: str) -> None:
     header, cases = records(stem)
-    names = header["op"], header["format"]
+    one, format = INTEGERS[header["op"]], header["format"]
     for place, column in enumerate(header["columns"]):
         want = [tuple(words(case["outs"][place])) for case in cases]
         inputs = [words(case["in"]) for case in cases]
-        found = fast_integers(*names, padded(inputs), column)
+        found = one.fast(format, "", padded(inputs), column)
         assert np.array_equal(found, padded(want)), column
         few = range(place % 5, len(cases), 5)
-        assert all(exact_integer(*names, inputs[i], column) == want[i] for i in few)
+        assert all(one.exact_answer(format, inputs[i], column) == want[i] for i in few)
 
 
 def asked(format: str) -> dict[tuple[int, int], set[int]]:
@@ -353,8 +352,8 @@ def test_damaged_cases_are_refused(tmp_path: Path) -> None:
 
 
 def test_neighbours_leave_out_what_has_no_meaning() -> None:
-    found = set(neighbours_of("quantize_affine", "int8", "zero_point=before"))
+    found = set(INTEGERS["quantize_affine"].neighbours("int8", "zero_point=before"))
     assert "zero_point=before+nan=int32_min" not in found
     assert "zero_point=before+nan=lowest" in found
-    found = set(neighbours_of("quantize_affine", "int8_scale64", "scale_type=float64"))
+    found = set(INTEGERS["quantize_affine"].neighbours("int8_scale64", "scale_type=float64"))
     assert not [policy for policy in found if "divide" in policy]

@@ -12,12 +12,12 @@ from helpers import ROOT, all_files
 
 import mxref
 from mxref.cases.answers import answerable, exact_answers, fast_answers
-from mxref.cases.layout_answers import sizes
 from mxref.cases.read import VectorError, parse
-from mxref.cases.records import NO_WORD, VectorFile, same_width
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance import target_of, verify
 from mxref.conformance.compare.failure_text import describe
+from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
+from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"
@@ -411,6 +411,6 @@ def test_codes_out_of_range_are_refused() -> None:
 def test_a_case_that_cannot_be_is_refused() -> None:
     for op, inputs in (("quantize_tensor", (2, 2)), ("pack_scales", (1,)), ("unpack_scales", ())):
         with pytest.raises(ValueError, match=f"{op} must have more words in"):
-            sizes(op, "mxint8", inputs, Policy())
+            REGISTRY[op].counts("mxint8", inputs, Policy())
     with pytest.raises(ValueError, match="axis"):
-        sizes("quantize_tensor", "mxint8", (1, 1, 2, 0), Policy())
+        REGISTRY["quantize_tensor"].counts("mxint8", (1, 1, 2, 0), Policy())

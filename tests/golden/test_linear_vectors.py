@@ -11,11 +11,11 @@ from helpers import VECTORS
 
 import mxref
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.linear_answers import layer_of
 from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.exact import linear as slow
+from mxref.operations.layers import layer_of
+from mxref.operations.registry import LAYER_OPERATIONS
 
 FILES = read_vectors(VECTORS, lambda stem: stem.startswith("linear"))
 FILES = [file for file in FILES if file is not None and file.op in LAYER_OPERATIONS]

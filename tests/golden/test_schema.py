@@ -12,7 +12,8 @@ from helpers import FILES, VECTORS, Record
 from needs import needs
 from shares import Share
 
-from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.operations.registry import OPERATIONS
 
 jsonschema = needs("jsonschema")
 SCHEMA = json.loads((VECTORS / "schema.json").read_bytes())

@@ -36,8 +36,8 @@ from needs import absent
 from shares import Share
 
 from mxref import exact, golden
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.policy.policy import READS, Policy
 from mxref.support.whole_file import write_file
 

@@ -12,12 +12,12 @@ from helpers import VECTORS, records, words
 
 from mxref import integer
 from mxref.bits.floats import F32
-from mxref.cases.integer_layers import layer_arguments
-from mxref.cases.product_words import BOUNDS
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
 from mxref.conformance.verdict.product_verdict import accumulation_notes
+from mxref.operations.product_words import BOUNDS
+from mxref.operations.weight_only import layer_arguments
 from mxref.products.intervals import Bounds
 
 Array = np.ndarray[Any, Any]

@@ -21,8 +21,8 @@ from ledger.residuals import unlisted
 from needs import absent, checkout
 
 from mxref.cases.read import read_vectors
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance import Report, TargetError, load_target, verify
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.targets.asked import read_for
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,13 +20,13 @@ from triton_planting import Rewrites
 
 import mxref
 from mxref import golden, pack
-from mxref.cases.records import same_width
 from mxref.conformance import load_target, verify
 from mxref.conformance.compare.compare import run_file, same_answers
 from mxref.conformance.score import call_operation
 from mxref.conformance.sweeping.sweep import sweep
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants import MUTANTS, Mutant
+from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,16 +13,14 @@ from helpers import VECTORS
 
 import mxref
 from mxref import golden
-from mxref.cases.integer_words import question
 from mxref.cases.records import Case
-from mxref.cases.words import OPERATIONS
 from mxref.golden import VectorFile
+from mxref.operations.registry import INTEGERS, OPERATIONS, REGISTRY
 from mxref.targets.calls import call_function, call_operation, without_cases
 from mxref.targets.integer_calls import result_words
 from mxref.targets.layout_calls import _tensor
 from mxref.targets.profile_target import profile_target
 from mxref.targets.returned import AnswerError
-from mxref.targets.signatures import called_as
 
 Arrays = list[np.ndarray]
 
@@ -159,7 +157,7 @@ def test_what_is_said_of_a_call_is_how_it_is_made(op: str) -> None:
         seen.clear()
         file = of(f"{op}/{stem}")
         call_function(count, file, file.input_words()[:1])
-        told = called_as(op, file.format)
+        told = REGISTRY[op].called_as(file.format)
         assert told.startswith(f"{op}(")
         assert {told.count(",") + 1} == {*seen} if op != "matmul" else {6, 7} >= {*seen}
 
@@ -203,7 +201,7 @@ def test_profiles_take_the_scale_of_the_tensor() -> None:
 
 
 def test_a_result_of_integers_has_the_dtype_and_the_shape_asked_for() -> None:
-    asked = question("unpack_int4", "int4", (1, 2, 0x78))
+    asked = INTEGERS["unpack_int4"].call("int4", (1, 2, 0x78))
     assert result_words(np.int8([[-8, 7]]), asked).tolist() == [0xF8, 7]
     with pytest.raises(AnswerError, match="the result must be int8, got int16"):
         result_words(np.int16([[-8, 7]]), asked)

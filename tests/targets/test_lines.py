@@ -17,13 +17,12 @@ from helpers import FILES, PATIENCE, VECTORS, copy_vectors, records, sentence
 
 from mxref import golden
 from mxref.cases.answers import fast_answers
-from mxref.cases.words import INTEGER_OPERATIONS, VARIED_OPERATIONS
 from mxref.cli import main
 from mxref.conformance import ResultsTarget, TargetError, read_results, verify
 from mxref.golden import VectorFile
+from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY, VARIED_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-from mxref.targets.easy_inputs import easy_inputs
 from mxref.targets.lines import (
     PROTOCOL,
     Answer,
@@ -151,7 +150,7 @@ def test_the_easy_question_is_legal(stem: str) -> None:
     with (VECTORS / f"{stem}.jsonl").open() as lines:
         header, case = json.loads(next(lines)), json.loads(next(lines))
     op, format, float = header["op"], header["format"], header["float"]
-    inputs = easy_inputs(op, format, float)
+    inputs = REGISTRY[op].easy(format, float)
     last = "ocp" if op in INTEGER_OPERATIONS else header["columns"][-1]
     policy = Policy.parse(last)  # of blocks one that stores them
     answer = fast_answers(op, format, float, np.array([inputs], np.uint64), policy)

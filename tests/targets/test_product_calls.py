@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from product_targets import E4M3, named, product_file, product_target
 
-from mxref.cases.product_words import operands
 from mxref.cases.records import words
 from mxref.conformance import TargetError, check, target_of
+from mxref.operations.product_words import operands
 from mxref.targets.lines import questions_of
 from mxref.targets.product_calls import call_products
 from mxref.targets.results import piped_results

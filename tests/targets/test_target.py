@@ -13,9 +13,9 @@ import ml_dtypes
 import pytest
 from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, target_file
 
-from mxref.cases.words import OPERATIONS
 from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
+from mxref.operations.registry import OPERATIONS
 from mxref.profiles import profile
 from mxref.targets.target import claimed_names
 

@@ -10,9 +10,8 @@ import numpy as np
 from helpers import ROOT
 
 from mxref import integer
-from mxref.cases.integer_answers import choices_of
-from mxref.cases.integer_words import FORMATS
 from mxref.integer import QParams, quantize_affine
+from mxref.operations import registry
 from mxref.targets.calls import without_cases
 from mxref.targets.target import target_of
 
@@ -94,9 +93,9 @@ def test_adapters_of_integers_claim_choices_that_there_are() -> None:
     assert {"torch_integers.TENSOR", "executorch_integers.QCS4W", "tosa_rescale.DOUBLE"} <= {*found}
     known = {
         f"{name}={member}"
-        for op, formats in FORMATS.items()
-        for format in formats
-        for name, members in choices_of(op, format).items()
+        for op, one in registry.INTEGERS.items()
+        for format in one.formats
+        for name, members in one.choices(format).items()
         for member in members
     }
     for adapter in found.values():

@@ -11,7 +11,7 @@ import pytest
 from helpers import ROOT
 
 import mxref
-from mxref.cases.product_words import Side
+from mxref.operations.product_words import Side
 from mxref.targets.target import target_of
 
 sys.path.insert(0, str(ROOT / "tools"))

@@ -15,7 +15,6 @@ from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.product import scale_blocks, scale_range
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E2M1,
@@ -26,6 +25,7 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.golden.level2 import products
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["ELEMENTS", "random_elements", "rounds"]

@@ -19,9 +19,9 @@ from ledger.tally import Tally
 from mxref.cases.answers import answerable
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import wanted_answers
 from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.asked import is_asked, read_for

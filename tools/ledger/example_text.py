@@ -10,8 +10,8 @@ import numpy as np
 import mxref
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
-from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.formats.catalog import E8M0, block_format
+from mxref.operations.registry import LAYOUT_OPERATIONS
 
 __all__ = ["answer_text", "question_text"]
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, SECTIONS
+from mxref.cases.words import SECTIONS
 from mxref.formats.catalog import E8M0
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.targets.calls import code_format
 
 __all__ = ["HOWS", "KINDS", "clause_of", "hows", "kinds"]

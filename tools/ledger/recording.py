@@ -13,11 +13,12 @@ from ledger.reasons import answers_of, reasons
 from ledger.tally import Found, Tally, same_bits
 from mxref.bits.floats import LAYOUTS
 from mxref.bits.simplicity import simplicity
-from mxref.cases.records import NO_WORD, VectorFile, same_width
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.formats.catalog import E8M0
+from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.profile_target import profile_target

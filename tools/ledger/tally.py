@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledger.question_kinds import HOWS, KINDS, hows, kinds
-from mxref.cases.records import VectorFile, same_width
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
+from mxref.operations.word_rows import same_width
 from mxref.targets.calls import Answers
 
 __all__ = ["Found", "Tally", "by_case", "same_bits"]

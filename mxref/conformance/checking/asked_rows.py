@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn import QUESTIONS
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.records import VectorFile
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-)
 from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.replies import Subject
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, VARIED_OPERATIONS
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_calls import kept_calls
 from mxref.conformance.checking.memory import MEMORIES, often_switched
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.verdict.uses import Use
+from mxref.operations.registry import INTEGER_OPERATIONS, VARIED_OPERATIONS
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget

@@ -8,14 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.records import VectorFile
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-)
 from mxref.conformance.checking.asked_rows import (
     explaining,
     layer_files,
@@ -50,6 +45,8 @@ from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import DOT_OPERATIONS, INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers

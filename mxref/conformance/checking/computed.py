@@ -8,14 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import AnyPolicy, exact_answers, fast_answers
-from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import (
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    PRODUCT_OPERATIONS,
-    WEIGHT_ONLY_OPERATIONS,
-)
+from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -33,6 +27,14 @@ from mxref.conformance.verdict.failure_kinds import (
     outermost,
 )
 from mxref.golden.reasons import reason
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import (
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    PRODUCT_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
+from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mxref.cases.drawn_integers import beside_values
 from mxref.cases.draws import Draws
-from mxref.cases.integer_words import Question as Asked
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
+from mxref.operations.integer_operation import IntegerCall as Asked
+from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["drawn_call"]
 

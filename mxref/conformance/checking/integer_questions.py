@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
 from mxref.cases.drawn_integers import beside_values
-from mxref.cases.integer_answers import fast_result, parsed_choices
-from mxref.cases.integer_words import Question as Asked
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.checking.axis_sizes import TELLING
 from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.integer_sizes import EMPTY, UNITS, elements_in, sizes_of
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features, alike
+from mxref.operations.integer_operation import IntegerCall as Asked
+from mxref.operations.registry import INTEGERS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.integer_calls import result_words
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]
@@ -114,8 +113,8 @@ class IntegerQuestion:
         if self.asked is None:
             asked = drawn_call(one.op, one.format, self.sizes, self.draw)
             object.__setattr__(self, "asked", asked)
-        choices = parsed_choices(one.op, one.format, one.policy)
-        right = fast_result(one.op, self.asked, choices)
+        choices = INTEGERS[one.op].parse(one.format, one.policy)
+        right = INTEGERS[one.op].run(self.asked, choices)
         object.__setattr__(self, "wanted", result_words(right, self.asked))
 
     @property

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import stripped
 from mxref.conformance.checking.batches import FIRST
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
+from mxref.operations.word_rows import stripped
 
 __all__ = ["UNITS", "Judge", "Wanted", "usual_answers"]
 

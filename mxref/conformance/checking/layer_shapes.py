@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
-from mxref.cases.linear_answers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.product_outputs import same_numbers
@@ -19,6 +18,7 @@ from mxref.conformance.checking.rules import Features, alike
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.compare.product_intervals import held, tolerated
 from mxref.conformance.verdict.uses import Use
+from mxref.operations.layers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import quiet

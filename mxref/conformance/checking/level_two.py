@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import AnyPolicy, answerable, choices_read
+from mxref.cases.answers import answerable, choices_read
 from mxref.cases.product import product_blocks
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.formats.catalog import code_format
 from mxref.golden.level2 import Family
+from mxref.operations.operation import AnyPolicy
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile

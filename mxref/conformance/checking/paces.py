@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import (
+from mxref.conformance.checking.batches import elements_of
+from mxref.conformance.compare.compare import Answered, asked
+from mxref.operations.registry import (
     INTEGER_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
     VARIED_OPERATIONS,
 )
-from mxref.conformance.checking.batches import elements_of
-from mxref.conformance.compare.compare import Answered, asked
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget, Target
 

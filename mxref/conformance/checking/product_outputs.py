@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_answers import groups, outputs
-from mxref.cases.product_words import pair_formats
-from mxref.cases.records import padded
 from mxref.conformance.checking.computed import KEPT, Compared, file_of
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.compare.product_intervals import inside_all, tolerated
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.operations.product_words import pair_formats
+from mxref.operations.products import groups, outputs
+from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, is_fault, quiet
 from mxref.targets.product_calls import call_matmul

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance.checking.axis_sizes import TELLING
 from mxref.conformance.checking.batches import FIRST
 from mxref.conformance.checking.judged_calls import UNITS, Judge, Wanted, usual_answers
@@ -20,6 +19,8 @@ from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, plac
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.uses import Use
+from mxref.operations.registry import LAYOUT_OPERATIONS
+from mxref.operations.word_rows import padded
 from mxref.targets.results import ResultsTarget
 
 __all__ = ["changed_answers", "judge_calls", "two_answers"]

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_words import pair_formats
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.checking import layer_shapes, product_shapes, shape_replies
 from mxref.conformance.checking.asked_rows import explaining
 from mxref.conformance.checking.layer_shapes import LayerQuestion
@@ -16,6 +14,8 @@ from mxref.conformance.checking.product_shapes import Product
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.operations.product_words import pair_formats
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 from mxref.targets.calls import quiet, without_cases

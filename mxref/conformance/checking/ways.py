@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.operations.registry import VARIED_OPERATIONS
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
 __all__ = ["Call", "Rows", "Ways"]

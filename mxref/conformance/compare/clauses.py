@@ -8,12 +8,13 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import codes_under_scale, reads
-from mxref.cases.records import Case, VectorFile, padded, stripped
+from mxref.cases.records import Case, VectorFile
 from mxref.cases.words import SECTIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.golden.reasons import reason
+from mxref.operations.word_rows import padded, stripped
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format, without_cases

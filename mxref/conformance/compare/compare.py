@@ -10,15 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.answers import AnyPolicy, choices_read, exact_answers, fast_answers
-from mxref.cases.records import NO_WORD, Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    PRODUCT_OPERATIONS,
-    WEIGHT_ONLY_OPERATIONS,
-)
+from mxref.cases.answers import choices_read, exact_answers, fast_answers
+from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.integer_policies import nearest, nibbles_of
 from mxref.conformance.compare.product_intervals import (
     inside,
@@ -28,6 +21,15 @@ from mxref.conformance.compare.product_intervals import (
 )
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    PRODUCT_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
+from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format

@@ -8,18 +8,19 @@ from functools import partial
 import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-)
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.operations.registry import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
+from mxref.operations.word_rows import padded
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mxref.cases.integer_layers import interval
-from mxref.cases.integer_words import affine, scale_numbers, signed
 from mxref.cases.records import VectorFile
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.product_intervals import allowed, held
+from mxref.operations.affine import affine, scale_numbers
+from mxref.operations.integer_operation import signed
+from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
+from mxref.operations.weight_only import interval
 
 __all__ = ["integer_difference"]
 

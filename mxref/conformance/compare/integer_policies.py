@@ -6,15 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.cases.integer_answers import (
-    DEFAULT,
-    fast_integer,
-    neighbours_of,
-    parsed_choices,
-    spelled_choices,
-)
-from mxref.cases.records import NO_WORD, VectorFile, padded, same_width, stripped
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
+from mxref.cases.records import VectorFile
+from mxref.operations.integer_operation import DEFAULT
+from mxref.operations.registry import INTEGERS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
 
@@ -38,7 +33,7 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
     left = misses(file, own, asked)
     while left:
         tried = []
-        for policy in neighbours_of(file.op, file.format, best):
+        for policy in INTEGERS[file.op].neighbours(file.format, best):
             answers = answers_of(file, inputs, policy)
             tried.append((misses(file, answers, asked), policy, answers))
         fewest = min(tried, key=lambda one: one[0], default=None)
@@ -46,15 +41,15 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
             break
         left, best, own = fewest
     if left and file.op in WEIGHT_ONLY_OPERATIONS:
-        chosen = parsed_choices(file.op, file.format, best)
-        best = spelled_choices(file.op, file.format, {**chosen, "order": "exact"})
+        chosen = INTEGERS[file.op].parse(file.format, best)
+        best = INTEGERS[file.op].spell(file.format, {**chosen, "order": "exact"})
         own = answers_of(file, inputs, best)
     return best, own
 
 
 def nibbles_of(file: VectorFile, policy: str) -> str:
     """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
-    return parsed_choices(file.op, file.format, policy).get("nibbles", "high_first")
+    return INTEGERS[file.op].parse(file.format, policy).get("nibbles", "high_first")
 
 
 def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:
@@ -70,7 +65,7 @@ def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs:
     alike, own = {policy: None}, answers_of(file, known, policy)
     seen, left = {policy}, [policy]
     while left:
-        for other in neighbours_of(file.op, file.format, left.pop()):
+        for other in INTEGERS[file.op].neighbours(file.format, left.pop()):
             if other not in seen:
                 seen.add(other)
                 if not misses(file, own, answers_of(file, known, other)):
@@ -91,7 +86,7 @@ def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
     errors: dict[int, str] = {}
     for i, row in enumerate(inputs):
         try:
-            rows.append(fast_integer(file.op, file.format, stripped(row), policy))
+            rows.append(INTEGERS[file.op].answer(file.format, stripped(row), policy))
         except ValueError as error:
             rows.append(())
             errors[i] = str(error)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.blocks.shapes import result_shapes
-from mxref.cases.layout_answers import fast_layout
-from mxref.cases.records import VectorFile, padded
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.operations.registry import REGISTRY
+from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
@@ -73,7 +74,7 @@ def layout_difference(
     text = f"{place}, want {what[0]}, got {what[1]}"
     if packs and len(got) == len(want):
         words = padded([[*_shape(file, case.inputs), *got]])
-        read = fast_layout(back, file.format, file.float, words, policy)[0]
+        read = REGISTRY[back].fast(file.format, file.float, words, policy)[0]
         given = [f"{read[i]:02x}" for i in sources]
         text += "" if given == what[1:] else f" (holding {' and '.join(given)})"
     return text
@@ -107,7 +108,7 @@ def _sources(file: VectorFile, failure: Failure, index: int, policy: Policy) -> 
     ones = (1 << (code_format(file).bits if is_code else 8)) - 1
     rest = [0] * len(failure.want)
     words = padded([[*shape, *rest], [*shape, *rest[:index], ones, *rest[index + 1 :]]])
-    nothing, found = fast_layout(_INVERSE[file.op], file.format, file.float, words, policy)
+    nothing, found = REGISTRY[_INVERSE[file.op]].fast(file.format, file.float, words, policy)
     sources: list[int] = np.flatnonzero(nothing != found).tolist()
     return sources
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mxref.cases.linear_answers import layer_bounds, layer_place
-from mxref.cases.product_answers import bounds, groups
-from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.product_intervals import allowed, held
+from mxref.operations.layers import layer_bounds, layer_place
+from mxref.operations.product_words import pair_formats, terms
+from mxref.operations.products import bounds, groups
 from mxref.policy.policy import Policy
 
 __all__ = ["layer_difference", "product_difference"]

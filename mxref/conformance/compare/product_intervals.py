@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
-from mxref.cases.integer_layers import interval
-from mxref.cases.linear_answers import layer_bounds
-from mxref.cases.product_answers import bounds, groups
-from mxref.cases.product_words import Side, pair_formats
-from mxref.cases.records import VectorFile, stripped
+from mxref.cases.records import VectorFile
+from mxref.operations.layers import layer_bounds
+from mxref.operations.product_words import Side, pair_formats
+from mxref.operations.products import bounds, groups
+from mxref.operations.weight_only import interval
+from mxref.operations.word_rows import stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import (
     difference,
@@ -21,6 +20,8 @@ from mxref.conformance.compare.failure_text import (
 )
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import block_format
+from mxref.operations.registry import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operations.word_rows import padded
 from mxref.targets.calls import code_format
 
 __all__ = ["Answer", "Changed", "Counterexample"]

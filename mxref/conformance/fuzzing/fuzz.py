@@ -16,10 +16,9 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import AnyPolicy, answerable, choices_read, exact_answer
+from mxref.cases.answers import answerable, choices_read, exact_answer
 from mxref.cases.drawn import QUESTIONS, drawn
-from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_policies import decided, nearest
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
@@ -31,6 +30,9 @@ from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial, Words
 from mxref.golden.integer_cases import integer_inputs
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.word_rows import padded
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile

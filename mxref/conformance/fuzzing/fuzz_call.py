@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import VARIED_OPERATIONS
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.operations.registry import VARIED_OPERATIONS
 
 __all__ = ["SIZES", "Call", "has_batches"]
 

@@ -12,15 +12,9 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
-from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import has_grid
-from mxref.cases.integer_words import FORMATS
-from mxref.cases.layout_answers import packing_of
-from mxref.cases.product_words import PAIRS, pair_formats
-from mxref.cases.records import NO_WORD, padded
-from mxref.cases.words import INTEGER_FLOATS
 from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -32,6 +26,11 @@ from mxref.formats.catalog import (
     code_format,
     element_format,
 )
+from mxref.operations.layouts import packing_of
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.product_words import PAIRS, pair_formats
+from mxref.operations.registry import INTEGER_FLOATS, INTEGERS
+from mxref.operations.word_rows import NO_WORD, padded
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -84,7 +83,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("matmul", PAIRS, ("f32",)),
         ("linear", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
-        *((op, FORMATS[op], (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
+        *((op, INTEGERS[op].formats, (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
     ):
         for format, slot in itertools.product(formats, slots):
             if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):

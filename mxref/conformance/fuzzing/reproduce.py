@@ -12,14 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.integer_words import question
-from mxref.cases.linear_answers import layer_of
-from mxref.cases.product_words import operands
-from mxref.cases.records import VectorFile, stripped, words
-from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS, VARIED_OPERATIONS
+from mxref.cases.records import VectorFile, words
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.operations.layers import layer_of
+from mxref.operations.product_words import operands
+from mxref.operations.registry import (
+    INTEGER_OPERATIONS,
+    INTEGERS,
+    PRODUCT_OPERATIONS,
+    VARIED_OPERATIONS,
+)
+from mxref.operations.word_rows import stripped
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
 
@@ -236,7 +241,7 @@ def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
 
 def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
     """The arrays and the call of an integer operation, as code."""
-    arguments = question(file.op, file.format, stripped(row)).arguments
+    arguments = INTEGERS[file.op].call(file.format, stripped(row)).arguments
     assigned, shown = {}, []
     names = _ARRAYS[file.op]
     for name, one in zip(names + ("",) * len(arguments), arguments, strict=False):

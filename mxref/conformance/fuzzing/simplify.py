@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.bits import simplicity
 from mxref.bits.floats import F32, LAYOUTS
-from mxref.cases.records import VectorFile, stripped
-from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance.fuzzing.smaller_integers import smaller_cases
 from mxref.conformance.fuzzing.smaller_layers import (
     blanked_layers,
@@ -23,6 +22,8 @@ from mxref.conformance.fuzzing.smaller_layers import (
     smaller_layers,
 )
 from mxref.formats.catalog import E8M0, block_format
+from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.word_rows import stripped
 
 __all__ = ["attempts", "simplest"]
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mxref.bits import simplicity
 from mxref.bits.floats import F32
-from mxref.cases.integer_answers import fast_integer, first_policy
-from mxref.cases.integer_words import Affine, affine, signed
-from mxref.cases.records import padded, stripped
-from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
+from mxref.operations.affine import Affine, affine
+from mxref.operations.integer_operation import signed
+from mxref.operations.registry import INTEGERS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.word_rows import padded, stripped
 
 __all__ = ["smaller_cases"]
 
@@ -56,7 +56,7 @@ def smaller_cases(op: str, format: str, row: Words) -> Words:
 
 def _has_answer(op: str, format: str, words: Case) -> bool:
     try:
-        fast_integer(op, format, words, first_policy(op, format))
+        INTEGERS[op].answer(format, words, INTEGERS[op].first_policy(format))
     except ValueError:
         return False
     return True

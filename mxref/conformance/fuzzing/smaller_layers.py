@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout
-from mxref.cases.linear_answers import layer_of
-from mxref.cases.records import padded
+from mxref.operations.layers import layer_of
+from mxref.operations.word_rows import padded
 
 __all__ = ["blanked_layers", "rounder_layers", "smaller_layers"]
 

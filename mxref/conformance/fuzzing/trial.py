@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import AnyPolicy
-from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
 from mxref.conformance.compare.integer_policies import nibbles_of
 from mxref.conformance.compare.product_intervals import (
@@ -26,6 +24,9 @@ from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers

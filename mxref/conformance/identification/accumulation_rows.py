@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from mxref.bits.floats import F32
-from mxref.cases.product_words import operands, pair_formats, terms
-from mxref.cases.records import padded
 from mxref.conformance.compare.product_intervals import inside
 from mxref.conformance.identification.pools import Pool
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import write_float
 from mxref.golden.swamped_products import cancelling, swamped
+from mxref.operations.product_words import operands, pair_formats, terms
+from mxref.operations.word_rows import padded
 from mxref.targets.calls import without_cases
 
 __all__ = ["accumulation_pool", "show_rows", "unnamed_adders", "unnamed_text"]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
-from mxref.cases.product_answers import accumulations
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting
+from mxref.operations.products import accumulations
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 

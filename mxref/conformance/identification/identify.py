@@ -9,13 +9,6 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.grid import has_grid
-from mxref.cases.product_words import PAIRS
-from mxref.cases.records import padded, stripped
-from mxref.cases.words import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    OPERATIONS,
-)
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.identification.alike import alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
@@ -24,6 +17,9 @@ from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.operations.product_words import PAIRS
+from mxref.operations.registry import DOT_OPERATIONS, INTEGER_OPERATIONS, OPERATIONS
+from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import without_cases

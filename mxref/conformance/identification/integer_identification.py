@@ -7,18 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mxref.cases.integer_answers import (
-    choices_of,
-    fast_integer,
-    first_policy,
-    neighbours_of,
-    parsed_choices,
-    spelled_choices,
-)
-from mxref.cases.integer_words import FORMATS, question
-from mxref.cases.records import padded, stripped, words
-from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
+from mxref.cases.records import words
 from mxref.golden.integer_cases import integer_inputs
+from mxref.operations.registry import INTEGER_FLOATS, INTEGER_OPERATIONS, INTEGERS
+from mxref.operations.word_rows import padded, stripped
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 
@@ -72,8 +64,8 @@ def identify_integers(
         _identified(target, op, format)
         for op in INTEGER_OPERATIONS
         if op in ops
-        for format in FORMATS[op]
-        if (not formats or format in formats) and choices_of(op, format)
+        for format in INTEGERS[op].formats
+        if (not formats or format in formats) and INTEGERS[op].choices(format)
         if target.covers(op, format, INTEGER_FLOATS[op])
     )
 
@@ -86,9 +78,9 @@ def _identified(target: Target, op: str, format: str) -> IntegerFinding:
     misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
     nearest = min(misses, key=lambda policy: (misses[policy], policy.count("=")))
     left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
-    chosen = [parsed_choices(op, format, policy) for policy in left or (nearest,)]
+    chosen = [INTEGERS[op].parse(format, policy) for policy in left or (nearest,)]
     choices = []
-    for name, members in choices_of(op, format).items():
+    for name, members in INTEGERS[op].choices(format).items():
         values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
         choices.append(IntegerChoice(name, values, _shown(op, format, name, nearest, probes, got)))
     return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices))
@@ -96,11 +88,11 @@ def _identified(target: Target, op: str, format: str) -> IntegerFinding:
 
 def _policies(op: str, format: str) -> Iterator[str]:
     """Every policy."""
-    known = choices_of(op, format)
+    known = INTEGERS[op].choices(format)
     for members in itertools.product(*known.values()):
-        policy = spelled_choices(op, format, dict(zip(known, members, strict=True)))
+        policy = INTEGERS[op].spell(format, dict(zip(known, members, strict=True)))
         try:
-            parsed_choices(op, format, policy)
+            INTEGERS[op].parse(format, policy)
         except ValueError:
             continue
         yield policy
@@ -109,10 +101,10 @@ def _policies(op: str, format: str) -> Iterator[str]:
 def _questions(op: str, format: str) -> list[tuple[int, ...]]:
     """Some cases that tell the first policy from each neighbour, and others evenly."""
     every = [case.inputs for case in integer_inputs(op, format)]
-    first = first_policy(op, format)
+    first = INTEGERS[op].first_policy(format)
     own = _answers(op, format, first, every)
     found: dict[tuple[int, ...], None] = {}
-    for policy in neighbours_of(op, format, first):
+    for policy in INTEGERS[op].neighbours(format, first):
         other = _answers(op, format, policy, every)
         some = [w for w, a, b in zip(every, own, other, strict=True) if a != b]
         found |= dict.fromkeys(some[:: max(1, len(some) // _EACH)][:_EACH])
@@ -127,7 +119,7 @@ def _answers(
     found: list[tuple[int, ...] | None] = []
     for row in probes:
         try:
-            found.append(fast_integer(op, format, row, policy))
+            found.append(INTEGERS[op].answer(format, row, policy))
         except ValueError:
             found.append(None)
     return found
@@ -142,11 +134,11 @@ def _shown(
     got: Sequence[tuple[int, ...] | None],
 ) -> str:
     """The shortest question whose answer most other members of a choice do not give."""
-    own = parsed_choices(op, format, nearest)
+    own = INTEGERS[op].parse(format, nearest)
     others = [
         _answers(op, format, policy, probes)
-        for policy in neighbours_of(op, format, nearest)
-        if parsed_choices(op, format, policy).get(name) != own.get(name)
+        for policy in INTEGERS[op].neighbours(format, nearest)
+        if INTEGERS[op].parse(format, policy).get(name) != own.get(name)
     ]
     counts = [sum(other[i] != got[i] for other in others) for i in range(len(probes))]
     best = max(range(len(probes)), key=lambda i: (counts[i], -len(probes[i])), default=None)
@@ -156,7 +148,7 @@ def _shown(
     mine = [other[best] for other in others if other[best] != answer]
     index = 0
     if answer is None and op == "quantize_affine":  # because of a NaN
-        values = probes[best][question(op, format, probes[best]).places :]
+        values = probes[best][INTEGERS[op].call(format, probes[best]).places :]
         index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
     if answer is not None and mine[0] is not None:
         pairs = enumerate(zip(answer, mine[0], strict=True))

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
-from mxref.cases.records import NO_WORD, same_width
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import answered_or_refused
 from mxref.conformance.identification.layer_questions import (
     layer_predictions,
@@ -22,6 +20,8 @@ from mxref.conformance.identification.layer_questions import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "shown"]

@@ -13,7 +13,6 @@ import numpy as np
 
 from mxref.bits.floats import F16, FloatLayout, split
 from mxref.cases.grid import grid, pattern
-from mxref.cases.records import padded
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
 from mxref.conformance.identification.block_questions import block_pools
 from mxref.conformance.identification.layer_questions import layer_pools
@@ -32,6 +31,7 @@ from mxref.conformance.identification.pools import (
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.operations.word_rows import padded
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import CodeFormat
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.targets.calls import code_format, without_cases
 
 __all__ = ["OF_OPERANDS", "Setting"]

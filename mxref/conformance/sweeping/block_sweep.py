@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F64, LAYOUTS, compose, split, to_odd
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.product import key_layout, scale_blocks, scale_range
-from mxref.cases.records import VectorFile, same_width
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
 from mxref.golden.level2 import CHECKED, compare
+from mxref.operations.word_rows import same_width
 
 __all__ = ["BlockTally", "key_float", "scale_count", "sweep_blocks"]
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from mxref._version import __version__
 from mxref.bits.floats import LAYOUTS
-from mxref.cases import words
 from mxref.cases.answers import answerable, choices_read
 from mxref.cases.steps import input_count
 from mxref.conformance.sweeping.account import Account, Swept
@@ -36,6 +35,7 @@ from mxref.formats.catalog import (
     code_format,
     element_format,
 )
+from mxref.operations import registry
 from mxref.policy.policy import Policy
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
@@ -46,7 +46,7 @@ __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
-    op for op in words.OPERATIONS if op not in (*words.VARIED_OPERATIONS, "encode_stochastic")
+    op for op in registry.OPERATIONS if op not in (*registry.VARIED_OPERATIONS, "encode_stochastic")
 )
 _ON_BLOCKS = ("quantize", "dequantize")
 #: Seconds between two writes of the state.

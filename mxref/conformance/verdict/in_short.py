@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.targets.target import PythonTarget
 
 __all__ = ["in_short"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mxref.cases.integer_answers import DEFAULT
-from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.operations.integer_operation import DEFAULT
+from mxref.operations.registry import INTEGER_OPERATIONS
 
 __all__ = ["integer_verdict"]
 

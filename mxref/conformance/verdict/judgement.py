@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mxref.cases.answers import choices_read
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.clauses import (
     CONTRADICTED,
     contradicting,
@@ -17,6 +16,7 @@ from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.operations.registry import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 

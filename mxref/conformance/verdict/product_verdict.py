@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.cases.words import PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.verdict.describe.product_description import OUTSIDE
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.operations.registry import PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["accumulation_notes", "product_verdict"]
 

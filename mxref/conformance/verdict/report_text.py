@@ -8,7 +8,7 @@ from itertools import groupby
 
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, RULES
+from mxref.cases.words import RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
@@ -19,6 +19,7 @@ from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
+from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 from mxref.support.text import a_few

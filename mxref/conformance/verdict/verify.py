@@ -10,11 +10,6 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import (
-    INTEGER_OPERATIONS,
-    PRODUCT_OPERATIONS,
-    WEIGHT_ONLY_OPERATIONS,
-)
 from mxref.conformance.compare.compare import (
     Answered,
     Outcome,
@@ -36,6 +31,7 @@ from mxref.conformance.verdict.describe.weight_only_description import describe_
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
+from mxref.operations.registry import INTEGER_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile

@@ -11,10 +11,10 @@ import pytest
 from product_targets import blocks, product_file
 
 import mxref
-from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.conformance.checking import product_shapes
 from mxref.conformance.checking.product_shapes import Product, ask_shapes
 from mxref.conformance.verdict.uses import Use
+from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import exact_in_every_order
 from mxref.targets.product_calls import ProductFunction
 

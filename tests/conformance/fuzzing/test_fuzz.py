@@ -14,14 +14,15 @@ from helpers import drawn
 
 import mxref
 from mxref.cases.answers import exact_answers, fast_answers
-from mxref.cases.records import VectorFile, padded, stripped
-from mxref.cases.words import OPERATIONS
+from mxref.cases.records import VectorFile
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import block_format
+from mxref.operations.registry import OPERATIONS
+from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, without_cases
 

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from mxref import integer
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
-from mxref.cases.integer_answers import fast_integer, first_policy
-from mxref.cases.integer_words import FORMATS, question
-from mxref.cases.records import padded, stripped
 from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.smaller_integers import smaller_cases
+from mxref.operations.registry import INTEGERS
+from mxref.operations.word_rows import padded, stripped
 from mxref.strategies import integer_cases
 from mxref.targets.command import CommandTarget
 from mxref.targets.loading import load_target
@@ -160,13 +159,13 @@ def test_answers_that_are_none(returned: str, said: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("op", INTEGER_QUESTIONS)
 @pytest.mark.sampled(6)
 def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
-    for format in FORMATS[op]:
-        policy = first_policy(op, format)
+    for format in INTEGERS[op].formats:
+        policy = INTEGERS[op].first_policy(format)
         for words in drawn(integer_cases(op, format), 8):
-            answer = fast_integer(op, format, words, policy)
-            assert len(answer) == np.prod(question(op, format, words).shape)
+            answer = INTEGERS[op].answer(format, words, policy)
+            assert len(answer) == np.prod(INTEGERS[op].call(format, words).shape)
             for smaller in smaller_cases(op, format, padded([words])[0])[:20]:
-                fast_integer(op, format, stripped(smaller), policy)
+                INTEGERS[op].answer(format, stripped(smaller), policy)
 
 
 #: A program that packs codes, wrongly in rows of more than 30.

@@ -12,8 +12,6 @@ import pytest
 import mxref
 from mxref.bits.floats import F32
 from mxref.cases.drawn_layers import SHAPES, layer_words
-from mxref.cases.linear_answers import exact_layer, fast_layer, layer_of, layer_sizes
-from mxref.cases.records import stripped
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, fuzz
 from mxref.conformance.fuzzing.smaller_layers import (
@@ -21,6 +19,8 @@ from mxref.conformance.fuzzing.smaller_layers import (
     rounder_layers,
     smaller_layers,
 )
+from mxref.operations.layers import exact_layer, fast_layer, layer_of, layer_sizes
+from mxref.operations.word_rows import stripped
 
 
 def found(examples: int = 25, **functions: Any) -> Counterexample | None:

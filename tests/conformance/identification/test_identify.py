@@ -17,8 +17,6 @@ from shifted_kernels import quantizer
 
 import mxref
 from mxref.cases.answers import reads
-from mxref.cases.records import NO_WORD, padded, same_width
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.cli import identify_verb, main
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.alike import _REASONS, alike, members
@@ -28,6 +26,8 @@ from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.word_rows import NO_WORD, padded, same_width
 from mxref.policy.choices import ScaleLayout
 from mxref.policy.policy import Policy
 

@@ -17,7 +17,6 @@ from verify_helpers import VECTORS_ALONE
 
 import mxref
 from mxref import golden
-from mxref.cases.words import OPERATIONS
 from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
@@ -26,8 +25,8 @@ from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.verify import described
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
+from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
-from mxref.targets.signatures import called_as
 
 TILES = "ocp+scale_layout=tiles_128x4"
 BEFORE = "ocp+scale_place=before"
@@ -379,7 +378,7 @@ def test_errors_alone_are_explained_by_nothing(op: str) -> None:
             assert row.causes == (), row.causes
             errors = {failure.error for _, failure in row.failures}
             assert len(errors) == 1
-            assert f": it is called as {called_as(op, row.format)}" in errors.pop()
+            assert f": it is called as {REGISTRY[op].called_as(row.format)}" in errors.pop()
         assert report.rows
         assert not report.passed
         assert report.verdict == "fails with errors"

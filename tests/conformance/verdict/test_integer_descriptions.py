@@ -13,19 +13,19 @@ from helpers import ocp_files
 from integer_facts import integer_facts
 from unknown_integers import WRONG_INTEGERS, WrongInteger, no_least_code
 
-from mxref.cases.integer_words import FORMATS
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import Outcome, run_file
 from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.describe.description import describe_failures
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
 from mxref.conformance.verdict.describe.units import units_of
+from mxref.operations.registry import INTEGERS
 from mxref.policy.policy import Policy
 
 EVERY_FILE = [
     (op, format)
-    for op, formats in FORMATS.items()
-    for format in formats
+    for op, one in INTEGERS.items()
+    for format in one.formats
     if not op.startswith("linear")
 ]
 

@@ -10,11 +10,11 @@ from helpers import VECTORS
 
 from mxref import golden
 from mxref.cases.answers import exact_answers
-from mxref.cases.records import padded
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, Order, reordered
 from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
-from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
+from mxref.operations.registry import VARIED_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases

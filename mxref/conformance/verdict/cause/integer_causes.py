@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.integer_answers import first_policy, parsed_choices, spelled_choices
-from mxref.cases.integer_layers import interval_of, layer_arguments
-from mxref.cases.records import VectorFile, same_width, stripped
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import held
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
+from mxref.operations.registry import INTEGERS
+from mxref.operations.weight_only import interval_of, layer_arguments
+from mxref.operations.word_rows import same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
@@ -49,10 +50,10 @@ def _near(outcome: Outcome) -> list[Words]:
     Of a mutant that scales and rounds in its own way the nearest policy may be a chance.
     """
     file, inputs = outcome.file, outcome.inputs
-    chosen = parsed_choices(file.op, file.format, outcome.policy)
+    chosen = INTEGERS[file.op].parse(file.format, outcome.policy)
     others = {name: value for name, value in chosen.items() if name not in _OF_MUTANTS}
-    rest = spelled_choices(file.op, file.format, others)
-    policies = dict.fromkeys((outcome.policy, rest, first_policy(file.op, file.format)))
+    rest = INTEGERS[file.op].spell(file.format, others)
+    policies = dict.fromkeys((outcome.policy, rest, INTEGERS[file.op].first_policy(file.format)))
     return [answers_of(file, inputs, policy).words for policy in policies]
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, LAYOUTS, Parts, compose, split
 from mxref.blocks.two_level import scaled
-from mxref.cases.layout_answers import packing_of
 from mxref.conformance.compare.tensor_cases import tensors_of
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.formats.catalog import E8M0, block_format
 from mxref.numbers.element import encode_parts
+from mxref.operations.layouts import packing_of
 from mxref.policy.choices import ScalePlace
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases

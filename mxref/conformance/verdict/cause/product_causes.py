@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_answers import accumulations, bounds, groups
-from mxref.cases.product_words import Side, operands, pair_formats
-from mxref.cases.records import stripped
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import held, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
+from mxref.operations.product_words import Side, operands, pair_formats
+from mxref.operations.products import accumulations, bounds, groups
+from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.records import same_width
-from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.infinity_mutants import spoiled
+from mxref.operations.registry import LAYOUT_OPERATIONS
+from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32, F64, I64, split
-from mxref.cases.integer_answers import parsed_choices
-from mxref.cases.integer_words import affine, question, scale_numbers
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
+from mxref.operations.affine import affine, scale_numbers
+from mxref.operations.registry import INTEGERS
 
 __all__ = ["integer_table"]
 
@@ -33,7 +33,7 @@ def integer_table(
         want: the words of the right answer.
         policy: under which it is right.
     """
-    asked = question(op, format, words)
+    asked = INTEGERS[op].call(format, words)
     codes = want.astype(f"u{asked.dtype.itemsize}").view(asked.dtype)
     places = np.arange(len(want))
     table = index_table("element", places) | {"elements behind": places[::-1]}
@@ -62,7 +62,7 @@ def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], pol
         found = number_table(split(codes.view(np.uint32), F32))
         table |= {"product": found["magnitude"], "product class": found["input"]}
         return table | {"integer code": q, "difference": q - zero}
-    chosen = parsed_choices(op, format, policy)
+    chosen = INTEGERS[op].parse(format, policy)
     factor = fl(scales)[which]
     if chosen.get("scaling") != "divide":
         wide = chosen.get("scale_type") == "float64"

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.product_words import terms
-from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
+from mxref.operations.product_words import terms
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["OUTSIDE", "ProductDescription", "describe_products"]

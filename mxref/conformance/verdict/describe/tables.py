@@ -20,11 +20,12 @@ from mxref.bits.floats import (
     split,
 )
 from mxref.blocks.shapes import result_shapes
-from mxref.cases.layout_answers import fast_layout
-from mxref.cases.records import VectorFile, padded
+from mxref.cases.records import VectorFile
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table, real_keys
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
+from mxref.operations.registry import REGISTRY
+from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 
 
@@ -206,7 +207,9 @@ def word_table(
     if file.op == "pack_scales":  # the number of the scale code in each byte; -1 in filler
         numbers = np.arange(1, words[0] * words[1] + 1)
         low, high = (
-            fast_layout(file.op, file.format, file.float, padded([[*words[:2], *codes]]), policy)[0]
+            REGISTRY[file.op].fast(file.format, file.float, padded([[*words[:2], *codes]]), policy)[
+                0
+            ]
             for codes in ((numbers & 0xFF).tolist(), (numbers >> 8).tolist())
         )
         source = (low.astype(np.int64) | high.astype(np.int64) << 8) - 1

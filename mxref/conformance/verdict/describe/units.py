@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, I64, LAYOUTS, Bool, split
-from mxref.cases.integer_words import question
-from mxref.cases.records import NO_WORD, stripped
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.integer_tables import integer_table
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
+from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, LAYOUT_OPERATIONS
+from mxref.operations.word_rows import NO_WORD, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
@@ -173,7 +172,7 @@ class _Cases:
             words, want = stripped(row), np.array(stripped(self.want[i]), np.uint64)
             table = integer_table(file.op, file.format, words, want, self.policy)
             found.append(self._units("element", table, i * width + np.arange(len(want))))
-        integer = question(file.op, file.format, stripped(self.inputs[0])).dtype
+        integer = INTEGERS[file.op].call(file.format, stripped(self.inputs[0])).dtype
         return replace(_joined(found), integer=integer if integer.kind in "iu" else None)
 
     def _layouts(self, policy: Policy) -> Iterator[Units]:

@@ -1,4 +1,4 @@
-"""Cases of weight-only linear layers: their words, and the interval of each number of an answer.
+"""Weight-only linear layers: words of cases, the interval of each number of an answer, and answers.
 
 Words of `linear_qcs8w`: rows M of x, rows N of w, K, groups G of a row of w, and then N times G
 scales, N times K codes, and M times K float32 patterns. `linear_qcs4w` has the bytes of each row of
@@ -7,9 +7,10 @@ w for the codes. The answer is (M, N) float32 patterns. G is 1 unless the format
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,19 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, patterns
 from mxref.bits.weighted_sums import exact_in_every_order
-from mxref.cases.product_words import BOUNDS
 from mxref.exact import sum_bounds
 from mxref.exact.integer import linear, pack_int4
-from mxref.integer.weight_only import linear_bounds, linear_qcs8w, unpack_int4
+from mxref.integer.integer_choices import Nibbles, Order
+from mxref.integer.weight_only import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
+from mxref.operations.integer_operation import IntegerCall, IntegerOperation
+from mxref.operations.operation import Words
+from mxref.operations.product_words import BOUNDS
 from mxref.products.intervals import Bounds
 
 __all__ = [
+    "LinearQcs4w",
+    "LinearQcs8w",
+    "WeightOnlyOperation",
     "exact_ends",
     "exact_sums_of",
     "exact_unpacked",
@@ -146,3 +153,75 @@ def _outputs(
         for row in x.view(np.uint32).tolist()
         for codes, own in zip(rows, factors, strict=True)
     ]
+
+
+class WeightOnlyOperation(IntegerOperation):
+    """A layer whose weights are integers."""
+
+    slot = "f32"
+    parameters = "x, w, scales"
+
+    def bounds(self, format: str) -> tuple[str, ...]:
+        """What every order of additions may give."""
+        return BOUNDS
+
+    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
+        """The order of the additions."""
+        return {"order": Order}
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Words of 32 bits."""
+        return 8, 8
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """One zero times one zero."""
+        return 1, 1, 1, 1, 0x3F800000, 0, 0
+
+    def call(self, format: str, words: Words) -> IntegerCall:
+        """The call of a case."""
+        arguments = layer_arguments(self.name, format, words)
+        places = len(words) - arguments[0].size
+        return IntegerCall(arguments, np.dtype(np.float32), tuple(words[:2]), places)
+
+    def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
+        """An end of the interval, by the fast path."""
+        return layer_ends(self.name, format, words, column)
+
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
+        """The numbers, by the slow twin."""
+        nibbles = chosen.get("nibbles", "")
+        return exact_sums_of(self.name, format, words, chosen["order"], nibbles)
+
+    def twin_column(self, format: str, words: Words, column: str) -> Iterable[int]:
+        """An end of the interval, by the slow twin."""
+        return exact_ends(self.name, format, words, column)
+
+
+class LinearQcs8w(WeightOnlyOperation):
+    """Weights of eight bits."""
+
+    name = "linear_qcs8w"
+    formats = ("int8", "int8_groups")
+
+    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> Array:
+        """The numbers, by the fast path."""
+        return linear_qcs8w(*call.arguments, **choices)
+
+
+class LinearQcs4w(WeightOnlyOperation):
+    """Weights of four bits, two a byte."""
+
+    name = "linear_qcs4w"
+    formats = ("int4", "int4_groups")
+
+    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
+        """Also which of two codes has the high bits."""
+        return super().kinds(format) | {"nibbles": Nibbles}
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """One zero times one zero."""
+        return 1, 1, 1, 1, 0x3F800000, 0x88, 0
+
+    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> Array:
+        """The numbers, by the fast path."""
+        return linear_qcs4w(*call.arguments, **choices)

@@ -1,4 +1,4 @@
-"""Cases of linear layers: their words, and answers by the slow twin and by the fast path.
+"""Linear layers: words of their cases, and answers by the slow twin and by the fast path.
 
 Words of `linear`: sequences, rows of each, inputs, outputs, whether there is a bias, and then x,
 the weight and the bias, row by row; the answer is y. Words of `linear_gradients`: sequences, rows,
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from mxref import exact
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, Floats
 from mxref.blocks.quantization import quantize
-from mxref.cases.product_words import BOUNDS
 from mxref.exact import linear as exact_layers
 from mxref.exact.format_table import FLOATS
 from mxref.exact.integers import Number
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import E8M0, ElementFormat, block_format
+from mxref.operations.product_words import BOUNDS
 from mxref.policy.policy import READS, Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds

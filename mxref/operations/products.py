@@ -1,26 +1,35 @@
-"""Answers about dot products, by the slow twin and by the fast path."""
+"""Dot products: the operation `matmul`, and answers by the slow twin and by the fast path."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, patterns
-from mxref.cases.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
-from mxref.cases.records import stripped
 from mxref.exact import adders, dot
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
+from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.operations.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
+from mxref.operations.word_rows import stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
 from mxref.products.intervals import Bounds
 
-__all__ = ["accumulations", "bounds", "exact_product", "fast_products", "groups", "outputs"]
+__all__ = [
+    "Matmul",
+    "accumulations",
+    "bounds",
+    "exact_product",
+    "fast_products",
+    "groups",
+    "outputs",
+]
 
 #: Rows of a call: the outputs of a call are their square.
 _ROWS = 64
@@ -121,3 +130,41 @@ def bounds(
     """The bounds of every row of one side with every row of the other."""
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
     return matmul_bounds(left, right, LAYOUTS[float].dtype, rounding=rounding)
+
+
+class Matmul(Operation):
+    """Dot products of blocks, whose words are those of `mxref.operations.product_words`."""
+
+    name = "matmul"
+    parameters = "scales_a, codes_a, scales_b, codes_b, format_a, format_b"
+    varied = True
+    from_codes = True
+
+    def bounds(self, format: str) -> tuple[str, ...]:
+        """What every order of additions may give."""
+        return BOUNDS
+
+    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
+        """Whether the pair of formats has the accumulation."""
+        return policy.products.accumulation.value in accumulations(format)
+
+    def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
+        """Two operands of one length in, and a number out."""
+        operands(words)
+        return len(words), 1
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """Zeros under scales of 1."""
+        return (0x7F, *(0,) * 32) * 2
+
+    def exact(
+        self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
+    ) -> list[tuple[int, ...]]:
+        """The sums, by the slow twin."""
+        return [(exact_product(format, slot, w, str(policy)),) for w in questions]
+
+    def fast(
+        self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy
+    ) -> NDArray[np.uint64]:
+        """The sums, by the fast path."""
+        return fast_products(format, slot, words, str(policy))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mxref.cases.linear_answers import layer_of, layer_sizes
-from mxref.cases.product_words import operands, pair_formats
+from mxref.operations.layers import layer_of, layer_sizes
+from mxref.operations.product_words import operands, pair_formats
 
 
 @pytest.mark.parametrize("k", [1, 2, 31, 32, 33, 63, 64, 65, 96, 1024])

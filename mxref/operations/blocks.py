@@ -1,0 +1,199 @@
+"""Operations on whole blocks: `quantize` and `dequantize`.
+
+Words of `quantize`: the float32 scale of the tensor, where the format has one, and the floats; the
+answer is the scale code and the element codes. Words of `dequantize`: the tensor's scale, the
+block's scale code and the element codes; the answer is floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref import exact
+from mxref.bits.floats import LAYOUTS
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
+from mxref.blocks.quantization import quantize
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
+from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
+from mxref.policy.policy import Policy
+
+__all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
+
+#: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
+TENSOR_KINDS = {
+    "exact": TensorScaleKind.FACTOR,
+    "torchao": TensorScaleKind.FACTOR,
+    "transformer_engine_4over6": TensorScaleKind.AMAX_256,
+    "transformer_engine_4over6_mse": TensorScaleKind.AMAX_256,
+}
+#: The float32 of 1, a tensor's scale that is legal.
+_ONE = 0x3F800000
+#: Choices of elements that the slow twin reads under scales that are no powers of two.
+_SCALED_ELEMENT_CHOICES = (
+    "rounding",
+    "overflow",
+    "clamp",
+    "nan",
+    "nan_to_finite",
+    "zero_sign",
+    "underflow_sign",
+    "int8_range",
+)
+
+
+class _OfBlocks(Operation):
+    """An operation on blocks; those under scales that are no powers of two read fewer choices."""
+
+    def called_as(self, format: str) -> str:
+        """The call, with the tensor's scale where there is one."""
+        block = OTHER_BLOCK_FORMATS.get(format)
+        more = ", tensor_scale" if block is not None and block.tensor_scale else ""
+        return f"{self.name}({self.parameters}{more})"
+
+    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
+        """Whether the format has scales of E8M0, or both references know the choices."""
+        if format not in OTHER_BLOCK_FORMATS:
+            return True
+        arithmetic = policy.scale.scale_arithmetic.value
+        known = {"scale_arithmetic", "tail", *_SCALED_ELEMENT_CHOICES}
+        kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
+        return kind and set(self.changed(policy)) <= known
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """Zeros under a scale of the tensor of 1."""
+        fmt = block_format(format)
+        zeros = self.counts(format, (), Policy())[0] - fmt.tensor_scale
+        return (*(_ONE,) * fmt.tensor_scale, *(0,) * zeros)
+
+    def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
+        """The answers by the fast path, one call for each scale of the tensor."""
+        fmt = block_format(format)
+        if not fmt.tensor_scale:
+            return self._call(fmt, slot, words, policy, None)
+        answers = np.zeros((len(words), self.counts(format, (), Policy())[1]), np.uint64)
+        arithmetic = policy_of(policy).scale.scale_arithmetic.value
+        kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
+        for bits in np.unique(words[:, 0]).tolist():
+            same = words[:, 0] == np.uint64(bits)
+            tensor = TensorScale(bits, kind)
+            answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
+        return answers
+
+    def _call(
+        self,
+        fmt: BlockFormat,
+        slot: str,
+        words: NDArray[Any],
+        policy: AnyPolicy,
+        tensor: TensorScale | None,
+    ) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class Quantize(_OfBlocks):
+    """Floats to blocks: a scale code and element codes."""
+
+    name = "quantize"
+    parameters = "values, format"
+
+    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
+        """Whether it also needs no random bits."""
+        return not policy.element.rounding.stochastic and super().answerable(format, slot, policy)
+
+    def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
+        """The floats of a block, and a code more out."""
+        fmt = block_format(format)
+        return fmt.elements_per_block + fmt.tensor_scale, fmt.elements_per_block + 1
+
+    def exact(
+        self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
+    ) -> list[tuple[int, ...]]:
+        """The blocks, by the slow twin."""
+        if format in OTHER_BLOCK_FORMATS:
+            choices = policy_of(policy).choices()
+            return [_scaled_block(block_format(format), slot, w, choices) for w in questions]
+        element, read = block_format(format).element.name, self.twin_choices(policy)
+        blocks = (exact.quantize(w, slot, element, **read) for w in questions)
+        return [(scale, *codes) for scale, codes in blocks]
+
+    def _call(
+        self,
+        fmt: BlockFormat,
+        slot: str,
+        words: NDArray[Any],
+        policy: AnyPolicy,
+        tensor: TensorScale | None,
+    ) -> NDArray[Any]:
+        blocks = quantize(floats_of(words, slot), fmt, policy, tensor_scale=tensor)
+        codes = blocks.codes
+        if fmt.name in OTHER_BLOCK_FORMATS:  # codes under a NaN scale are not compared
+            codes = codes * (blocks.scale_codes != np.uint8(max(fmt.scale.nan_codes)))
+        return np.concatenate([blocks.scale_codes, codes], axis=-1)
+
+
+class Dequantize(_OfBlocks):
+    """Blocks back to floats."""
+
+    name = "dequantize"
+    parameters = "scale_codes, codes, format, dtype"
+    from_codes = True
+
+    def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
+        """The codes of a block and of its scale, and a number for each element."""
+        fmt = block_format(format)
+        return fmt.elements_per_block + 1 + fmt.tensor_scale, fmt.elements_per_block
+
+    def exact(
+        self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
+    ) -> list[tuple[int, ...]]:
+        """The floats, by the slow twin."""
+        fmt, read = block_format(format), self.twin_choices(policy)
+        if format not in OTHER_BLOCK_FORMATS:
+            return [
+                tuple(exact.dequantize(w[0], one, fmt.element.name, slot, **read) for one in w[1:])
+                for w in questions
+            ]
+        arithmetic = policy_of(policy).scale.scale_arithmetic.value
+        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
+        return [
+            tuple(
+                exact.dequantize_scaled(
+                    w[0] if first else None, w[first], one, *names, arithmetic, slot
+                )
+                for one in w[first + 1 :]
+            )
+            for w in questions
+        ]
+
+    def _call(
+        self,
+        fmt: BlockFormat,
+        slot: str,
+        words: NDArray[Any],
+        policy: AnyPolicy,
+        tensor: TensorScale | None,
+    ) -> NDArray[Any]:
+        layout = LAYOUTS[slot]
+        scales, codes = words[..., :1], words[..., 1:]
+        blocks = Blocks(codes, scales, fmt, codes.ndim - 1, codes.shape, tensor_scale=tensor)
+        return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+
+
+def _scaled_block(
+    fmt: BlockFormat, slot: str, words: Words, choices: Mapping[str, str]
+) -> tuple[int, ...]:
+    """One block under a scale that is no power of two, after the tensor scale if it has one."""
+    tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
+    names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
+    element_choices = {name: choices[name] for name in _SCALED_ELEMENT_CHOICES}
+    _, ((scale, codes),) = exact.quantize_scaled(
+        [rest], slot, *names, arithmetic, tensor, **element_choices
+    )
+    # Codes under a NaN scale are not compared; implementations leave different ones.
+    return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))

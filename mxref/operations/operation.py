@@ -1,0 +1,155 @@
+"""What an operation is: its call, the words of its cases, its choices and both references."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.policy.policy import READS, Policy
+
+__all__ = ["AnyPolicy", "Operation", "Words", "floats_of", "policy_of"]
+
+#: A policy; of integer operations it is the spelling of their own choices.
+AnyPolicy: TypeAlias = Policy | str
+Words = Sequence[int]
+
+#: Choices whose argument in the slow twin has another name.
+_EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
+
+
+class Operation(ABC):
+    """One operation of the vectors.
+
+    A case is words in, words out: bit patterns as integers. The slot of a file is the float type of
+    its numbers or the layout of its bytes.
+    """
+
+    #: Its name in files and commands.
+    name: ClassVar[str]
+    #: The parameters of a target's function.
+    parameters: ClassVar[str]
+    #: Whether cases of one file have different numbers of words in.
+    varied: ClassVar[bool] = False
+    #: Whether answers of one file have different numbers of words, too: a call has one case.
+    single: ClassVar[bool] = False
+    #: Whether the words in are codes and the words out are floats.
+    from_codes: ClassVar[bool] = False
+
+    def called_as(self, format: str) -> str:
+        """The call of a target's function, for errors.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> [REGISTRY["quantize"].called_as(name) for name in ("mxfp4_e2m1", "nvfp4")]
+        ['quantize(values, format)', 'quantize(values, format, tensor_scale)']
+        """
+        return f"{self.name}({self.parameters})"
+
+    def reads(self) -> tuple[str, ...]:
+        """The choices of a policy that it reads."""
+        return READS[self.name]
+
+    def changed(self, policy: AnyPolicy) -> dict[str, str]:
+        """The choices of a policy that it reads and that differ from `ocp`, by name."""
+        default, wanted = Policy().choices(), self.reads()
+        return {
+            name: value
+            for name, value in policy_of(policy).choices().items()
+            if name in wanted and value != default[name]
+        }
+
+    def bounds(self, format: str) -> tuple[str, ...]:
+        """Columns of its files that are no policies: ends of intervals, or what is done instead.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["rescale"].bounds("int8-int8"), REGISTRY["pack_int4"].bounds("int4")
+        (('dequantize_quantize',), ())
+        """
+        return ()
+
+    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
+        """Whether the cases of a file have an answer under a policy."""
+        return True
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Hex digits of a word in and of a word out.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode"].digits("e4m3", "bf16"), REGISTRY["decode"].digits("e4m3", "f32")
+        ((4, 2), (2, 8))
+        >>> REGISTRY["quantize_affine"].digits("int16_axis", "f32")
+        (8, 4)
+        """
+        number = LAYOUTS[slot].width // 4 if slot in LAYOUTS else 2
+        return (2, number) if self.from_codes else (number, 2)
+
+    def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
+        """How many words a case must have in and out.
+
+        Args:
+            format: the file's.
+            words: the words in, as far as the numbers depend on them.
+            policy: the layout, of operations on layouts.
+
+        Raises:
+            ValueError: no case begins with these words.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["quantize"].counts("mxfp4_e2m1", (), Policy())
+        (32, 33)
+        >>> REGISTRY["unpack"].counts("e2m1", (5, 0, 0, 0), Policy())
+        (4, 5)
+        >>> REGISTRY["pack_int4"].counts("int4", (1, 3, 1, 2, 3), Policy())
+        (5, 2)
+        """
+        return 1, 1
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """The words of a legal and plain case, mostly zeros.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode"].easy("e2m1", "f32")
+        (0,)
+        >>> [REGISTRY["unpack"].easy("e2m1", name) for name in ("low_nibble_first", "bytes")]
+        [(2, 0), (2, 0)]
+        """
+        return (0,)
+
+    @abstractmethod
+    def exact(
+        self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
+    ) -> list[tuple[int, ...]]:
+        """The words out of cases, by the slow twin."""
+
+    @abstractmethod
+    def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
+        """The words out of cases, one a row, by the fast path."""
+
+    def twin_choices(self, policy: AnyPolicy) -> dict[str, Any]:
+        """The choices of a policy as arguments of the slow twin, whose cases are whole blocks."""
+        read = self.changed(policy)
+        left_out = ("tail", "scale_arithmetic")
+        return {_EXACT_NAMES.get(n, n): value for n, value in read.items() if n not in left_out}
+
+
+def floats_of(words: NDArray[Any], slot: str) -> NDArray[Any]:
+    """Words as floats of a type.
+
+    >>> import numpy as np
+    >>> floats_of(np.array([0x3F80], np.uint64), "bf16").tolist()
+    [1.0]
+    """
+    layout = LAYOUTS[slot]
+    return words.astype(layout.uint).view(layout.dtype)
+
+
+def policy_of(policy: AnyPolicy) -> Policy:
+    """A policy of MX, which may be spelled.
+
+    >>> policy_of("ocp") == Policy() == policy_of(Policy())
+    True
+    """
+    return Policy.parse(policy) if isinstance(policy, str) else policy
