@@ -62,7 +62,7 @@ def _file(op: str, format: str) -> VectorFile:
         required, rule, flags = reason(op, format, float, case.inputs, answer)
         why.append((required, rule, tuple(dict.fromkeys((*flags, *case.flags)))))
     made = cases_of(f"{op}.{format}.{float}", cases, answered, why)
-    digits = INTEGERS[op].digits("int8", "")[0], INTEGERS[op].digits(format, "")[1]
+    digits = INTEGERS[op].digits(format, float)
     return VectorFile(op, format, float, columns, len(columns), *digits, made)
 
 
