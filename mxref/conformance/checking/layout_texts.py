@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import difference
-
-if TYPE_CHECKING:
-    from mxref.conformance.checking.layout_questions import LayoutQuestion
+from mxref.policy.policy import Policy
 
 __all__ = ["UNITS", "layout_difference", "layout_name"]
 
@@ -20,7 +18,33 @@ __all__ = ["UNITS", "layout_difference", "layout_name"]
 UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_blocks": "blocks"}
 
 
-def layout_name(question: LayoutQuestion) -> str:
+class _Subject(Protocol):
+    """What is asked."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def file(self) -> VectorFile: ...
+    @property
+    def policy(self) -> Policy: ...
+
+
+class _Question(Protocol):
+    """A call: rows and columns, its arrays, and the right answer."""
+
+    @property
+    def subject(self) -> _Subject: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def axis(self) -> int: ...
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...
+    @property
+    def wanted(self) -> NDArray[Any]: ...
+
+
+def layout_name(question: _Question) -> str:
     """A question in words."""
     rows, columns = question.shape
     op = question.subject.op
@@ -31,7 +55,7 @@ def layout_name(question: LayoutQuestion) -> str:
     return f"{rows} x {columns} matrix of scales"
 
 
-def layout_difference(question: LayoutQuestion, got: NDArray[np.uint64]) -> str:
+def layout_difference(question: _Question, got: NDArray[np.uint64]) -> str:
     """The first wrong word, as reports show failures."""
     subject, name = question.subject, layout_name(question)
     words, want = _words(question), question.wanted.astype(np.uint64)
@@ -52,7 +76,7 @@ def layout_difference(question: LayoutQuestion, got: NDArray[np.uint64]) -> str:
     return f"{place}{difference(file, failure)}"
 
 
-def _words(question: LayoutQuestion) -> tuple[int, ...]:
+def _words(question: _Question) -> tuple[int, ...]:
     """The words of a case."""
     op, (rows, columns) = question.subject.op, question.shape
     array = question.arguments[0]
@@ -67,7 +91,7 @@ def _words(question: LayoutQuestion) -> tuple[int, ...]:
 
 
 def _one_block(
-    question: LayoutQuestion, got: NDArray[np.uint64]
+    question: _Question, got: NDArray[np.uint64]
 ) -> tuple[tuple[int, ...], NDArray[np.uint64], NDArray[np.uint64], int]:
     """The words of the first block with a wrong reply, the right and the given one; its number."""
     count, want = question.shape[1], question.wanted.astype(np.uint64)

@@ -12,7 +12,7 @@ from mxref.conformance.compare.clauses import (
     lacking,
     violated,
 )
-from mxref.conformance.verdict.cause.findings import Finding, findings
+from mxref.conformance.verdict.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import lacking
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.verdict.cause.findings import Finding
 from mxref.conformance.verdict.failure_kinds import kinds_covering, listed_as
+from mxref.conformance.verdict.findings import Finding
 from mxref.conformance.verdict.judgement import bugs_of, judge_rows
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import USES, Scope, Use, unsteady_rows

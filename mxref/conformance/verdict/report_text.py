@@ -11,9 +11,9 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
-from mxref.conformance.verdict.cause.findings import Finding
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
+from mxref.conformance.verdict.findings import Finding
 from mxref.conformance.verdict.in_short import in_short
 from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report

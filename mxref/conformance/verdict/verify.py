@@ -20,7 +20,6 @@ from mxref.conformance.compare.compare import (
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.evidence import Questions
-from mxref.conformance.verdict.cause.findings import findings
 from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
@@ -28,6 +27,7 @@ from mxref.conformance.verdict.cause.shifts import Shift
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
+from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows

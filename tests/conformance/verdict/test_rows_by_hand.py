@@ -13,7 +13,7 @@ from mxref.cases.records import Case
 from mxref.conformance import Report, target_of
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
-from mxref.conformance.verdict.cause.findings import findings
+from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.judgement import judge_rows
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope
