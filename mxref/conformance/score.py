@@ -115,11 +115,16 @@ def _probes(file: VectorFile, policy: Policy) -> tuple[Words, Words]:
     return inputs, fast_answers(file.op, file.format, file.float, inputs, policy)
 
 
-def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> NDArray[np.bool_]:
-    """A mask of the inputs that a mutant answers wrongly, compared as `verify` does."""
+def _answers(mutant: Mutant, file: VectorFile, inputs: Words) -> Words:
+    """What a mutant answers."""
     if mutant.run is None:
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
-    answers = call_operation(mutant.run, file, inputs)
+    return call_operation(mutant.run, file, inputs)
+
+
+def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> NDArray[np.bool_]:
+    """A mask of the inputs that a mutant answers wrongly, compared as `verify` does."""
+    answers = _answers(mutant, file, inputs)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs), axis=1)
     if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
         same |= inside(file, inputs, answers, "any")  # to its bits
@@ -144,10 +149,10 @@ def first_kill(mutant: Mutant, file: VectorFile) -> Failure | None:
     inputs = file.input_words()
     wanted = wanted_answers(file, Policy.parse(mutant.policy))[1]
     wrong = _wrong(mutant, file, inputs, wanted)
-    if mutant.run is None or not wrong.any():
+    if not wrong.any():
         return None
     index = int(np.argmax(wrong))
-    got = call_operation(mutant.run, file, inputs)[index]
+    got = _answers(mutant, file, inputs)[index]
     case = file.cases[index]
     return Failure(index, case, stripped(wanted[index]), stripped(got))
 

@@ -36,7 +36,7 @@ def designed_dots(a: BlockFormat, b: BlockFormat) -> Iterator[Dot]:
     for family in (_alone, _scale_pairs, _bands, _lengths, _long, swamped, cancelling, _special):
         yield from family(*formats)
     if a == b:
-        yield from _lanes(*formats)
+        yield from _lanes(a.element)
     yield from _known(*formats)
     yield from beyond(*formats)
     yield from last_roundings(*formats, 24)
@@ -86,11 +86,10 @@ def _binade_ends(fmt: ElementFormat) -> Iterator[int]:
         yield numbers[max(n for n in numbers if n < math.ldexp(1, exponent + 1))]
 
 
-def _lanes(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
+def _lanes(fmt: ElementFormat) -> Iterator[Dot]:
     """One product in each lane, with numbers everywhere else in one of the operands."""
     for lane in range(SIZE):
-        ones = drawn_codes(a if lane & 1 else b, SIZE, 100 + lane)
-        fmt = b if lane & 1 else a
+        ones = drawn_codes(fmt, SIZE, 100 + lane)
         alone = [0] * SIZE
         alone[lane] = power(fmt, 0) if lane & 2 else negative(fmt, power(fmt, 0))
         sides = (ones, alone) if lane & 1 else (alone, ones)

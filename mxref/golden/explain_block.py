@@ -163,12 +163,12 @@ def limits(amax: Fraction, fmt: BlockFormat) -> list[Limit]:
             found.append(Limit(rule.value, "", meets=False, standing=rule.standings))
             continue
         limit = rule.limit(fmt.element)
-        ratio = amax**2 / limit.limit if limit.root else amax / limit.limit
+        ratio = amax / limit.limit
         power = ratio.numerator & (ratio.numerator - 1) == 0 and (
             ratio.denominator & (ratio.denominator - 1) == 0
         )
-        exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-        meets = bool(amax) and power and (not limit.root or exponent % 2 == 0)
+        # The square of a root is twice a square, which that of no amax is.
+        meets = bool(amax) and power and not limit.root
         found.append(Limit(rule.value, limit_text(limit), meets, rule.standings))
     return found
 

@@ -65,12 +65,12 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     _add(found, "M1", _special_magnitudes(layout), layout)
     for field in _scale_fields(layout):
         points = (at(field, 128, layout), at(field, 192, layout))
-        _add(found, "M8", around(points, 1), layout, signs=layout.width < 64 or field % 16 == 0)
+        _add(found, "M8", around(points, 1), layout, signs=layout != F64 or field % 16 == 0)
     for field in list(_scale_fields(layout))[::8]:
         _add(found, "M8", around([at(field, 182, layout)], 1), layout, signs=False)
     powers = _subnormal_powers(layout)
     ties = [3 * n >> 1 for n in powers[1:]]
-    _add(found, "M8", around([*powers, *ties], 1), layout, signs=layout.width < 64)
+    _add(found, "M8", around([*powers, *ties], 1), layout, signs=layout != F64)
     return dict(sorted(found.items()))
 
 
@@ -146,7 +146,7 @@ def walking_sticky(fmt: CodeFormat, middles: list[int], layout: FloatLayout) -> 
 def _fields(layout: FloatLayout) -> Iterator[int]:
     """Exponent fields of the ladder: all; of float64 two periods of a 64-bit shift and some."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
-        near = layout.width < 64 or -128 <= field - layout.bias <= 32
+        near = layout != F64 or -128 <= field - layout.bias <= 32
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
             yield field
 
@@ -154,7 +154,7 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
 def _scale_fields(layout: FloatLayout) -> Iterator[int]:
     """Exponent fields for scales: all; of float64 those in E8M0's range and every 64th."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
-        near = layout.width < 64 or -145 <= field - layout.bias <= 145
+        near = layout != F64 or -145 <= field - layout.bias <= 145
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
             yield field
 

@@ -109,7 +109,7 @@ def missing_sides(file: VectorFile) -> set[int]:
     A monotone encoder that gives the right code on both sides of every step is right everywhere.
     """
     layout = LAYOUTS[file.float]
-    asked = {case.inputs[0] for case in file.cases}
+    asked = {bits for case in file.cases for bits in case.inputs}
     missing = set()
     for table in tables(element_format(file.format), layout):
         sign = layout.sign_bit * table.negative

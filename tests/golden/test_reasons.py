@@ -96,3 +96,49 @@ def test_a_binade_edge_is_a_power_of_two_and_the_float_on_either_side(slot: str)
             words = (bits, *[0] * 31) if op == "quantize" else (bits,)
             flags = reason(op, format, slot, words, answer)[2]
             assert ("binade_edge" in flags) == (bits in at), (op, hex(bits))
+
+
+#: Codes of E4M3 by their numbers: 1.m * 2**(e - 7), subnormal ones m * 2**-9. Source: OCP MX 5.3.1.
+E4M3 = {
+    **{2.0**-9: 0x01, 2.0**-8: 0x02, 2.0**-7: 0x04, 1: 0x38, 2: 0x40, 15: 0x57},
+    **{0: 0x00, 128: 0x70, 256: 0x78},
+}
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "scales", "coarse"),
+    [
+        # Sums of up to 2**8 units, which 8 bits hold: 225 + 30 + 1, and one more.
+        ((15, 15, 1), (15, 2, 1), (127, 127), True),
+        ((15, 15, 1, 1), (15, 2, 1, 1), (127, 127), False),
+        ((15, 15, 2), (15, 2, 1), (127, 127), False),  # 257
+        # No unit below 2**-14.
+        ((2.0**-7, 2.0**-7), (2.0**-7, 2.0**-7), (127, 127), True),
+        ((2.0**-7, 2.0**-7), (2.0**-7, 2.0**-8), (127, 127), False),
+        # Sums up to 2**15, and 2**8 more.
+        ((128,), (256,), (127, 127), True),
+        ((128, 1), (256, 256), (127, 127), False),
+        # Operands from 2**-14 to below 2**16, where the products are neither large nor small.
+        ((1,), (2.0**-9,), (127 + 15, 127), True),
+        ((1,), (2.0**-9,), (127 + 16, 127), False),
+        ((2.0**-9,), (1,), (127, 127 + 16), False),
+        ((1,), (1,), (127 - 14, 127), True),
+        ((1,), (2,), (127 - 15, 127), False),
+        # Zeros, whatever they are products of.
+        ((1,), (0,), (127 + 16, 127), True),
+    ],
+)
+def test_a_dot_product_is_required_where_bfloat16_and_float16_hold_every_sum(
+    x: tuple[float, ...], y: tuple[float, ...], scales: tuple[int, int], coarse: bool
+) -> None:
+    words = (scales[0], *(E4M3[n] for n in x), scales[1], *(E4M3[n] for n in y))
+    total = sum(a * b for a, b in zip(x, y, strict=True)) * 2.0 ** (sum(scales) - 254)
+    answer = (int(np.float32(total).view(np.uint32)),)
+    flags = ("zero",) if total == 0 else ("one_product",) if len(x) == 1 else ()
+    want = (True, "MX-6.1", flags) if coarse else (False, "N43", flags)
+    assert reason("matmul", "mxfp8_e4m3-mxfp8_e4m3", "f32", words, answer) == want
+    if coarse:  # a block of zeros behind it: then the clause is that of several blocks
+        several = (scales[0], 127, *words[1 : len(x) + 1], *[0] * (33 - len(x)))
+        several += (scales[1], 127, *words[len(x) + 2 :], *[0] * (33 - len(x)))
+        why = reason("matmul", "mxfp8_e4m3-mxfp8_e4m3", "f32", several, answer)
+        assert why == (True, "MX-6.2", flags)

@@ -84,6 +84,7 @@ def test_states_are_chained_every_65536_cases() -> None:
         state = hashlib.sha256(state).digest()
         expected.append((start + count, state.hex()))
     assert list(one.chain(131082)) == expected
+    assert next(one.chain()) == expected[0]  # an endless one
 
 
 #: Seed 2026, 300 cases: what every machine and version must print. The answers behind them

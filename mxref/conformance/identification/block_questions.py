@@ -255,10 +255,9 @@ def _special(setting: Setting, kinds: Sequence[int]) -> Words:
     fmt, layout = setting.element, setting.layout
     bits = [(layout.inf_bits, layout.nan_bits)[kind] for kind in kinds]
     words = both_signs(np.array(bits, np.uint64), layout)
-    powers_of_two = [fmt.emax, 0, 5, *(p for p in (-100, 90) if layout.exponent_bits > 5)]
     amaxes = np.concatenate(
         [
-            edges(fmt, layout, powers_of_two)[::3],
+            edges(fmt, layout, (fmt.emax, 0, 5, -100, 90))[::3],
             np.array([0, 1, 3, layout.inf_bits - 1, layout.sign_bit >> 1], np.uint64),
             _sample(extreme_amaxes(fmt, layout), 24),
             power_bits(extreme_powers(fmt, layout), layout),  # whose scale may wrap to FE

@@ -147,12 +147,12 @@ def _shown(
     answer = got[best]
     mine = [other[best] for other in others if other[best] != answer]
     index = 0
-    if answer is None and op == "quantize_affine":  # because of a NaN
-        values = probes[best][INTEGERS[op].call(format, probes[best]).places :]
-        index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
     if answer is not None and mine[0] is not None:
         pairs = enumerate(zip(answer, mine[0], strict=True))
         index = next(i for i, (a, b) in pairs if a != b)
+    elif op == "quantize_affine":  # one of them is an error, because of a NaN
+        values = probes[best][INTEGERS[op].call(format, probes[best]).places :]
+        index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
     digits = without_cases(op, format, INTEGER_FLOATS[op]).out_digits
     came = "an error" if answer is None else f"{answer[index]:0{digits}x}"
     return f"{_question(op, format, probes[best], index)} -> {came}"

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def edges(fmt: CodeFormat, layout: FloatLayout, exponents: Sequence[int]) -> Words:
-    """Amaxes at the limits of every scale rule, in the binades of these exponents."""
+    """Amaxes at the limits of every scale rule, in those of these binades that the type has."""
     significands = {0}
     for rule in ScaleRule:
         if not rule.is_quirk:

@@ -19,6 +19,7 @@ from mxref.conformance import load_target, target_of
 from mxref.conformance.fuzzing.counterexample import Counterexample
 from mxref.conformance.fuzzing.fuzz import FuzzRow, _is_right_below, fuzz
 from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
+from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
@@ -231,6 +232,47 @@ CALLS = itertools.count(1)
 def encode(values, format):
     return mxref.encode(values, format) ^ (next(CALLS) % 20 == 0)
 """
+
+
+# --- what is kept of a wrong call -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_the_search_keeps_a_question_alone_if_it_is_wrong_alone(least: int) -> None:
+    """Else all that were asked with it."""
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        return mxref.encode(values, format) ^ np.uint8(len(values) >= least) * (values == 1)
+
+    trial = trial_of(encode)
+    trial.search(np.uint64([[0], [0x3F800000], [0x40000000]]))
+    assert trial.last is not None
+    kept = [0x3F800000] if least == 1 else [0, 0x3F800000, 0x40000000]
+    assert trial.last[0].rows[:, 0].tolist() == kept
+
+
+def test_hypothesis_is_not_told_of_an_answer_that_changes() -> None:
+    calls = iter(range(9))
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        return mxref.encode(values, format) ^ np.uint8(next(calls) == 0)
+
+    trial = trial_of(encode)
+    assert not trial.fails((np.uint64([[0x3F800000]]), 0))
+    assert trial.changed is not None
+    assert (trial.stopped, trial.last) == (True, None)
+
+
+@pytest.mark.parametrize("only_permuted", [False, True])
+def test_questions_stay_in_a_permuted_order_only_if_they_must(only_permuted: bool) -> None:
+    """A call of two questions fails, and one of one does not."""
+
+    def first_wrong(call: Call) -> int | None:
+        return 0 if len(call.rows) > 1 and call.permuted >= only_permuted else None
+
+    call = Call(np.uint64([[0x3F800000], [0x40000000]]), size=3, permuted=True)
+    smallest = smallest_call(first_wrong, without_cases("encode", "e2m1", "f32"), call)
+    assert (smallest.count, smallest.permuted) == (2, only_permuted)
 
 
 # --- answers that change --------------------------------------------------------------------------

@@ -168,6 +168,47 @@ def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
                 INTEGERS[op].answer(format, stripped(smaller), policy)
 
 
+#: For cases of one number, of several, and of layers, what is simpler; words in hexadecimal.
+SIMPLER = [
+    # 40 by a scale of 0.5 is 80: the same number of units under a scale of 1.
+    ("quantize_affine", "uint8", "0 ff 3f000000 5 42200000", "0 ff 3f800000 5 42a00000"),
+    # Four values along an axis of two scales: each alone, with its own scale and zero point.
+    *(
+        (
+            "quantize_affine",
+            "int8_axis",
+            "ffffff80 7f 0 2 2 2 1 3f000000 3f800000 0 3 3f800000 40000000 40400000 40800000",
+            f"ffffff80 7f 0 1 1 1 1 {scale} {value}",
+        )
+        for scale, value in (
+            ("3f000000 0", "3f800000"),
+            ("3f000000 0", "40000000"),
+            ("3f800000 3", "40400000"),
+            ("3f800000 3", "40800000"),
+        )
+    ),
+    # Bytes of two codes, whose zero is 8: both zero, the second, the first.
+    *(
+        (
+            "linear_qcs4w",
+            "int4",
+            "1 1 2 1 3f000000 9a 3f800000 40000000",
+            f"1 1 2 1 3f000000 {byte} 3f800000 40000000",
+        )
+        for byte in ("88", "98", "8a")
+    ),
+    # A code of a byte: 0, and half of it.
+    ("linear_qcs8w", "int8", "1 1 1 1 3f800000 4 3f800000", "1 1 1 1 3f800000 0 3f800000"),
+    ("linear_qcs8w", "int8", "1 1 1 1 3f800000 4 3f800000", "1 1 1 1 3f800000 2 3f800000"),
+]
+
+
+@pytest.mark.parametrize(("op", "format", "case", "simpler"), SIMPLER)
+def test_what_is_simpler_is_tried(op: str, format: str, case: str, simpler: str) -> None:
+    row, one = (tuple(int(word, 16) for word in words.split()) for words in (case, simpler))
+    assert one in [stripped(tried) for tried in smaller_cases(op, format, padded([row])[0])]
+
+
 #: A program that packs codes, wrongly in rows of more than 30.
 PROGRAM = """\
 import sys

@@ -112,3 +112,31 @@ def test_simpler_layers_are_layers(op: str) -> None:
     for row in rounder_layers(op, words, F32):
         (place,) = np.flatnonzero(row != np.array(words, np.uint64))
         assert int(row[place]) & 0x7FFFFF == 0
+
+
+@pytest.mark.parametrize(
+    ("op", "words", "smaller"),
+    [
+        ("linear", (1, 1, 1, 1, 0, 10, 20), []),
+        ("linear", (1, 1, 1, 1, 1, 10, 20, 30), [(1, 1, 1, 1, 0, 10, 20)]),  # without the bias
+        (
+            "linear",  # a row of two inputs: the first alone, the last alone
+            (1, 1, 2, 1, 0, 10, 11, 20, 21),
+            [(1, 1, 1, 1, 0, 10, 20), (1, 1, 1, 1, 0, 11, 21)],
+        ),
+        (
+            "linear_gradients",  # three sequences: the first, the last, the first two, the last two
+            (3, 1, 1, 1, 10, 11, 12, 20, 30, 31, 32),
+            [
+                (1, 1, 1, 1, 10, 20, 30),
+                (1, 1, 1, 1, 12, 20, 32),
+                (2, 1, 1, 1, 10, 11, 20, 30, 31),
+                (2, 1, 1, 1, 11, 12, 20, 31, 32),
+            ],
+        ),
+    ],
+)
+def test_smaller_layers_are_the_first_or_the_last_part_of_an_axis(
+    op: str, words: tuple[int, ...], smaller: list[tuple[int, ...]]
+) -> None:
+    assert [stripped(row) for row in smaller_layers(op, words)] == smaller

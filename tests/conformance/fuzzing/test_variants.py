@@ -87,6 +87,14 @@ def test_far_elements_of_float16_end_in_subnormals() -> None:
     assert (len(far), far.max(), far.min()) == (6, 2.0**-19, 2.0**-24)
 
 
+def test_far_elements_of_float16_pass_through_all_its_small_exponents() -> None:
+    """Below 2**15 from 2**-5 on: at 2**-15 the first that is subnormal, cut off at 2**-24."""
+    rows = variant("far", "f16", np.array([2.0**15, *[0] * 31]))
+    for i, row in enumerate(rows):
+        number = (1, 1.5, 2 - 2.0**-10)[i % 3] * 2.0 ** (-5 - i)
+        assert np.abs(row[1:]).sum() == np.abs(row[1 + i % 31]) == number // 2.0**-24 * 2.0**-24
+
+
 @pytest.mark.parametrize(("float", "count"), [("f32", 240), ("bf16", 240), ("f64", 253)])
 def test_a_block_gets_every_scale(float: str, count: int) -> None:
     """amax goes up to 2**127, of which the scale is 2**112; in float64 to 2**140."""

@@ -7,6 +7,7 @@ from helpers import ROOT
 from product_targets import BF16, E4M3, Product, named, product_target, sums_in
 
 from mxref.conformance import Identified, identify, load_target
+from mxref.conformance.identification.accumulation_rows import _UNNAMED, unnamed_adders
 from mxref.conformance.identification.identified_text import lines
 
 FP4 = "mxfp4_e2m1-mxfp4_e2m1"
@@ -50,6 +51,21 @@ def test_sums_without_a_name() -> None:
     assert "adds as bfloat16 sums, one after the other" in lines([one])[2]
     (one,) = identify(load_target(str(ROOT / "tools/examples/my_matmul.py")), ["matmul"])
     assert "adds in float32, rounded to nearest, in an order that has no name" in lines([one])[2]
+
+
+@pytest.mark.parametrize(
+    ("codes", "answer", "adders"),
+    [
+        ((0x38, 0xB8), 0, [*_UNNAMED]),  # 1 - 1 is +0
+        ((0x38, 0xB8), 0x80000000, []),
+        ((0xB8, 0xB8), 0xC0000000, [*_UNNAMED]),  # -1 - 1
+        # 256 + 1 + 1: with 8 bits 257 is a tie, and 256 is even.
+        ((0x78, 0x38, 0x38), 0x43800000, ["bfloat16 sums, one after the other"]),
+    ],
+)
+def test_adders_without_a_name(codes: tuple[int, ...], answer: int, adders: list[str]) -> None:
+    row = [0x7F, *codes, 0x7F, *[0x38] * len(codes)]
+    assert unnamed_adders(E4M3, [(row, answer)]) == adders
 
 
 @pytest.mark.sampled(7)

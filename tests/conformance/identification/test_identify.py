@@ -405,6 +405,7 @@ def test_it_asks_the_same_every_time() -> None:
 def test_spaces() -> None:
     space = Space.of({"a": "xy", "b": "xy", "c": "xyz"})
     assert space.count == 12
+    assert space.keep(["d"], [{"d": "x"}]) == space
     coupled = space.keep(["a", "b"], [{"a": "x", "b": "y"}, {"a": "y", "b": "x"}])
     assert coupled.factors == (
         Factor(("c",), (("x",), ("y",), ("z",))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -23,7 +24,8 @@ from ml_dtypes import _ml_dtypes_ext
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
-from mxref.conformance.sweeping.state import fingerprint
+from mxref.conformance.sweeping.loaded import LoadedCode
+from mxref.conformance.sweeping.state import fingerprint, read_state, write_state
 from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import summary, sweeps_lines, swept_json
 from mxref.policy.policy import Policy
@@ -209,6 +211,23 @@ def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text
     what = partial(sweep, partial(load_target, planted), "encode", "e2m1", state=state, end=1000)
     assert "must be a file that a sweep has written" in sentence(ValueError, what)
     assert state.read_text() == text
+
+
+@pytest.mark.parametrize("more", [0, -1, 1])
+def test_a_state_of_another_version_is_refused(tmp_path: Path, more: int) -> None:
+    """Whole as it is: its digest is that of its text."""
+    path, code = tmp_path / "state.json", LoadedCode()
+    write_state(path, {"op": "encode"}, {"code": code.record()})
+    state = json.loads(path.read_text())
+    del state["sha256"]
+    state["mxref_sweep"] += more
+    digest = hashlib.sha256(json.dumps(state).encode()).hexdigest()
+    path.write_text(json.dumps({**state, "sha256": digest}))
+    if more:
+        what = partial(read_state, path, {"op": "encode"}, code)
+        assert "must be a file that a sweep has written" in sentence(ValueError, what)
+    else:
+        assert read_state(path, {"op": "encode"}, code) == state
 
 
 @pytest.mark.sampled(6)

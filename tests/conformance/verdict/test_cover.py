@@ -18,6 +18,7 @@ PLANTED = [
     [[("sign", {1}), ("remainder", {2})], [("scale code", 200, 255)]],
     [[("sign", {1}), ("position", 3, 8)], [("sign", {0}), ("scale code", 0, 40)]],
     [[("remainder", {2})], [("position", 31, 31)], [("scale code", 7, 7)]],
+    [[("sign", {1})], [("position", 31, 31)], [("scale code", 7, 7)], [("remainder", {3})]],
 ]
 
 

@@ -13,6 +13,7 @@ from mxref.cases.answers import exact_answers
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, Order, reordered
+from mxref.conformance.verdict.cause.suspects import suspects
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
@@ -117,3 +118,12 @@ def test_pairs_are_exchanged(op: str) -> None:
     found = reordered(ORDERS[0])(questions, policy)
     assert (found == padded(wanted)).all()
     assert (found != questions.answers(policy)).any()
+
+
+@pytest.mark.parametrize(
+    ("op", "format"),
+    [("decode", "e5m2"), ("shared_scale", "e2m1"), ("pack", "e3m2"), ("quantize", "mxint8")],
+)
+def test_codes_in_another_order_are_suspected_where_they_lie_in_a_row(op: str, format: str) -> None:
+    found = [one.name for some in suspects(op, format) for one in some if one.kind == "order"]
+    assert found == ([order.name for order in ORDERS] if op in ("pack", "quantize") else [])

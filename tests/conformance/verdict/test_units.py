@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from facts_by_hand import facts
 from features_by_hand import VALUES, real
 from helpers import ocp_files
 
+from mxref.bits.floats import F32
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
+from mxref.conformance.verdict.describe.tables import block_tables
 from mxref.conformance.verdict.describe.units import units_of
+from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
 EVERY_KIND = (
@@ -57,3 +61,29 @@ def test_features_are_what_they_are_called(op: str, format: str) -> None:
                     plain = FEATURES[name].plain(got)
                     is_real = FEATURES[name].kind == "real" and not FEATURES[name].names
                     assert (real(str(plain)) if is_real else plain) == want, (name, unit)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "positions", "infinities"),
+    [
+        # A NaN is not the largest number, and among zeros there is none.
+        ((0.0, np.nan), (UNKNOWN, 1), UNKNOWN),
+        ((np.nan, 1.0, -2.0), (2, 0), UNKNOWN),
+        ((np.nan, np.nan, 3.0), (2, UNKNOWN), UNKNOWN),
+        # Which infinities: 0 plus, 1 minus, 2 both; whatever the signs of others.
+        ((-1.0, np.inf), (1, UNKNOWN), 0),
+        ((1.0, -np.inf), (1, UNKNOWN), 1),
+        ((-np.inf, np.inf), (0, UNKNOWN), 2),
+        ((1.0, -1.0), (0, UNKNOWN), UNKNOWN),
+    ],
+)
+def test_features_of_blocks_with_special_numbers(
+    numbers: tuple[float, ...], positions: tuple[int, int], infinities: int
+) -> None:
+    """Where the largest magnitude and the one NaN stand, and which infinities there are."""
+    block = np.array([[*numbers, *[0.0] * (32 - len(numbers))]], np.float32)
+    codes = np.zeros((1, 32), np.int64)
+    fmt = block_format("mxfp4_e2m1")
+    table, _ = block_tables(block.view(np.uint32), F32, fmt, codes[:, :1], codes)
+    assert (table["amax position"].item(), table["nan position"].item()) == positions
+    assert table["infinities"].item() == infinities
