@@ -435,6 +435,8 @@ def test_right_kernels_pass(kernel: Function) -> None:
     report = report_of(kernel, Extent(elements=300), THREADS=True)
     assert (report.uses, report.failures, report.passed) == ((), [], True)
     assert report.scope.notes == ()
+    # Of a call of 300 numbers the search asks so many, not every question.
+    assert (report.scope.searched, report.scope.searched_in) == (300, ())
     assert report.verdict == "conforms"
 
 
@@ -514,6 +516,30 @@ def test_no_call_is_larger_than_the_sizes_that_are_asked_for() -> None:
     assert [use.kind for use in report.uses] == ["size"]
     assert report_of(mxref.encode, Extent(elements=100, search=False), THREADS=True).passed
     assert report.scope.largest == max(sizes) == 100  # that of the threads
+    blocks: list[int] = []
+
+    def of_blocks(values: Array, format: str) -> tuple[Array, Array]:
+        blocks.append(len(values))
+        return quantize(values, format)
+
+    target = target_of(SimpleNamespace(quantize=of_blocks, THREADS=True), "kernel")
+    extent = Extent(elements=100 * 32, search=False)
+    report = check(target, [some_cases("quantize/mxfp4_e2m1.f32")], extent=extent)
+    assert report.passed
+    assert report.scope.largest == max(blocks) == 100
+
+
+def test_calls_elsewhere_in_memory_have_a_tail_or_none() -> None:
+    """One number more than a warp and a block of threads, and a round number."""
+    moved: set[tuple[int, int]] = set()
+
+    def encode(values: Array, format: str) -> Array:
+        if values.flags.c_contiguous:
+            moved.add((len(values), values.ctypes.data % 16))
+        return mxref.encode(values, format)
+
+    assert report_of(encode).passed
+    assert {one for one in moved if one[1]} == {(33, 4), (64, 12), (257, 4)}
 
 
 def test_each_call_is_asked_in_many_sizes_twice() -> None:
