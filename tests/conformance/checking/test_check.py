@@ -27,6 +27,7 @@ from mxref.conformance.verdict import verify
 from mxref.conformance.verdict.uses import Scope, Use
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
+from mxref.targets.calls import Answers
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -491,6 +492,25 @@ def test_a_slow_target_is_asked_smaller_calls(
     assert max(sizes) <= elements
     assert f" of 1 to {report.scope.largest:,} rows" in report.scope.text
     assert f"at most {elements:,} elements" in report.scope.text
+
+
+def test_a_target_of_another_kind_is_asked_the_vectors_alone() -> None:
+    kernel = target_of(SimpleNamespace(encode=mxref.encode), "kernel")
+    asked: list[int] = []
+
+    class Asked:
+        """No Python functions, and no recorded answers."""
+
+        name, policy, covers = kernel.name, kernel.policy, kernel.covers
+
+        def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+            asked.append(len(inputs))
+            return kernel.ask(file, inputs)
+
+    file = some_cases("encode/e2m1.f32")
+    report = check(Asked(), [file], extent=Extent(elements=300))
+    assert report.passed
+    assert (report.scope.text, asked) == ("", [len(file.cases)])
 
 
 def test_what_is_asked_is_said() -> None:

@@ -17,9 +17,9 @@ import mxref
 from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking import many_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
-from mxref.conformance.checking.many_sizes import _only_later, ask_sizes
+from mxref.conformance.checking.many_sizes import _only_later, _tells, ask_sizes
 from mxref.conformance.checking.memory import MEMORIES, laid
-from mxref.conformance.checking.rules import rule_of
+from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong, places_text
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
@@ -312,6 +312,36 @@ def test_refused_memory_is_a_note() -> None:
     uses, scope = ask_sizes(target, [subject], 10_000)
     assert uses == []
     assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
+
+
+@pytest.mark.parametrize("fails", [(True,), (True, False), (False, True), (False, False)])
+def test_what_fails_with_one_float_type_is_not_said_of_another(fails: tuple[bool, ...]) -> None:
+    def reverses(codes: Array, name: str) -> Array:
+        return pack(codes[::-1], name)
+
+    target = target_of(SimpleNamespace(pack=reverses), "kernel")
+    subjects = [LayoutSubject("pack", "e2m1", "bytes", Policy(), fails=one) for one in fails]
+    assert len(ask_sizes(target, subjects, 100)[0]) == (not any(fails))
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "has_parts", "alone", "tells"),
+    [
+        (None, 0, False, False, False),
+        (None, 0, True, True, False),
+        ("axis 0", 1, False, True, True),
+        ("33 codes and more", 1, True, True, False),
+        ("33 codes and more", 4, True, False, True),
+        ("33 codes and more", 3, False, False, True),
+        ("33 codes and more", 4, False, False, False),
+    ],
+)
+def test_which_rules_tell_more_than_vectors_that_fail(
+    text: str | None, inside: int, has_parts: bool, alone: bool, tells: bool
+) -> None:
+    """Of numbers, those of an axis; else those of parts, or of three calls in four."""
+    rule = None if text is None else Rule(text, np.arange(4) < inside)
+    assert _tells(rule, has_parts=has_parts, alone=alone) == tells
 
 
 @pytest.mark.sampled(6)
