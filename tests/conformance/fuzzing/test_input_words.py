@@ -1,4 +1,4 @@
-"""What `fuzz` draws: packed bytes with bits that hold no code, whole blocks, layers of all sizes."""
+"""What `fuzz` draws: packed bytes with bits that hold no code, whole blocks, layers of any size."""
 
 from __future__ import annotations
 
