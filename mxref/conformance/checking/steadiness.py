@@ -161,7 +161,7 @@ def _by_company(judge: Judge, one: Ways, example: Call) -> bool:
     wrong = np.empty(0, np.int64) if example.error else judge.wrong_places(example)
     if not wrong.size or not example.turn:
         return False
-    place = int(wrong.min())
+    place = wrong[0]
     own = example.rows[place]
     for case in (own, *one.chosen(4, 6)):
         rows = np.full_like(example.rows, case)

@@ -306,6 +306,20 @@ def test_a_case_beside_another_one() -> None:
     assert text.startswith("an answer depends on what else is in the call: the same number gave ")
 
 
+def test_a_call_that_raises_for_what_it_begins_with() -> None:
+    """So few calls do that no size has anything to do with it."""
+
+    def small(values: Array, format: str) -> Array:
+        if len(values) > 1 and values[0] > 6:
+            raise ValueError("the first number must be at most 6")
+        return mxref.encode(values, format)
+
+    kind, text = found(small)
+    assert kind == "company"
+    raised = r"a call with \d+ numbers raised ValueError: the first number must be at most 6 "
+    assert re.match(f"an answer depends on what else is in the call: {raised}", text)
+
+
 @pytest.mark.usefixtures("without_causes")
 def test_a_scale_of_the_whole_call() -> None:
     def scaled(values: Array, format: str) -> tuple[Array, Array]:
