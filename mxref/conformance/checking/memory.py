@@ -186,9 +186,7 @@ def _held(call: Callable[..., object], known: Callable[[int], Known]) -> Iterato
             yield "effect", change
         if number == 0:
             result, got = latest, first.words(latest)
-            continue
-        now = first.words(result)
-        if not np.array_equal(now, got):
+        elif not np.array_equal(now := first.words(result), got):
             text = first.text(now if first.is_wrong(now) else got)
             yield "state", f"{overwritten(number)}: {text}"
 

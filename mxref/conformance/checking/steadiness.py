@@ -29,9 +29,12 @@ __all__ = ["changed_answers", "judge_calls", "two_answers"]
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+(, N .*)?")
 #: New sizes that are right where a wrong call of another size has become so by earlier calls.
 _NEW = 4
-#: Kinds of use, and what is wrong in calls made otherwise than in batches.
+#: What is wrong where a call raises and those before it do not; nothing more is known of it.
+_RAISES = "not reproducible: a call raises where others of its size do not"
+#: Kinds of use, and what is wrong in calls made otherwise than in batches. Of a result that is held
+#: it is said which call overwrites it.
 _OTHERWISE = {
-    "held": ("state", overwritten(1)),
+    "held": ("state", _RAISES),
     "in_place": ("state", f"not reproducible: {IN_PLACE}"),
     "middle": ("state", f"{MIDDLE} one number in the middle"),
     "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
@@ -70,6 +73,7 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
         bad = [call for call in calls if call.way == way and call.differs]
         bad = [call for call in bad if not (refused and call.error)]
         if bad:
+            text = _RAISES if kind == "state" and bad[0].error else text
             yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
 

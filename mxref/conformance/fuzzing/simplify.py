@@ -105,12 +105,13 @@ def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
 
 def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
     """Simpler floats; only magnitudes for `shared_scale`."""
-    layout = LAYOUTS[file.float]
-    limit = layout.sign_bit if file.op == "shared_scale" else 1 << layout.width
+    layout, magnitudes = LAYOUTS[file.float], file.op == "shared_scale"
 
     def attempt(row: Words) -> Words:
         words = simplicity.simpler(int(row[place]), layout, reach)
-        return _replaced(row, place, [word for word in words if word < limit])
+        if magnitudes:
+            words = [word for word in words if word < layout.sign_bit]
+        return _replaced(row, place, words)
 
     return attempt
 

@@ -27,6 +27,7 @@ from mxref.conformance.verdict import verify
 from mxref.conformance.verdict.uses import Scope, Use
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
+from mxref.targets.calls import Answers
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -305,6 +306,20 @@ def test_a_case_beside_another_one() -> None:
     assert text.startswith("an answer depends on what else is in the call: the same number gave ")
 
 
+def test_a_call_that_raises_for_what_it_begins_with() -> None:
+    """So few calls do that no size has anything to do with it."""
+
+    def small(values: Array, format: str) -> Array:
+        if len(values) > 1 and values[0] > 6:
+            raise ValueError("the first number must be at most 6")
+        return mxref.encode(values, format)
+
+    kind, text = found(small)
+    assert kind == "company"
+    raised = r"a call with \d+ numbers raised ValueError: the first number must be at most 6 "
+    assert re.match(f"an answer depends on what else is in the call: {raised}", text)
+
+
 @pytest.mark.usefixtures("without_causes")
 def test_a_scale_of_the_whole_call() -> None:
     def scaled(values: Array, format: str) -> tuple[Array, Array]:
@@ -435,6 +450,8 @@ def test_right_kernels_pass(kernel: Function) -> None:
     report = report_of(kernel, Extent(elements=300), THREADS=True)
     assert (report.uses, report.failures, report.passed) == ((), [], True)
     assert report.scope.notes == ()
+    # Of a call of 300 numbers the search asks so many, not every question.
+    assert (report.scope.searched, report.scope.searched_in) == (300, ())
     assert report.verdict == "conforms"
 
 
@@ -491,6 +508,25 @@ def test_a_slow_target_is_asked_smaller_calls(
     assert f"at most {elements:,} elements" in report.scope.text
 
 
+def test_a_target_of_another_kind_is_asked_the_vectors_alone() -> None:
+    kernel = target_of(SimpleNamespace(encode=mxref.encode), "kernel")
+    asked: list[int] = []
+
+    class Asked:
+        """No Python functions, and no recorded answers."""
+
+        name, policy, covers = kernel.name, kernel.policy, kernel.covers
+
+        def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+            asked.append(len(inputs))
+            return kernel.ask(file, inputs)
+
+    file = some_cases("encode/e2m1.f32")
+    report = check(Asked(), [file], extent=Extent(elements=300))
+    assert report.passed
+    assert (report.scope.text, asked) == ("", [len(file.cases)])
+
+
 def test_what_is_asked_is_said() -> None:
     assert report_of(mxref.encode, Extent(elements=0, search=False)).scope.text == ""
     sizes = report_of(mxref.encode).scope
@@ -514,6 +550,30 @@ def test_no_call_is_larger_than_the_sizes_that_are_asked_for() -> None:
     assert [use.kind for use in report.uses] == ["size"]
     assert report_of(mxref.encode, Extent(elements=100, search=False), THREADS=True).passed
     assert report.scope.largest == max(sizes) == 100  # that of the threads
+    blocks: list[int] = []
+
+    def of_blocks(values: Array, format: str) -> tuple[Array, Array]:
+        blocks.append(len(values))
+        return quantize(values, format)
+
+    target = target_of(SimpleNamespace(quantize=of_blocks, THREADS=True), "kernel")
+    extent = Extent(elements=100 * 32, search=False)
+    report = check(target, [some_cases("quantize/mxfp4_e2m1.f32")], extent=extent)
+    assert report.passed
+    assert report.scope.largest == max(blocks) == 100
+
+
+def test_calls_elsewhere_in_memory_have_a_tail_or_none() -> None:
+    """One number more than a warp and a block of threads, and a round number."""
+    moved: set[tuple[int, int]] = set()
+
+    def encode(values: Array, format: str) -> Array:
+        if values.flags.c_contiguous:
+            moved.add((len(values), values.ctypes.data % 16))
+        return mxref.encode(values, format)
+
+    assert report_of(encode).passed
+    assert {one for one in moved if one[1]} == {(33, 4), (64, 12), (257, 4)}
 
 
 def test_each_call_is_asked_in_many_sizes_twice() -> None:

@@ -7,6 +7,7 @@ import functools
 import itertools
 import platform
 import re
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -242,6 +243,31 @@ def test_an_argument_that_a_call_changes(op: str) -> None:
     assert use.kind == "effect"
     place = r"(number \d+|element \(.*\))"
     assert re.match(rf"changes its argument {argument}: {place} was \S+ and is \S+$", use.text)
+
+
+def test_an_argument_that_calls_of_two_float_types_change_is_said_once() -> None:
+    files = [some_cases(f"encode/e4m3.{name}") for name in ("f32", "bf16")]
+    target = target_of(SimpleNamespace(encode=changing(mxref.encode, 1)), "kernel")
+    (use,) = check(target, files, extent=Extent(elements=100, search=False)).uses
+    assert (use.op, use.format, use.kind) == ("encode", "e4m3", "effect")
+
+
+def test_results_of_which_only_a_few_may_be_kept() -> None:
+    """No result is overwritten: calls raise while four earlier results are still held."""
+    held: list[weakref.ref[Array]] = []
+
+    def encode(values: Array, format: str) -> Array:
+        if sum(one() is not None for one in held) >= 4:
+            raise MemoryError("no buffer is free")
+        codes = mxref.encode(values, format).copy()
+        held.append(weakref.ref(codes))
+        return codes
+
+    (use,) = of_cases("encode/e4m3.f32")(encode)
+    assert use.kind == "state"
+    assert use.text.startswith(
+        "not reproducible: a call raises where others of its size do not: MemoryError: no buffer"
+    )
 
 
 @pytest.mark.parametrize("op", KERNELS)

@@ -14,6 +14,8 @@ import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import layer_shapes
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
 FILES = [one for one in read_vectors(VECTORS, lambda stem: stem in STEMS) if one.stem in STEMS]
@@ -170,3 +172,15 @@ def test_without_them_it_passes_and_the_search_catches_it(functions: dict[str, A
     report = checked(Extent(elements=0), **functions)
     assert not report.passed
     assert all(".search_" in failure.case.id for _, failure in report.failures)
+
+
+def test_all_shapes_are_asked_of_the_first_file_of_an_operation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each twice; of further formats, and of a file that fails, one shape in six."""
+    monkeypatch.setattr(layer_shapes, "_SHAPES", tuple((1, 1, n, 1) for n in range(1, 14)))
+    names = ("mxfp8_e4m3", "mxfp8_e5m2")
+    for fails, calls in ((False, 2 * (13 + 3)), (True, 2 * (3 + 3))):
+        files = [(without_cases("linear", name, "f32"), Policy(), fails) for name in names]
+        uses, notes = layer_shapes.ask_layer_shapes({"linear": right}, files, 100)
+        assert (uses, notes) == ([], (f"layers: {calls} calls of other shapes",))

@@ -17,10 +17,10 @@ import mxref
 from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking import many_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
-from mxref.conformance.checking.many_sizes import _only_later, ask_sizes
+from mxref.conformance.checking.many_sizes import _only_later, _tells, ask_sizes
 from mxref.conformance.checking.memory import MEMORIES, laid
-from mxref.conformance.checking.rules import rule_of
-from mxref.conformance.checking.sizes import least_wrong
+from mxref.conformance.checking.rules import Rule, rule_of
+from mxref.conformance.checking.sizes import least_wrong, places_text
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -314,6 +314,36 @@ def test_refused_memory_is_a_note() -> None:
     assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
 
 
+@pytest.mark.parametrize("fails", [(True,), (True, False), (False, True), (False, False)])
+def test_what_fails_with_one_float_type_is_not_said_of_another(fails: tuple[bool, ...]) -> None:
+    def reverses(codes: Array, name: str) -> Array:
+        return pack(codes[::-1], name)
+
+    target = target_of(SimpleNamespace(pack=reverses), "kernel")
+    subjects = [LayoutSubject("pack", "e2m1", "bytes", Policy(), fails=one) for one in fails]
+    assert len(ask_sizes(target, subjects, 100)[0]) == (not any(fails))
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "has_parts", "alone", "tells"),
+    [
+        (None, 0, False, False, False),
+        (None, 0, True, True, False),
+        ("axis 0", 1, False, True, True),
+        ("33 codes and more", 1, True, True, False),
+        ("33 codes and more", 4, True, False, True),
+        ("33 codes and more", 3, False, False, True),
+        ("33 codes and more", 4, False, False, False),
+    ],
+)
+def test_which_rules_tell_more_than_vectors_that_fail(
+    text: str | None, inside: int, has_parts: bool, alone: bool, tells: bool
+) -> None:
+    """Of numbers, those of an axis; else those of parts, or of three calls in four."""
+    rule = None if text is None else Rule(text, np.arange(4) < inside)
+    assert _tells(rule, has_parts=has_parts, alone=alone) == tells
+
+
 @pytest.mark.sampled(6)
 def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
     def unnamed(codes: Array, name: str) -> Array:
@@ -441,6 +471,15 @@ def test_numbers_are_normal_and_their_blocks_scale_without_clamping(float: str) 
     assert (np.abs(values) < 2.0**12).all()
 
 
+def test_one_number_in_eight_lies_just_below_a_power_of_two() -> None:
+    subject = LayoutSubject("quantize_tensor", "mxfp8_e5m2", "f32", Policy())
+    bits = LayoutQuestion(subject, (70, 70)).arguments[0].view(np.uint32)
+    below = (1 << 23) - (bits & 0x7FFFFF)  # in ulp
+    counts = np.bincount(below[below <= 4], minlength=5)
+    assert counts[0] == 0
+    assert (np.abs(counts[1:] - 4900 / 32) < 50).all()
+
+
 @pytest.mark.parametrize("memory", range(len(MEMORIES)))
 def test_memory_changes_nothing_but_the_place(memory: int) -> None:
     for dtype in (np.uint8, np.float32, ml_dtypes.bfloat16):
@@ -500,6 +539,29 @@ def test_rules() -> None:
     assert rule(lambda one: one["rows"] == 1) == "fewer than 2 rows"
     assert rule(lambda one: one["rows"] > 32) == "more than N rows, N from 32 to 63"
     assert rule(lambda one: (one["rows"], one["kind"]) in ((1, "a"), (100, "b"))) == ""
+
+
+@pytest.mark.parametrize(("right", "text"), [(0, True), (1, True), (2, False), (4, False)])
+def test_two_properties_are_named_if_not_more_than_a_third_of_their_calls_are_right(
+    right: int, text: bool
+) -> None:
+    calls = [{"rows": n, "kind": kind} for n in (1, 64) for kind in "ab" for _ in range(4)]
+    wrong = [call == {"rows": 64, "kind": "b"} for call in calls]
+    pairs = [*zip(calls, wrong, strict=True)]
+    pairs = pairs[:-2] + [({"rows": 64, "kind": "b"}, False)] * right
+    rule = rule_of(*zip(*pairs, strict=True))
+    assert (rule is not None) == text
+    if rule is not None:
+        assert rule.text == "more than N rows, N from 1 to 63, and b"
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [(63, False), (64, True), (71, True), (72, False), (128, True), (143, True), (144, False)],
+)
+def test_wrong_places_begin_at_a_power_of_two_or_little_behind(first: int, said: bool) -> None:
+    text = f", in rows from number {first} on" if said else ""
+    assert places_text([(np.arange(first, 400), 400)], "rows") == text
 
 
 def test_a_limit_is_one_of_the_calls_that_the_other_property_leaves() -> None:

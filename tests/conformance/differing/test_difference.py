@@ -12,11 +12,18 @@ from helpers import sentence
 
 import mxref
 from mxref.bits.floats import LAYOUTS
+from mxref.conformance.differing import difference_kinds, inputs
 from mxref.conformance.differing import figures as figures_module
-from mxref.conformance.differing import inputs
 from mxref.conformance.differing.difference import Difference, Example, difference
+from mxref.conformance.differing.difference_kinds import KINDS
 from mxref.conformance.differing.figures import DataFigures
-from mxref.conformance.differing.sides import Side, common_float, rounded_to, side_of
+from mxref.conformance.differing.sides import (
+    BlockAnswers,
+    Side,
+    common_float,
+    rounded_to,
+    side_of,
+)
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 
@@ -85,6 +92,30 @@ def test_kinds(policy: str, expected: list[str]) -> None:
     assert one.tried > 20_000
 
 
+def test_the_largest_number_of_a_block_says_its_kind() -> None:
+    """Both sides of every limit, where the two sides differ in the scale."""
+    top = {  # the largest numbers, in float32
+        0x00000001: "tiny block",
+        0x017FFFFF: "tiny block",
+        0x01800000: "scale",  # 2**-124 is 4 * 2**-126
+        0x7EFFFFFF: "scale",
+        0x7F000000: "huge block",
+        0x7F7FFFFF: "huge block",
+        0x7F800000: "Inf block",
+        0x7F800001: "NaN block",
+    }
+    words = np.zeros((1 + 2 * len(top), 32), np.uint64)
+    words[1:, 7] = [bits | sign for sign in (0, 1 << 31) for bits in top]
+    words[0, 3] = 1 << 31
+    words[-1, 4] = 0x7F800000
+    codes, failed = np.zeros(words.shape, np.uint8), np.zeros(len(words), bool)
+    one, other = (BlockAnswers(np.full(len(words), n, np.uint8), codes, failed) for n in (1, 2))
+    fmt = mxref.formats.block_format("mxfp4_e2m1")
+    shown = difference_kinds.kinds(words, one, other, fmt, LAYOUTS["f32"])
+    names = [[name for name, is_so in zip(KINDS, row, strict=True) if is_so] for row in shown]
+    assert names == [["zero block"], *([kind] for _ in (0, 1) for kind in top.values())]
+
+
 @pytest.mark.sampled(3)
 def test_the_simplest_blocks() -> None:
     tie = example(found("ocp", "ocp+rounding=ties_to_away"), "tie")
@@ -150,6 +181,12 @@ def test_figures_by_hand() -> None:
     assert (figures.other_scale, figures.other_code) == (2 / 6, 2 / 120)
     assert (figures.other_value, figures.other_reading) == (2 / 120, (0.0, 0.0))
     assert not any(figures.lost.values())
+
+
+def test_figures_of_one_number() -> None:
+    figures = weighed("ocp", "ocp", np.array(7.0, np.float32))
+    assert (figures.elements, figures.blocks) == (1, 1)
+    assert figures.sqnr_db["a"] == pytest.approx(10 * math.log10(49), abs=1e-9)
 
 
 def test_figures_of_bytes_read_by_the_other() -> None:
