@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mxref.cases.integer_words import FORMATS
 from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.integer_questions import IntegerQuestion, IntegerSubject
+from mxref.operations.registry import INTEGERS
 
-LAYERS = [(op, format) for op in ("linear_qcs8w", "linear_qcs4w") for format in FORMATS[op]]
+LAYERS = [
+    (op, format) for op in ("linear_qcs8w", "linear_qcs4w") for format in INTEGERS[op].formats
+]
 
 
 def question(op: str, format: str, *sizes: int) -> IntegerQuestion:
@@ -83,7 +85,7 @@ def test_layers_have_a_scale_for_each_row_or_group(op: str, format: str) -> None
     assert scales.shape == ((3, 4) if groups else (3,))
 
 
-@pytest.mark.parametrize("format", FORMATS["rescale"])
+@pytest.mark.parametrize("format", INTEGERS["rescale"].formats)
 def test_results_of_rescale_are_within_int32(format: str) -> None:
     call = drawn_call("rescale", format, (50, 7), 0)
     q, multiplier, shift, zero, out, dtype, bits = call.arguments

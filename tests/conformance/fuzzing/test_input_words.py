@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from helpers import drawn
 
-from mxref.cases.records import stripped
 from mxref.conformance.fuzzing import input_words
 from mxref.conformance.fuzzing.input_words import questions
+from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 
 Row = tuple[int, ...]
