@@ -98,7 +98,7 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
 
     from_code = op in ("decode", "decode_scale")
     first = list(range(count)) if from_code else _binades(LAYOUTS[float], count)
-    last = [bits - 1 for bits in first[1:]] + [count - 1]
+    last = [bits - 1 for bits in (*first[1:], count)]
     at_first, at_last = answers(first), answers(last)
     found = dict(zip(first, at_first, strict=True))
     spans = list(zip(first, at_first, last, at_last, strict=True))

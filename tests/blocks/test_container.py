@@ -444,6 +444,15 @@ def test_tiles_against_a_double_loop(
                 assert int(found.sum()) == int(inner.sum())  # the padding is zeros
 
 
+def test_tiles_beside_tiles() -> None:
+    """Two tiles of 2 x 2 in a row, four times beside one another: of 2**0 to 2**3, 2**4 to 2**7."""
+    powers = 4 * (np.arange(4) // 2)[:, np.newaxis] + np.arange(4)
+    blocks = quantize(np.tile(2.0**powers, (2, 1, 1)), "mxfp8_e4m3", axis=(0, 1), block_size=(2, 2))
+    assert blocks.scale_codes.tolist() == [[[119, 120, 121, 122], [123, 124, 125, 126]]]
+    assert (blocks.codes == 0x78).all()
+    assert (blocks.dequantize() == 2.0**powers).all()
+
+
 @pytest.mark.sampled(3)
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
 def test_a_tail_is_the_block_padded_by_hand(length: int, size: int, seed: int) -> None:

@@ -285,7 +285,8 @@ def test_blocks_take_a_number_for_a_factor() -> None:
 
     # Code 2 is 1, scale 38 is 1: the value is the tensor's scale.
     assert [value(scale) for scale in (0.5, 3, np.float32(0.1))] == [0.5, 3.0, np.float32(0.1)]
-    assert value(mxref.TensorScale(0x40000000, mxref.TensorScaleKind.DIVISOR)) == 0.5
+    for bits, quotient in ((0x40000000, 0.5), (0x7F800000, 0.0), (0, np.inf)):
+        assert value(mxref.TensorScale(bits, mxref.TensorScaleKind.DIVISOR)) == quotient
     for scale in (0.1, -1.0, 0):
         with pytest.raises(ValueError, match=r"^tensor_scale must be one positive finite"):
             value(scale)

@@ -8,6 +8,7 @@ import pytest
 from mxref.cases.answers import answerable, exact_answers, fast_answers
 from mxref.operations.affine import affine
 from mxref.operations.integer_operation import signed
+from mxref.operations.layers import exact_layer, fast_layer
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.registry import INTEGERS
 from mxref.operations.weight_only import exact_ends
@@ -43,6 +44,32 @@ def test_a_policy_of_integers_is_its_name(policy: str, code: int) -> None:
     words = [-128 & MASK, 127, ONE, 5, 0x7FC00000]
     ((word,),) = exact_answers("quantize_affine", "int8", "f32", [words], policy)
     assert signed(word, 8) == code
+
+
+@pytest.mark.parametrize(
+    ("op", "words", "low", "high"),
+    [
+        ("linear", [1, 1, 1, 1, 0, ONE, TWO], [TWO], [TWO]),
+        ("linear", [1, 1, 2, 1, 0, ONE, ONE, ONE, ONE], [TWO], [TWO]),
+        ("linear", [1, 1, 1, 1, 1, ONE, TWO, TWO], [FOUR], [FOUR]),
+        (
+            "linear_gradients",
+            [1, 1, 1, 1, ONE, TWO, TWO],
+            [FOUR, TWO, TWO - 1],
+            [FOUR, TWO, TWO + 1],
+        ),
+    ],
+)
+def test_the_ends_of_a_layer_by_hand(
+    op: str, words: list[int], low: list[int], high: list[int]
+) -> None:
+    """Of x, w and the bias or the gradient; sums of few bits are exact in every order.
+
+    The gradient of the bias is a sum of any floats: 2 +- (2**-24 * 2 + 2**-150), rounded.
+    """
+    for column, ends in zip(BOUNDS, (low, high), strict=False):
+        assert exact_layer(op, "mxfp8_e4m3", "f32", words, column) == tuple(ends)
+        assert fast_layer(op, "mxfp8_e4m3", "f32", words, column).tolist() == ends
 
 
 def test_which_layers_have_answers() -> None:

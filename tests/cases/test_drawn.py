@@ -9,7 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref.cases.drawn import QUESTIONS, drawn
+from mxref.bits.floats import F32
+from mxref.cases.drawn import QUESTIONS, _times_power, drawn
+from mxref.cases.drawn_layers import SHAPES
 from mxref.formats.catalog import ELEMENT_FORMATS
 
 Ints = NDArray[np.int64]
@@ -96,6 +98,35 @@ def test_every_lane_holds_the_largest_number_and_specials() -> None:
     exponents = found[ordinary] >> 23
     assert (exponents.max(axis=1, keepdims=True) - exponents == 80).any(axis=0).all()
     assert (found == 0).all(axis=1).sum() > 1  # blocks of zeros
+
+
+def test_numbers_under_small_scales_vanish() -> None:
+    found = magnitudes("quantize", "nvfp4", 1 << 10)[:, 1:]
+    assert 1 / 50 < np.mean(found == 0) < 1 / 5
+    assert (found == 1).any()
+
+
+def test_powers_of_two_of_normal_numbers() -> None:
+    """What is zero or subnormal, before or after, or too large is zero."""
+    one, small, large = 0x3F800001, 0x00800001, 0x7F000001
+    numbers = [one, one, small, small, large, large, 0x00400001, 0]
+    powers = [0, -3, 1, -1, -1, 1, 3, 3]
+    found = _times_power(np.array(numbers), np.array(powers), F32)
+    assert found.tolist() == [one, 0x3E000001, 0x01000001, 0, 0x7E800001, 0, 0, 0]
+
+
+def test_shapes_of_layers() -> None:
+    """Beside several rows and outputs: inputs of less than a block, one, several, and with tails.
+
+    Rows of a call and outputs are those of blocks of gradients: fewer than 32 and more.
+    """
+    some = [shape for shape in SHAPES if min(shape[1:]) > 1]
+    kinds = {(min(inputs // 32, 2), inputs % 32 > 0) for _, _, inputs, _ in some}
+    assert {(0, True), (1, False), (1, True), (2, False)} <= kinds
+    assert {sequences * rows < 32 for sequences, rows, _, _ in some} == {True, False}
+    assert {outputs < 32 for *_, outputs in some} == {True, False}
+    assert {1, 2, 3} <= {sequences for sequences, *_ in SHAPES}
+    assert (1, 1, 1, 1) in SHAPES
 
 
 @pytest.mark.parametrize("format", ["mxfp4_e2m1", "nvfp4"])

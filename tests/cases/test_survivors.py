@@ -309,6 +309,18 @@ def test_scales_of_a_tensor_are_no_element_codes() -> None:
             assert parse("\n".join(text) + "\n", "f").cases[number - 1].output(0)[place] == 0x10
 
 
+def test_every_word_that_is_packed_is_an_element_code() -> None:
+    lines = (VECTORS / "pack/e2m1.bytes.jsonl").read_text("ascii").splitlines()
+    (number, line), *_ = [(i, one) for i, one in enumerate(lines) if '"in":"00 01 02' in one]
+    codes = json.loads(line)["in"].split(" ")
+    for place in (0, 1, len(codes) - 1):
+        words = [*codes]
+        words[place] = "10"
+        lines[number] = json_line({**json.loads(line), "in": " ".join(words)})
+        with pytest.raises(VectorError, match=f"^f:{number + 1}: holds what is no code of e2m1$"):
+            parse("\n".join(lines) + "\n", "f")
+
+
 @pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
 def test_what_is_no_text_of_words(wrong: Any) -> None:
     lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()

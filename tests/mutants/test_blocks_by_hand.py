@@ -113,7 +113,12 @@ LANES = [
     ("P3b", block({0: 448.0, 6: 1.0625, 7: 1.0625}), 127, 0x39, 0x38),
     ("P4", block({}), 0, 0x00, 0x00),
     ("P5", block({6: np.nan, 7: np.inf}), 0xFE, 0x00, 0x00),
+    ("P5", block({7: np.inf}), 0xFF, 0x00, 0x00),  # right
     ("P8", block({7: 448.0}, 0.0), 0, 0x00, 0x00),
+    # A number over 0 is infinite, and saturates; 0 / 0 is NaN. 103 is 2**-24, float16's smallest.
+    ("D2", block({6: 2.0**-130}, 0.0), 0, 0x7E, 0x7F),
+    ("D5q", block({6: 448 * 2.0**-25}, 0.0), 102, 0x7E, 0x7F),
+    ("D5q", block({6: 448 * 2.0**-24}, 0.0), 103, 0x7E, 0x00),  # right
 ]
 
 
@@ -152,6 +157,20 @@ def test_an_interval_of_amax() -> None:
     amax = np.float32([1.413, 1.414, 1.42, 1.4225, 0.71])
     assert run("C21", amax, "e4m3").tolist() == [119, 120, 120, 119, 119]
     assert run("C21a", np.float32([1.0, 1.015625, 1.03125]), "e4m3").tolist() == [119, 120, 119]
+
+
+def test_where_the_scale_goes_up() -> None:
+    """RCEIL of E4M3 goes up above 448, where the first eight bits are those of 449 and all below
+    450; a float64 log2 is too large just below 2**5, but not just below 2**2."""
+    assert run("C17b", np.float32([448, 449, 450]), "e4m3").tolist() == [127, 127, 128]
+    below = np.nextafter([32.0, 8.0, 4.0, 0.25, 0.125], 0)
+    assert run("C1b", below, "e4m3").tolist() == [124, 122, 120, 116, 116]
+
+
+def test_the_sign_is_lost_beyond_the_largest_number_alone() -> None:
+    """Of E2M1: -6, what rounds to -6, the tie of -6 with -8, and an infinity."""
+    codes = run("B12", np.float32([-6.0, -6.875, -7.0, -np.inf, 7.0]), "e2m1")
+    assert codes.tolist() == [0xF, 0xF, 0x7, 0x7, 0x7]
 
 
 def test_products_too_small_for_float16() -> None:

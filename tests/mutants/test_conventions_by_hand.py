@@ -47,6 +47,9 @@ def test_a_scale_that_is_stored_with_another_bias(id: str, scale: int) -> None:
     assert [side.reshape(-1)[0] for side in run(id, values, "mxfp8_e4m3")] == [scale, 0x7E]
     tensor = run(f"{id}t", values, "mxfp8_e4m3", 1)
     assert [side.reshape(-1)[0] for side in tensor] == [scale, 0x7E]
+    ends = np.full((2, 32), np.ldexp(448.0, 127))
+    ends[1, 5] = np.nan  # FE and FF
+    assert run(id, ends, "mxfp8_e4m3")[0].tolist() == [min(127 + scale, 254), 0xFF]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +115,8 @@ def test_scales_of_neighbours() -> None:
     assert run("G8k", wide, "mxfp8_e4m3", 1)[0].tolist() == [[122, 119], [123, 120], [124, 121]]
     down = run("G8j", wide.T, "mxfp8_e4m3", 0)[0]
     assert down.T.tolist() == [[120, 123], [121, 124], [119, 122]]
-    small = np.repeat(np.float32([[6.0], [12.0]]), 16, axis=1)
-    assert run("G8m", small, "fp4_ue4m3")[0].tolist() == [NEXT, ONE]
+    small = np.repeat(np.float32([[6.0], [12.0], [24.0]]), 16, axis=1)
+    assert run("G8m", small, "fp4_ue4m3")[0].tolist() == [NEXT, 0x48, ONE]
     twos = np.full((2, 16), 2, np.uint8)
     for format, more in (("fp4_ue4m3", ()), ("nvfp4", (np.float32(1.0),))):
         read = run("G8n", u8(ONE, NEXT), twos, format, np.float32, *more)

@@ -184,6 +184,7 @@ def test_without_a_model_a_mutant_survives(model: str) -> None:
 #: Answers of mutants, worked out by hand: id, file, input, wrong answer.
 BY_HAND = [
     ("A1", "encode/e2m1.f32", "3fa00000", "03"),  # 1.25 -> 1.5
+    ("A1b", "encode/e2m1.f32", "3fa00000", "03"),  # in the smallest normal binade
     ("A2", "encode/e2m1.f32", "40a00001", "06"),  # just above 5 -> 4
     ("A3", "encode/e2m1.f32", "3fa00000", "03"),
     ("A4", "encode/e2m1.f32", "3fe00000", "03"),  # 1.75 -> 1.5
@@ -196,8 +197,11 @@ BY_HAND = [
     ("A15", "encode/e2m1.f32", "3fe00000", "02"),  # 1.75 -> 1 instead of 2
     ("A15b", "encode/e4m3.f32", "42fc0000", "68"),  # 126 -> 64 instead of 128: triton#9808
     ("A17a", "encode/e5m2.f32", "00400000", "7b"),
+    ("A18a", "encode/int8.bf16", "3f81", "41"),  # 64.5/64, the one bit that is cut off
     ("B1", "encode/e2m1.f32", "3f000000", "00"),  # 0.5
+    ("B1b", "encode/e2m1.f32", "3f000000", "00"),
     ("B3", "encode/e4m3.f32", "3a800000", "01"),  # 2^-10
+    ("B4c", "encode/e4m3.f32", "3c400000", "02"),  # 1.5 * 2^-7: 6 units of 2^-9, without 4 of them
     ("B5a", "encode/e4m3.f32", "7f800000", "7f"),
     ("B8a", "encode/e4m3.f32", "43800000", "7e"),  # 256 -> 448
     ("B9a", "encode/e4m3.f32", "43e00000", "77"),  # 448 -> 240
@@ -205,11 +209,13 @@ BY_HAND = [
     ("B11", "encode/e4m3.f32", "43e80001", "7f"),  # 464 + 1 ulp -> NaN
     ("B12", "encode/e2m1.f32", "ff7fffff", "07"),
     ("B17", "encode/e2m1.f32", "80000000", "00"),
+    ("B19g", "encode/e4m3fnuz.f32", "c3700000", "fe"),  # -240
     ("C1", "shared_scale/e4m3.f32", "437fffff", "7f"),  # just below 256 -> 1
     ("C2", "shared_scale/e2m1.f32", "3effffff", "7c"),  # just below 0.5: -1.00 -> -1
     ("C6a", "encode_scale/e8m0.f32", "3f800000", "7d"),
     ("E1", "decode_scale/e8m0.f32", "00", "00000000"),
     ("E2a", "decode_scale/e8m0.f32", "ff", "7f800000"),
+    ("E4", "decode/e2m1.f32", "08", "00000000"),
     ("E5", "decode/e2m1.f32", "01", "3f400000"),  # 0.5 -> 0.75
     ("E5h", "decode/e2m1.f32", "08", "bf000000"),  # -0 -> -0.5
     ("E5h", "decode/e4m3.f32", "00", "3c000000"),  # 0 -> 2^-7

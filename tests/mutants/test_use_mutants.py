@@ -58,6 +58,19 @@ def test_ids_names_and_texts() -> None:
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
 
 
+def test_scales_of_the_first_call_are_kept() -> None:
+    """For a call with as many rows, whether scales come out or go in."""
+    (mutant,) = (one for one in USES if one.name == "first_scales_kept")
+    make = mutant.spoil(lambda values: (values[:, 0], values + 1))
+    read = mutant.spoil(lambda scales, values: scales[:, np.newaxis] * values)
+    kept: tuple[list[int], ...] = ([7], [7], [9, 9])
+    for scale, count, first in zip((7, 8, 9), (1, 1, 2), kept, strict=True):
+        values = np.full((count, 3), scale)
+        scales, codes = make(values)
+        assert (scales.tolist(), codes.tolist()) == (first, (values + 1).tolist())
+        assert read(values[:, 0], values)[:, 0].tolist() == [n * scale for n in first]
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", RIGHT)
 def test_what_they_are_made_of_is_right(op: str) -> None:

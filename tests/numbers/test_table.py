@@ -130,6 +130,16 @@ def test_the_size_of_a_call_decides_alone(format: str, first: int) -> None:
         assert (table.code_table.cache_info() != before) == (size == first)
 
 
+def test_large_calls_look_up_what_is_not_rounded_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through bfloat16 to E2M1 keys have 9 fraction bits, 18 bits: 2**18 / 32 numbers."""
+    x = np.full(1 << 13, 1.25 + 2.0**-9, np.float32)
+    assert set(mxref.encode(x, "e2m1", pre_rounding="bfloat16").tolist()) == {2}
+    monkeypatch.setattr(source.Source, "numbers", None)
+    assert set(mxref.encode(x, "e2m1", pre_rounding="bfloat16").tolist()) == {2}
+    with pytest.raises(TypeError, match="not callable"):
+        mxref.encode(x[1:], "e2m1", pre_rounding="bfloat16")
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("float", LAYOUTS)
 @pytest.mark.parametrize("format", ["e2m1", "int8", "e3m2"])

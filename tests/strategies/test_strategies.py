@@ -69,6 +69,22 @@ def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
     assert any(word > 0x7800 for word in magnitudes if word < 0x7C00)
 
 
+def test_infinities_alone_can_be_left_out() -> None:
+    found = {
+        word & 0x7FFF for word in drawn_of(strategies.patterns("f16", allow_infinity=False), 500)
+    }
+    assert max(found) > 0x7C00
+    assert 0x7C00 not in found
+
+
+def test_the_ends_of_float64_are_drawn() -> None:
+    """The two lowest binades, both sides of the smallest normal number, and the two highest."""
+    words = drawn_of(strategies.patterns("f64", allow_nan=False, allow_infinity=False), 1000)
+    numbers = np.abs(np.array(words, np.uint64).view(np.float64))
+    exponents = set((np.frexp(numbers[numbers > 0])[1] - 1).tolist())
+    assert exponents >= {-1074, -1073, -1023, -1022, 1022, 1023}
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("condition", "wanted"),
@@ -347,6 +363,14 @@ def test_rows_of_packed_codes_have_half_as_many_bytes() -> None:
     assert _rows_of("unpack_int4")(1, 4, [5, 6, 7]) == [1, 4, 5, 6]
     assert _rows_of("pack_int4")(2, 3, [1, -1]) == [2, 3, *[1, 2**32 - 1] * 3]
     assert _rows_of("unpack_int4")(3, 2500, [0])[:2] == [2, 2500]
+
+
+@pytest.mark.parametrize(("format", "bits"), [("int8-int8", 32), ("int8-int8_m16", 16)])
+def test_the_simplest_rescaling_is_by_one(format: str, bits: int) -> None:
+    words = smallest(strategies.integer_cases("rescale", format), lambda words: True)
+    zero, out, channels, multiplier, shift, code = words
+    assert (multiplier, shift) == (1 << bits - 2, bits - 2)
+    assert (zero, out, channels, code) == (0, 0, 1, 0)
 
 
 def test_without_hypothesis_one_sentence_says_what_to_install(tmp_path: Path) -> None:

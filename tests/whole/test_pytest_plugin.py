@@ -339,6 +339,16 @@ def test_known_kinds(parts: Pytester) -> None:
     one_error(parts.runpytest(*right, *known), "there is no case 'encode e9m9 N1'")
 
 
+def test_a_known_kind_of_calls_that_passes_fails(parts: Pytester) -> None:
+    """In the test of calls, although the format has one file alone; the vectors pass."""
+    group = {"reason": "by design", "link": "T-1", "cases": [], "kinds": ["decode e2m1 size"]}
+    (parts.path / "known.json").write_text(json.dumps({"groups": [group]}))
+    one = ("--mxref-op", "decode", "--mxref-format", "e2m1", "--mxref-sizes", "9")
+    result = parts.runpytest("--mxref-target", "right.py", *one, "--mxref-xfail", "known.json")
+    result.assert_outcomes(passed=1, failed=1)
+    assert "1 listed as known but pass: decode e2m1 size" in result.outlines
+
+
 def test_sizes_below_zero_are_refused(parts: Pytester) -> None:
     arguments = ("--mxref-target", "right.py", "--mxref-sizes", "-1")
     one_error(parts.runpytest(*arguments), "--mxref-sizes must be 0 or more, got -1")
