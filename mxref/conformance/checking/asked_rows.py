@@ -1,4 +1,4 @@
-"""What is asked beside the vectors, of which rows of a report, and by what it is judged."""
+"""Which operations and formats get further questions, and the policy that judges the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases asked again in calls of many sizes, in another order, at other addresses and by threads."""
+"""Cases asked again: in calls of many sizes, in another order, in other memory, in threads."""
 
 from __future__ import annotations
 

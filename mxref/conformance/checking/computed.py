@@ -1,4 +1,4 @@
-"""Questions whose answers are computed and not stored: asked, compared, and wrong ones kept."""
+"""Questions with computed answers: the fast path answers them, and the target is compared."""
 
 from __future__ import annotations
 

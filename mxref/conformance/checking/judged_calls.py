@@ -1,4 +1,4 @@
-"""Calls with cases that were asked before, beside the right answers and the usual ones."""
+"""Calls that repeat cases, compared with the right answers and with the answers before."""
 
 from __future__ import annotations
 

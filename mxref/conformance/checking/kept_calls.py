@@ -1,4 +1,4 @@
-"""Calls of one size whose results and arguments are looked at once more, or that share them."""
+"""Calls that check that results and arguments stay as they were."""
 
 from __future__ import annotations
 

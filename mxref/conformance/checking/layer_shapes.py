@@ -1,4 +1,4 @@
-"""Linear layers in many shapes, twice, in other memory, and after each other."""
+"""Linear layers in many shapes: repeated, in other memory, and one after the other."""
 
 from __future__ import annotations
 

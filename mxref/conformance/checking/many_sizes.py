@@ -1,4 +1,4 @@
-"""Operations on layouts, tensors and integers, asked in many sizes, twice, and in other memory."""
+"""Calls about layouts, tensors and integers: in many sizes, repeated, and in other memory."""
 
 from __future__ import annotations
 

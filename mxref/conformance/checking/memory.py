@@ -1,4 +1,4 @@
-"""The same array in other memory; results and arrays that calls change, or keep for later ones."""
+"""Arrays in other memory, and calls that change their arguments or reuse their results."""
 
 from __future__ import annotations
 

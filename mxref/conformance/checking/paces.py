@@ -1,4 +1,4 @@
-"""The answers to the vectors, and how fast a target is: how large its other calls may be."""
+"""How fast a target answers the vectors, and so how large its other calls may be."""
 
 from __future__ import annotations
 

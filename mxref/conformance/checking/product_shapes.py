@@ -1,4 +1,4 @@
-"""Products in many shapes, twice, in other memory, and after each other.
+"""Products in many shapes: repeated, in other memory, and one after the other.
 
 The elements are ±1/2, ±1, ±3/2 and ±2, the scales of a row lie within a factor of 4, and each row
 has a power of two of its own. So an output is a small integer times a power of two: every order of

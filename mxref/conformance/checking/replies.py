@@ -1,4 +1,4 @@
-"""A call of an operation with its right answer, and the reply of a target: right, wrong, an error.
+"""A question with its right answer, and whether a reply is right, wrong or an error.
 
 Questions are computed, with the answer beside them: those about layouts and tensors
 (`layout_questions.py`), and those about integers (`integer_questions.py`).

@@ -1,4 +1,4 @@
-"""The property that all wrong calls share and fewest right ones have, as words."""
+"""The shortest property that all wrong calls have and few right ones, as words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sizes of wrong calls have in common, and where in them the wrong answers stand."""
+"""What sizes of calls are wrong, and where in a call the wrong answers stand."""
 
 from __future__ import annotations
 

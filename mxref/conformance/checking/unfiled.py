@@ -1,4 +1,4 @@
-"""Formats and float types that a target has and no vector file: asked in computed calls alone."""
+"""Formats and float types of a target that no vector file has: only computed calls ask them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of a choice that are one function for an operation, format and float type, and why.
+"""Members of a choice that always give the same answers, and why.
 
 `alike` lists members that are equivalent whatever the other choices are, before any question.
 `because` explains members that the questions could not tell apart under the other choices.

@@ -1,4 +1,4 @@
-"""Sets of policies, kept as products of small tables."""
+"""Sets of policies, stored as products of small tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one sentence says of many rows of a report, in place of a row and a cause for each."""
+"""One sentence for many failing rows of a report, if one reason explains them all."""
 
 from __future__ import annotations
 

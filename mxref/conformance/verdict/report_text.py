@@ -186,7 +186,8 @@ class _Causes:
         yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
         for finding in findings:
             yield f"  {finding}"
-        # Beside what is nearest; of a profile that gives all answers, beside what it differs from.
+        # A nearest policy or bug: what it leaves. A profile that gives all answers: how it differs
+        # from the profile that was compared.
         it = "it" if rank or self.report.profile is None else f"profile {self.report.profile.name}"
         for (op, text), some in _by_description(rows).items():
             yield f"  {op} {', '.join(row.format for row in some)}, beside {it}: {text}"

@@ -1,4 +1,4 @@
-"""What a check found beside wrong answers: calls that change answers; and what it asked."""
+"""Findings about calls (their size, state and memory), and the list of what was asked."""
 
 from __future__ import annotations
 
