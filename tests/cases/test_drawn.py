@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref import exact
 from mxref.bits.floats import F32
 from mxref.cases.drawn import QUESTIONS, _times_power, drawn
-from mxref.cases.drawn_layers import SHAPES
+from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.formats.catalog import ELEMENT_FORMATS
 
 Ints = NDArray[np.int64]
@@ -127,6 +127,15 @@ def test_shapes_of_layers() -> None:
     assert {outputs < 32 for *_, outputs in some} == {True, False}
     assert {1, 2, 3} <= {sequences for sequences, *_ in SHAPES}
     assert (1, 1, 1, 1) in SHAPES
+
+
+def test_every_array_of_layers_of_seeds_in_a_row_is_another() -> None:
+    arrays = [
+        layer_words("linear_gradients", "mxint8", "f32", (1, 4, 4, 4), seed)[start:][:16]
+        for seed in range(4)
+        for start in (4, 20, 36)
+    ]
+    assert len(set(arrays)) == len(arrays) == 12
 
 
 @pytest.mark.parametrize("format", ["mxfp4_e2m1", "nvfp4"])
