@@ -11,6 +11,7 @@ sources of that mutant.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -225,15 +226,24 @@ SOURCES: dict[str, str] = {
 }
 
 
+#: The places in SOURCES of an id or a pattern.
+_PLACES: dict[str, list[int]] = defaultdict(list)
+for _place, _ids in enumerate(SOURCES.values()):
+    for _one in _ids.split():
+        _PLACES[_one].append(_place)
+_PATTERNS = [one for one in _PLACES if {*one} & {*"*["}]
+_CITATIONS = tuple(SOURCES)
+
+
 def sources(*ids: str) -> Iterator[str]:
     """The citations of a mutant, by its id and those of mutants whose mistake it is.
 
     >>> list(sources("A16b"))
     ['onnx/onnx#7784']
     """
-    for citation, patterns in SOURCES.items():
-        if any(fnmatchcase(id, one) for one in patterns.split() for id in ids):
-            yield citation
+    names = {*ids, *(one for one in _PATTERNS if any(fnmatchcase(id, one) for id in ids))}
+    places = {place for name in names for place in _PLACES.get(name, ())}
+    return (_CITATIONS[place] for place in sorted(places))
 
 
 def link(citation: str) -> str:
