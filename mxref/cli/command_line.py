@@ -116,7 +116,9 @@ def _run(words: Sequence[str]) -> int:
     )
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     # Importing all takes time.
-    asked = [VERBS[words[0]]] if words and words[0] in VERBS else [*VERBS.values()] * bool(words)
+    asked = [*VERBS.values()] * (words[:1] not in ([], ["--version"]))
+    if words and words[0] in VERBS:
+        asked = [VERBS[words[0]]]
     for module in dict.fromkeys(asked):
         with held_signals():
             verb = importlib.import_module(f"mxref.cli.{module}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mxref.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mxref.cases.folder import vectors_folder
@@ -29,14 +31,7 @@ if not TYPE_CHECKING:
         "mxref.golden.regen": ("build", "check", "write"),
     }
 
-    def __getattr__(name: str) -> Any:
-        """Import a name's module when it is first asked for: `mxref --help` asks for none."""
-        import importlib
-
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(home), name)
-        raise AttributeError(f"module 'mxref.golden' has no attribute {name!r}")
+    __getattr__ = lazy_names(__name__, _HOMES)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -83,10 +83,22 @@ def test_a_verb_imports_what_it_needs(verb: str, without: set[str]) -> None:
     assert found & without == set()
 
 
-def test_the_names_of_golden_are_there() -> None:
-    code = "from mxref import golden; print(*(getattr(golden, n).__name__ for n in golden.__all__))"
-    assert run(code).split() == golden.__all__
-    assert set(golden.__all__) <= set(dir(golden))
+def test_versions_need_no_room() -> None:
+    found = run("import sys; from mxref.cli import main; main(['--version']); print(*sys.modules)")
+    assert {"numpy", "mxref.files", "mxref.cli.verify_verb"} & {
+        *found.split("\n")[-2].split()
+    } == set()
+
+
+@pytest.mark.parametrize("room", ["golden", "conformance"])
+def test_the_names_of_a_room_are_there(room: str) -> None:
+    module = importlib.import_module(f"mxref.{room}")
+    code = f"from mxref import {room} as r; print(*(getattr(r, n).__name__ for n in r.__all__))"
+    assert run(code).split() == module.__all__
+    assert set(module.__all__) <= set(dir(module))
+
+
+def test_a_name_that_a_room_has_not_is_refused() -> None:
     with pytest.raises(AttributeError, match=r"^module 'mxref.golden' has no attribute 'buildd'$"):
         golden.buildd  # noqa: B018
 
