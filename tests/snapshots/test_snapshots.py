@@ -28,7 +28,7 @@ VERBS = {"verify": ["--sizes", "3000"], "fuzz": ["--examples", "60"], "identify"
 #: Options of single reports in place of those: what is wrong seldom is asked for longer.
 OPTIONS = {
     ("verify", "quantize_wrong_in_the_search"): ["--sizes", "70000"],
-    ("verify", "tensor_columns_first"): ["--sizes", "9000"],
+    ("verify", "tensor_columns_first"): ["--sizes", "17000"],
     ("fuzz", "decode_scale_zero"): ["--examples", "300"],
 }
 #: What a report is made of, which is the same in text and in JSON: asked for once.
