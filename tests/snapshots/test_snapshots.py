@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from mxref.cases.words import OPERATIONS
 from mxref.cli import main
+from mxref.operations.registry import OPERATIONS
 
 FOLDER = Path(__file__).resolve().parent
 KERNELS = sorted(path.stem for path in (FOLDER / "kernels").glob("*.py"))
