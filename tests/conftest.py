@@ -82,6 +82,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=ENVIRONMENTS,
         help="also those of tests/peers that are of this environment of tools/environments.py",
     )
+    parser.addoption(
+        "--update",
+        action="store_true",
+        help="write the reports of tests/snapshots anew",
+    )
 
 
 def is_of(path: Path, environment: str | None) -> bool:
