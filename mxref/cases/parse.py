@@ -28,7 +28,6 @@ from mxref.operations.registry import (
     INTEGERS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
-    OPERATIONS,
     REGISTRY,
 )
 from mxref.policy.policy import Policy
@@ -77,6 +76,7 @@ def parse(text: str, name: str) -> VectorFile:
     if lines.pop() != "":
         raise VectorError(f"{name}:{len(lines) + 1}: must end with a line end, is it cut off?")
     header = _object(lines[0] if lines else "", _HEADER, f"{name}:1")
+    _check_kind(header, f"{name}:1")
     _columns(header, f"{name}:1")
     cases, spelled = _cases(header, lines[1:], name)
     file = _file(header, cases, f"{name}:1")
@@ -88,14 +88,18 @@ def parse(text: str, name: str) -> VectorFile:
     return file
 
 
-def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
+def _check_kind(header: dict[str, Any], where: str) -> None:
+    """Refuse another version or standard, and an unknown operation."""
     if header["mxref_vectors"] != VECTORS_VERSION or header["spec"] != SPEC:
         raise VectorError(
             f"{where}: must be for vectors version {VECTORS_VERSION} of {SPEC}, "
             f"got {header['mxref_vectors']!r} of {header['spec']!r}"
         )
-    if header["op"] not in OPERATIONS:
-        raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
+    if header["op"] not in REGISTRY:
+        raise VectorError(f"{where}: op must be one of {', '.join(REGISTRY)}")
+
+
+def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
     known = INTEGERS[header["op"]].formats if header["op"] in INTEGERS else _FORMATS
@@ -125,7 +129,7 @@ def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
         op, format = header["op"], header["format"]
-        if op in REGISTRY and column in REGISTRY[op].bounds(format):
+        if column in REGISTRY[op].bounds(format):
             continue
         try:
             if header["op"] in INTEGERS:  # whose policies have one spelling
