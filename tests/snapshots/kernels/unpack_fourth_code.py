@@ -1,4 +1,4 @@
-"""Every fourth code loses its highest bit."""
+"""The highest bit of every fourth code is set."""
 
 import mxref
 
@@ -7,5 +7,5 @@ FORMATS = ["e3m2"]
 
 def unpack(packed, format, count):
     codes = mxref.unpack(packed, format, count).copy()
-    codes[3::4] &= 0x1F
+    codes[3::4] |= 0x20
     return codes
