@@ -112,7 +112,7 @@ def expected(verb: str, kernel: str, ending: str) -> Path:
     return REPORTS / f"{kernel}.{verb}.{ending}"
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_report_is_as_it_was(
