@@ -7,6 +7,7 @@ block's scale code and the element codes; the answer is floats.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -85,6 +86,7 @@ class _OfBlocks(Operation):
             answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
         return answers
 
+    @abstractmethod
     def _call(
         self,
         fmt: BlockFormat,
@@ -93,7 +95,7 @@ class _OfBlocks(Operation):
         policy: AnyPolicy,
         tensor: TensorScale | None,
     ) -> NDArray[Any]:
-        raise NotImplementedError
+        """The answers under one scale of the tensor, or none."""
 
 
 class Quantize(_OfBlocks):
