@@ -24,6 +24,7 @@ from mxref.exact.format_table import FLOATS
 from mxref.exact.integers import Number
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import E8M0, ElementFormat, block_format
+from mxref.operations.operation import changed_choices
 from mxref.operations.product_words import BOUNDS
 from mxref.policy.policy import READS, Policy
 from mxref.products.float_products import float_product_bounds
@@ -128,11 +129,6 @@ def layer_of(op: str, words: Ints) -> Layer:
     return Layer(x, w, rest.reshape(sequences, rows, outputs))
 
 
-def _choices(op: str, policy: Policy) -> dict[str, str]:
-    default = Policy().choices()
-    return {n: v for n, v in policy.choices().items() if n in READS[op] and v != default[n]}
-
-
 def exact_layer(op: str, format: str, float: str, words: Ints, column: str) -> tuple[int, ...]:
     """The answer of a column to one case, by the slow twin; the bounds are those of `ocp`.
 
@@ -142,7 +138,7 @@ def exact_layer(op: str, format: str, float: str, words: Ints, column: str) -> t
     x, w = layer.x.reshape(-1, layer.x.shape[-1]).tolist(), layer.w.tolist()
     if column in BOUNDS:
         return tuple(_exact_bounds(op, layer, element, float, BOUNDS.index(column)))
-    choices: dict[str, Any] = _choices(op, Policy.parse(column))
+    choices: dict[str, Any] = changed_choices(READS[op], Policy.parse(column))
     if "accumulation" in choices:
         return tuple(fast_layer(op, format, float, words, column).tolist())
     for name in ("tail", "scale_arithmetic"):  # which change no number of E8M0 blocks
@@ -265,7 +261,7 @@ def layer_bounds(
     layout, layer = LAYOUTS[float], layer_of(op, words)
     given = layer.floats(layout)
     x, w, more = given.x, given.w, given.more
-    own = Policy().replace(**_choices(op, policy))
+    own = Policy().replace(**changed_choices(READS[op], policy))
     if op == "linear" or more is None:
         a, b = linear_operands(x, w, format, own)
         ends = [product_bounds(a, b, layout.dtype, rounding)]

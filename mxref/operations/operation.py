@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["AnyPolicy", "Operation", "Words", "floats_of", "policy_of"]
+__all__ = ["AnyPolicy", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
 
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
@@ -54,12 +54,7 @@ class Operation(ABC):
 
     def changed(self, policy: AnyPolicy) -> dict[str, str]:
         """The choices of a policy that it reads and that differ from `ocp`, by name."""
-        default, wanted = Policy().choices(), self.reads()
-        return {
-            name: value
-            for name, value in policy_of(policy).choices().items()
-            if name in wanted and value != default[name]
-        }
+        return changed_choices(self.reads(), policy_of(policy))
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """Columns of its files that are no policies: ends of intervals, or what is done instead.
@@ -153,3 +148,13 @@ def policy_of(policy: AnyPolicy) -> Policy:
     True
     """
     return Policy.parse(policy) if isinstance(policy, str) else policy
+
+
+def changed_choices(read: Collection[str], policy: Policy) -> dict[str, str]:
+    """The choices of a policy that are read and that differ from `ocp`, by name.
+
+    >>> changed_choices(("rounding",), Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
+    {'rounding': 'to_odd'}
+    """
+    default = Policy().choices()
+    return {n: v for n, v in policy.choices().items() if n in read and v != default[n]}
