@@ -16,8 +16,8 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
 from mxref.conformance.compare.product_intervals import inside, layers_inside, sums_inside
 from mxref.mutants import MUTANTS, Mutant, equivalent
+from mxref.operands.word_rows import stripped
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 

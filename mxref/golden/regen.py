@@ -16,8 +16,8 @@ from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
 from mxref.golden.vector_cases import file_tasks
+from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import same_width, stripped
 from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]

@@ -103,6 +103,7 @@ class Quantize(_OfBlocks):
 
     name = "quantize"
     parameters = "values, format"
+    questions = 1 << 12
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether it also needs no random bits."""
@@ -144,6 +145,7 @@ class Dequantize(_OfBlocks):
 
     name = "dequantize"
     parameters = "scale_codes, codes, format, dtype"
+    questions = 1 << 12
     from_codes = True
 
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Encode(Operation):
 
     name = "encode"
     parameters = "values, format"
+    questions = 1 << 15
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether it needs no random bits."""
@@ -53,6 +54,7 @@ class EncodeStochastic(Operation):
 
     name = "encode_stochastic"
     parameters = "values, random_bits, random_width, format"
+    questions = 1 << 12
 
     def reads(self) -> tuple[str, ...]:
         """Those of `encode`."""
@@ -108,6 +110,7 @@ class EncodeScale(Operation):
 
     name = "encode_scale"
     parameters = "values"
+    questions = 1 << 15
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""
@@ -142,6 +145,7 @@ class SharedScale(Operation):
 
     name = "shared_scale"
     parameters = "amax, format"
+    questions = 1 << 14
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.layers import exact_layer, fast_layer, layer_sizes
 from mxref.operations.operation import AnyPolicy, Operation, Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.products import accumulations
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
@@ -66,6 +66,7 @@ class Linear(LayerOperation):
 
     name = "linear"
     parameters = "x, w, bias, format"
+    questions = 48
 
 
 class LinearGradients(LayerOperation):
@@ -73,3 +74,4 @@ class LinearGradients(LayerOperation):
 
     name = "linear_gradients"
     parameters = "x, w, grad, format"
+    questions = 36

@@ -20,8 +20,8 @@ from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import block_format, element_format
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
-from mxref.operations.word_rows import padded, stripped
 from mxref.packing.elements import pack, pack_blocks, packed_size, unpack, unpack_blocks
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.packing.scales import pack_scales, unpack_scales

@@ -38,6 +38,8 @@ class Operation(ABC):
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: The most questions of the search about a format and float type; 0 if it has none.
+    questions: ClassVar[int] = 0
 
     def called_as(self, format: str) -> str:
         """The call of a target's function, for errors.

@@ -13,9 +13,9 @@ from mxref.exact import adders, dot
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
+from mxref.operands.word_rows import stripped
 from mxref.operations.operation import AnyPolicy, Operation, Words
 from mxref.operations.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
-from mxref.operations.word_rows import stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds

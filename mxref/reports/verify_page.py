@@ -17,7 +17,7 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines
-from mxref.operations.word_rows import padded
+from mxref.operands.word_rows import padded
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
 from mxref.reports.verify_plots import row_plots

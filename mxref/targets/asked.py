@@ -11,7 +11,7 @@ from mxref.cases.records import VectorFile, names_of, stem_of
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.golden.vector_cases import made_files
 from mxref.operations.product_words import PAIRS
-from mxref.operations.registry import INTEGERS, OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -19,7 +19,7 @@ from mxref.targets.target import Target
 __all__ = ["is_asked", "read_for"]
 
 _FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
-_INTEGERS = {format for one in INTEGERS.values() for format in one.formats}
+_INTEGERS = {format for one in CALL_OPERATIONS.values() for format in one.formats}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:

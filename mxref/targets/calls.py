@@ -20,15 +20,15 @@ from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.operands.word_rows import padded
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import (
+    CALL_OPERATIONS,
     DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     REGISTRY,
 )
-from mxref.operations.word_rows import padded
 from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
@@ -235,7 +235,7 @@ def call_operation(
         return call_layers(function, file, inputs)
     if file.op in DOT_OPERATIONS:
         return call_products(function, file, inputs)
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         return call_integers(function, file, inputs)
     layout = LAYOUTS[file.float]
     block = OTHER_BLOCK_FORMATS.get(file.format)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import OTHER_CODE_FORMATS
-from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
@@ -123,7 +123,7 @@ class CommandTarget:
             )
             self._covered[key] = not answer.unsupported
         # Formats of integers are no claims.
-        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
         return self._covered[key] and claimed
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.operations.integer_operation import IntegerCall
-from mxref.operations.registry import INTEGERS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.call_operation import AskedCall
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.returned import AnswerError, array_of
 
 __all__ = ["call_integers", "result_words"]
@@ -27,12 +27,12 @@ def call_integers(
     """
     rows = []
     for row in inputs:
-        asked = INTEGERS[file.op].call(file.format, stripped(row))
+        asked = CALL_OPERATIONS[file.op].call(file.format, stripped(row))
         rows.append(result_words(function(*asked.arguments), asked))
     return padded(rows)
 
 
-def result_words(result: object, asked: IntegerCall) -> NDArray[Any]:
+def result_words(result: object, asked: AskedCall) -> NDArray[Any]:
     """The words of a result.
 
     Raises:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E8M0, CodeFormat, block_format, element_format
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
 from mxref.targets.returned import AnswerError, array_of, code_words, pair_of
 
 __all__ = ["call_layout", "layout_words", "strided"]

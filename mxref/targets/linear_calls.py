@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.layers import layer_of
-from mxref.operations.word_rows import padded, stripped
 from mxref.targets.returned import AnswerError, float_words
 
 __all__ = ["call_layers", "layer_result"]

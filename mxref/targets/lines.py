@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, words
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers

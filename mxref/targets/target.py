@@ -109,7 +109,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
 )
-from mxref.operations.registry import INTEGERS, OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
@@ -130,7 +130,7 @@ __all__ = [
     "target_of",
 ]
 
-_INTEGERS = {name: op for op, one in INTEGERS.items() for name in one.formats}
+_INTEGERS = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
 _FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
 #: What a target may claim, formats beside those of the standard included.
 CLAIMS: Mapping[str, Mapping[str, object]] = {

@@ -15,7 +15,7 @@ import mxref
 from mxref import golden
 from mxref.cases.records import Case
 from mxref.golden import VectorFile
-from mxref.operations.registry import INTEGERS, OPERATIONS, REGISTRY
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.targets.calls import call_function, call_operation, without_cases
 from mxref.targets.integer_calls import result_words
 from mxref.targets.layout_calls import _tensor
@@ -201,7 +201,7 @@ def test_profiles_take_the_scale_of_the_tensor() -> None:
 
 
 def test_a_result_of_integers_has_the_dtype_and_the_shape_asked_for() -> None:
-    asked = INTEGERS["unpack_int4"].call("int4", (1, 2, 0x78))
+    asked = CALL_OPERATIONS["unpack_int4"].call("int4", (1, 2, 0x78))
     assert result_words(np.int8([[-8, 7]]), asked).tolist() == [0xF8, 7]
     with pytest.raises(AnswerError, match="the result must be int8, got int16"):
         result_words(np.int16([[-8, 7]]), asked)

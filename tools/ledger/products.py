@@ -22,11 +22,11 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.compare.product_intervals import held, inside_all, tolerated
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.layers import fast_layer, layer_bounds, layer_parts
 from mxref.operations.product_words import PAIRS, Side, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs
 from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.asked import read_for
 from mxref.targets.calls import is_fault, quiet, without_cases

@@ -16,13 +16,13 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.formats.catalog import block_format, element_format
+from mxref.operands.splitmix import splitmix64
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy

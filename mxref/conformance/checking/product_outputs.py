@@ -10,9 +10,9 @@ from mxref.conformance.checking.computed import KEPT, Compared, file_of
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.compare.product_intervals import inside_all, tolerated
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.operands.word_rows import padded
 from mxref.operations.product_words import pair_formats
 from mxref.operations.products import groups, outputs
-from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, is_fault, quiet
 from mxref.targets.product_calls import call_matmul

@@ -10,9 +10,8 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.product_intervals import allowed, held
 from mxref.operations.affine import affine, scale_numbers
-from mxref.operations.integer_operation import signed
+from mxref.operations.call_operation import signed
 from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
-from mxref.operations.weight_only import interval
 
 __all__ = ["integer_difference"]
 
@@ -39,7 +38,7 @@ def integer_difference(file: VectorFile, failure: Failure, show_float: Callable[
 def _sum_difference(file: VectorFile, failure: Failure, show_float: Callable[[int], str]) -> str:
     """The first number outside of its interval; if all are inside, the first that differs."""
     want, got = failure.want, failure.got or ()
-    bounds = interval(file.op, file.format, failure.case.inputs)
+    bounds = WEIGHT_ONLY_OPERATIONS[file.op].interval(file.format, failure.case.inputs)
     wrong = ~held(bounds, np.array(got, np.uint64), file.float)
     if not wrong.any():
         wrong = np.array(want) != np.array(got)

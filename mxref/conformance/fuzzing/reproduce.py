@@ -16,15 +16,10 @@ from mxref.cases.records import VectorFile, words
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.operands.word_rows import stripped
 from mxref.operations.layers import layer_of
 from mxref.operations.product_words import operands
-from mxref.operations.registry import (
-    INTEGER_OPERATIONS,
-    INTEGERS,
-    PRODUCT_OPERATIONS,
-    VARIED_OPERATIONS,
-)
-from mxref.operations.word_rows import stripped
+from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
 
@@ -57,7 +52,7 @@ def reproduction(
     if command is not None:
         return "\n".join(_shell(command, file, inputs[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
-    if file.op in VARIED_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+    if REGISTRY[file.op].varied or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one
     return "\n".join(_python(target, file, call.of(inputs), failure, changes=changes))
 
@@ -115,7 +110,7 @@ def _python(
 
 def _first_wrong(file: VectorFile, failure: Failure) -> int | None:
     """Where the first wrong word of a long answer about integers is."""
-    if file.op not in INTEGER_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
+    if file.op not in CALL_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
         return None
     pairs = enumerate(zip(failure.want, failure.got, strict=False))
     return next((i for i, (a, b) in pairs if a != b), None)
@@ -131,7 +126,7 @@ _SHOWN = (
 def _widths(file: VectorFile) -> dict[str, int]:
     """The digits and bytes of a word of an answer."""
     width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         width = 4 * file.out_digits
     return {"digits": width // 4, "bytes": width // 8}
 
@@ -173,7 +168,7 @@ _MEMORY = (
 
 def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
     """The array arguments and the call, as code."""
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         return _integer_call(file, inputs[0])
     op, name, layout = file.op, f'"{file.format}"', LAYOUTS.get(file.float)
     assigned: dict[str, str] = {}
@@ -241,7 +236,7 @@ def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
 
 def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
     """The arrays and the call of an integer operation, as code."""
-    arguments = INTEGERS[file.op].call(file.format, stripped(row)).arguments
+    arguments = CALL_OPERATIONS[file.op].call(file.format, stripped(row)).arguments
     assigned, shown = {}, []
     names = _ARRAYS[file.op]
     for name, one in zip(names + ("",) * len(arguments), arguments, strict=False):

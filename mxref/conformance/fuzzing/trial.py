@@ -24,9 +24,9 @@ from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers

@@ -15,10 +15,10 @@ from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
+from mxref.operands.word_rows import stripped
 from mxref.operations.product_words import Side, operands, pair_formats
 from mxref.operations.products import accumulations, bounds, groups
 from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds

@@ -25,8 +25,8 @@ from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.infinity_mutants import spoiled
+from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 

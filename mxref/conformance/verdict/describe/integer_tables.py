@@ -13,7 +13,7 @@ from mxref.bits.floats import F32, F64, I64, split
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
 from mxref.operations.affine import affine, scale_numbers
-from mxref.operations.registry import INTEGERS
+from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_table"]
 
@@ -33,7 +33,7 @@ def integer_table(
         want: the words of the right answer.
         policy: under which it is right.
     """
-    asked = INTEGERS[op].call(format, words)
+    asked = CALL_OPERATIONS[op].call(format, words)
     codes = want.astype(f"u{asked.dtype.itemsize}").view(asked.dtype)
     places = np.arange(len(want))
     table = index_table("element", places) | {"elements behind": places[::-1]}
@@ -62,7 +62,7 @@ def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], pol
         found = number_table(split(codes.view(np.uint32), F32))
         table |= {"product": found["magnitude"], "product class": found["input"]}
         return table | {"integer code": q, "difference": q - zero}
-    chosen = INTEGERS[op].parse(format, policy)
+    chosen = CALL_OPERATIONS[op].parse(format, policy)
     factor = fl(scales)[which]
     if chosen.get("scaling") != "divide":
         wide = chosen.get("scale_type") == "float64"

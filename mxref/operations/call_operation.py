@@ -1,10 +1,11 @@
-"""Operations of `mxref.integer`: a case is one call, its parameters first.
+"""Operations whose cases are one call each, with choices of their own: those of `mxref.integer`.
 
 Words are 32-bit patterns: floats, or integers in two's complement. The answer's words are codes in
-two's complement of their own width, bytes, or float32 patterns.
+two's complement of their own width, bytes, or float32 patterns. What a case holds is told by
+`fields`; how a case is read, drawn and made smaller follows from them.
 
-A policy has the choices of `mxref.integer`, spelled ``scaling=divide+nan=zero``; `default` is the
-one without a choice.
+A policy has the choices of the operation, spelled ``scaling=divide+nan=zero``; `default` is the one
+without a choice. An operation may be defined outside of mxref: see docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.operands import fields as of_fields
+from mxref.operands.case_input import OWN, CaseInput
+from mxref.operands.draws import Draws
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Size, signed
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.operation import AnyPolicy, Operation, Words
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 
 __all__ = [
     "DEFAULT",
-    "IntegerCall",
-    "IntegerOperation",
+    "AskedCall",
+    "CallOperation",
     "integers_of",
     "result_type",
     "signed",
@@ -34,44 +40,50 @@ __all__ = [
 ]
 
 DEFAULT = "default"
+#: Questions of the vectors of an operation that has no designed ones.
+_DRAWN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerCall:
+class AskedCall:
     """A call.
 
     Args:
         arguments: what the function is given.
         dtype: of the result.
         shape: of the result.
-        places: how many of the first words are parameters.
     """
 
     arguments: tuple[Any, ...]
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    places: int
 
 
-class IntegerOperation(Operation):
-    """An operation of `mxref.integer`, which has choices of its own."""
+class CallOperation(Operation):
+    """An operation whose cases are calls; what is its own beside its fields, choices and answers.
+
+    What has a default here is to be said only where the fields do not say it.
+    """
 
     varied = single = True
+    questions = 1 << 7
     #: The formats of its files.
     formats: ClassVar[tuple[str, ...]]
     #: What its files have in place of a float type.
     slot: ClassVar[str] = "bytes"
+    #: How many of its fields, the last ones, are what it works on; those before are parameters.
+    worked_on: ClassVar[int] = 1
 
     @abstractmethod
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case.
-
-        Raises:
-            ValueError: words that are no case of the operation.
-        """
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """What a case holds, in the order of its words."""
 
     @abstractmethod
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The dtype and the shape of the answer to a call with these values of the fields."""
+
+    @abstractmethod
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The result of a call under some choices, by the fast path.
 
         Raises:
@@ -85,6 +97,102 @@ class IntegerOperation(Operation):
         Raises:
             ValueError: there is none.
         """
+
+    def check(self, format: str, values: Mapping[str, Any]) -> None:
+        """Raise ValueError for sizes or values that do not go together."""
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What the function is given: the values of all fields but sizes, in their order."""
+        return tuple(values[field.name] for field in self.fields(format) if field.is_argument)
+
+    def values(self, format: str, words: Words | NDArray[Any]) -> dict[str, Any]:
+        """The values of the fields of a case: arrays in their shapes, numbers, sizes.
+
+        Raises:
+            ValueError: words that are no case of the operation.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["unpack_int4"].values("int4", (1, 2, 0x98))
+        {'rows': 1, 'k': 2, 'packed': array([[152]], dtype=uint8)}
+        """
+        fields = self.fields(format)
+        values = of_fields.values_of(fields, of_fields.parts_of(fields, words))
+        self.check(format, values)
+        return values
+
+    def call(self, format: str, words: Words) -> AskedCall:
+        """The call of a case.
+
+        Raises:
+            ValueError: words that are no case of the operation.
+        """
+        values = self.values(format, words)
+        dtype, shape = self.result(format, values)
+        return AskedCall(self.arguments(format, values), np.dtype(dtype), shape)
+
+    def places(self, format: str, words: Words) -> int:
+        """How many of the words of a case are parameters, before what it works on."""
+        parts = of_fields.parts_of(self.fields(format), words)
+        return len(words) - sum(one.size for one in list(parts.values())[-self.worked_on :])
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """The smallest case, of the simplest values."""
+        return of_fields.easy(self.fields(format))
+
+    def question(self, format: str, draws: Draws, number: int) -> Sequence[int] | NDArray[Any]:
+        """The words of a random case, near where kernels go wrong.
+
+        Args:
+            format: the format.
+            draws: random numbers.
+            number: of the question, by which kinds of cases may take turns.
+        """
+        return of_fields.drawn(self.fields(format), draws)
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """A random call of these sizes, one for each of `units`."""
+        named = dict(zip(self.units(format), sizes, strict=True))
+        return self.call(format, of_fields.drawn(self.fields(format), draws, named))
+
+    def size_kind(self, format: str) -> str:
+        """Of calls in many sizes, the kind: calls of one kind have the same sizes."""
+        return self.name
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """About how many numbers a call of these sizes has.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["grid_sample"].elements((2, 3, 3, 4, 4))
+        50
+        """
+        return math.prod(sizes)
+
+    def units(self, format: str) -> dict[str, str]:
+        """The sizes that a call has, each with what reports call it, in the plural.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["pack_int4"].units("int4")
+        {'rows': 'rows', 'k': 'codes in a row'}
+        """
+        fields = self.fields(format)
+        named = {one.name: one.name.replace("_", " ") for one in fields if _is_size(one)}
+        rest = (one for one in fields if not callable(one.shape) and "*" in one.shape)
+        return named | dict.fromkeys(("*" for _ in rest), "values")
+
+    def smaller(self, format: str, words: Words) -> Iterator[Words]:
+        """Cases to try instead of one that is answered wrongly, the simplest first."""
+        return of_fields.smaller(self.fields(format), tuple(words))
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """The inputs of its vectors: by default the easy case, and random ones."""
+        yield CaseInput("easy", tuple(self.easy(format, self.slot)), OWN)
+        for i in range(_DRAWN):
+            words = self.question(format, Draws(f"{self.name} {format} {i}"), i)
+            yield CaseInput(f"drawn_{i}", tuple(int(word) for word in words), OWN)
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """Whether a standard requires an answer, the clause that decides it, and flags."""
+        return False, OWN, ()
 
     def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
         """The words of one of `bounds`, by the fast path."""
@@ -112,9 +220,9 @@ class IntegerOperation(Operation):
     def choices(self, format: str) -> dict[str, tuple[str, ...]]:
         """The choices that implementations make, the default of each first.
 
-        >>> from mxref.operations.registry import INTEGERS
-        >>> INTEGERS["pack_int4"].choices("int4"), INTEGERS["grid_sample"].choices("int8")
-        ({'nibbles': ('high_first', 'low_first')}, {})
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["pack_int4"].choices("int4")
+        {'nibbles': ('high_first', 'low_first')}
         """
         return {
             name: tuple(member.value for member in kind)
@@ -124,8 +232,9 @@ class IntegerOperation(Operation):
     def first_policy(self, format: str) -> str:
         """The first column of a file: the default, where it has an answer to every case.
 
-        >>> from mxref.operations.registry import INTEGERS
-        >>> [INTEGERS["quantize_affine"].first_policy(name) for name in ("int8", "int8_axis")]
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> quantize = CALL_OPERATIONS["quantize_affine"]
+        >>> [quantize.first_policy(name) for name in ("int8", "int8_axis")]
         ['nan=zero', 'default']
         """
         return DEFAULT
@@ -133,8 +242,8 @@ class IntegerOperation(Operation):
     def spell(self, format: str, chosen: Mapping[str, str]) -> str:
         """The spelling of a policy: the choices that are not the default, in a fixed order.
 
-        >>> from mxref.operations.registry import INTEGERS
-        >>> INTEGERS["quantize_affine"].spell("int8", {"nan": "zero", "scaling": "divide"})
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["quantize_affine"].spell("int8", {"nan": "zero", "scaling": "divide"})
         'scaling=divide+nan=zero'
         """
         known = self.choices(format)
@@ -161,8 +270,8 @@ class IntegerOperation(Operation):
     def neighbours(self, format: str, policy: str) -> Iterator[str]:
         """The policies that differ from one in one choice.
 
-        >>> from mxref.operations.registry import INTEGERS
-        >>> list(INTEGERS["rescale"].neighbours("int8-int8", "default"))
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> list(CALL_OPERATIONS["rescale"].neighbours("int8-int8", "default"))
         ['rounding=double']
         """
         chosen = self.parse(format, policy)
@@ -201,8 +310,8 @@ class IntegerOperation(Operation):
         Raises:
             ValueError: it has none.
 
-        >>> from mxref.operations.registry import INTEGERS
-        >>> INTEGERS["pack_int4"].exact_answer("int4", (1, 3, 1, 2, 3), "default")
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["pack_int4"].exact_answer("int4", (1, 3, 1, 2, 3), "default")
         (154, 184)
         """
         call = self.call(format, words)
@@ -230,15 +339,6 @@ class IntegerOperation(Operation):
         return padded([self.answer(format, row, name) for row in rows])
 
 
-def signed(word: int, bits: int = 32) -> int:
-    """The integer of a word in two's complement.
-
-    >>> signed(0xFFFFFFFF), signed(0x7F), signed(0x80, 8)
-    (-1, 127, -128)
-    """
-    return word - (1 << bits) if word >> bits - 1 & 1 else word
-
-
 def words_of(result: NDArray[Any]) -> tuple[int, ...]:
     """The words of an array: patterns of its own width.
 
@@ -264,3 +364,7 @@ def result_type(format: str) -> np.dtype[Any]:
     (dtype('int16'), dtype('int8'))
     """
     return np.dtype(format.split("_")[0].split("-")[-1])
+
+
+def _is_size(field: Field) -> bool:
+    return isinstance(field.kind, Size)
