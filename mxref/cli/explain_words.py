@@ -37,7 +37,7 @@ def _show_word(data: dict[str, Any]) -> None:
 
 def explain_case(options: argparse.Namespace) -> Answer | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import MODELS, RULES
+    from mxref.cases.words import KNOWN_MODELS, KNOWN_RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
     from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
@@ -77,8 +77,8 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
-        "rule": {"clause": case.rule, "about": RULES[case.rule], "standing": required},
-        "model": {"name": case.model, "about": MODELS[case.model]},
+        "rule": {"clause": case.rule, "about": KNOWN_RULES[case.rule], "standing": required},
+        "model": {"name": case.model, "about": KNOWN_MODELS[case.model]},
         "out": outs,
     }
     return Answer(data | {"flags": list(case.flags)}, _show_case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from mxref.cases.records import VectorFile
@@ -14,12 +14,12 @@ from mxref.golden.weight_only_inputs import weight_only_cases
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 
-__all__ = ["integer_inputs", "integer_tasks"]
+__all__ = ["call_tasks", "integer_inputs"]
 
 
-def integer_tasks() -> Iterator[Callable[[], VectorFile]]:
-    """Makers of the files of integer operations."""
-    for op in CALL_OPERATIONS:
+def call_tasks(operations: Collection[str] = ()) -> Iterator[Callable[[], VectorFile]]:
+    """Makers of the files of operations of calls: of all of them, or of some."""
+    for op in operations or CALL_OPERATIONS:
         for format in CALL_OPERATIONS[op].formats:
             yield partial(_file, op, format)
 

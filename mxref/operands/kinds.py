@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits import simplicity
-from mxref.bits.floats import LAYOUTS, split
+from mxref.bits.floats import LAYOUTS
 from mxref.operands.draws import Draws, Ints
 
 __all__ = [
@@ -39,7 +39,7 @@ class Kind(ABC):
 
     >>> codes = Integers("int8", -8, 7)
     >>> codes.array([0xFFFFFFFF, 7]).tolist(), codes.is_legal(8), codes.shown(0xFFFFFFFF)
-    ([-1, 7], False, 'code -1')
+    ([-1, 7], False, '-1')
     """
 
     #: The hex digits of a word.
@@ -70,10 +70,6 @@ class Kind(ABC):
     @abstractmethod
     def shown(self, word: int) -> str:
         """A word as reports show it."""
-
-    @abstractmethod
-    def columns(self, name: str, words: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
-        """Features of words that descriptions of failures speak of, by their names."""
 
 
 class Integers(Kind):
@@ -121,12 +117,7 @@ class Integers(Kind):
 
     def shown(self, word: int) -> str:
         """The integer."""
-        return f"code {signed(word)}"
-
-    def columns(self, name: str, words: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
-        """The integer, its parity and its sign."""
-        found = self.array(words).astype(np.int64)
-        return {name: found, f"{name} parity": found & 1, f"{name} sign": np.sign(found) + 1}
+        return str(signed(word))
 
 
 class PairsOfNibbles(Integers):
@@ -218,18 +209,6 @@ class Floats(Kind):
     def shown(self, word: int) -> str:
         """The pattern and the number."""
         return f"{word:0{self.digits}x} = {float(self.array([word])[0]):.9g}"
-
-    def columns(self, name: str, words: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
-        """The sign, the class and the magnitude."""
-        parts = split(np.asarray(words, np.uint64), self.layout)
-        zero = parts.significand == 0
-        kinds = (parts.is_nan, parts.is_inf, zero, parts.is_subnormal)
-        magnitude = np.asarray(words, np.uint64) & np.uint64(self.layout.sign_bit - 1)
-        return {
-            f"{name} sign": parts.negative.astype(np.int64),
-            f"{name} class": np.select(kinds, (4, 3, 0, 1), 2).astype(np.int64),
-            f"{name} magnitude": magnitude.astype(np.int64),
-        }
 
 
 class Scales(Floats):

@@ -143,6 +143,10 @@ class _AffineOperation(CallOperation):
             return 0, 1, 0x3FF00000, 0, 0, 0
         return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)
 
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The values or codes, and what belongs to them."""
+        return self.parameters.partition(",")[0], "scale", "zero_point"
+
     def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """The values first; a scale for all is a number and no array."""
         scale = values.get("scale")

@@ -71,6 +71,10 @@ class CallOperation(Operation):
     formats: ClassVar[tuple[str, ...]]
     #: What its files have in place of a float type.
     slot: ClassVar[str] = "bytes"
+    #: Whether mxref has not got it: `defined` sets it.
+    is_own: bool = False
+    #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
+    mutants: ClassVar[tuple[Any, ...]] = ()
     #: How many of its fields, the last ones, are what it works on; those before are parameters.
     worked_on: ClassVar[int] = 1
 
@@ -101,9 +105,13 @@ class CallOperation(Operation):
     def check(self, format: str, values: Mapping[str, Any]) -> None:
         """Raise ValueError for sizes or values that do not go together."""
 
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The first arguments of the function: the fields but sizes, in their order."""
+        return tuple(field.name for field in self.fields(format) if field.is_argument)
+
     def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What the function is given: the values of all fields but sizes, in their order."""
-        return tuple(values[field.name] for field in self.fields(format) if field.is_argument)
+        """What the function is given, by the values of the fields."""
+        return tuple(values[name] for name in self.argument_names(format))
 
     def values(self, format: str, words: Words | NDArray[Any]) -> dict[str, Any]:
         """The values of the fields of a case: arrays in their shapes, numbers, sizes.

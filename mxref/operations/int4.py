@@ -99,9 +99,9 @@ class UnpackInt4(_Int4):
         """The codes."""
         return np.int8, (values["rows"], values["k"])
 
-    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def argument_names(self, format: str) -> tuple[str, ...]:
         """The bytes, and the length of a row."""
-        return values["packed"], values["k"]
+        return "packed", "k"
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Bytes in, and bytes out."""

@@ -130,7 +130,8 @@ def defined(*operations: CallOperation) -> Iterator[None]:
     taken = [one.name for one in operations if one.name in REGISTRY]
     if taken or len({one.name for one in operations}) < len(operations):
         raise ValueError(f"name must be new, got that of {taken or 'two operations'}")
-    REGISTRY.update({one.name: one for one in operations})
+    for one in operations:
+        REGISTRY[one.name], one.is_own = one, True
     try:
         yield
     finally:

@@ -63,10 +63,13 @@ class Rescale(CallOperation):
         """Integers in the shape of the values."""
         return result_type(format), values["q"].shape
 
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The arrays first."""
+        return "q", "multiplier", "shift", "input_zero", "output_zero"
+
     def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arrays first, and the dtype and the bits of multipliers last."""
-        names = ("q", "multiplier", "shift", "input_zero", "output_zero")
-        return (*(values[name] for name in names), result_type(format), _bits(format))
+        """The dtype and the bits of multipliers are the last."""
+        return (*super().arguments(format, values), result_type(format), _bits(format))
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What is done instead in float32."""

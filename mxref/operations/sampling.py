@@ -49,10 +49,9 @@ class GridSample(CallOperation):
         """A code for each channel and point."""
         return format, (values["channels"], values["down"], values["across"])
 
-    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def argument_names(self, format: str) -> tuple[str, ...]:
         """The arrays first."""
-        names = ("image", "grid", "align_corners", "padding", "zero_point")
-        return tuple(values[name] for name in names)
+        return "image", "grid", "align_corners", "padding", "zero_point"
 
     def elements(self, sizes: Sequence[int]) -> int:
         """The pixels and the samples."""

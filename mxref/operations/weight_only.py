@@ -85,6 +85,10 @@ class WeightOnlyOperation(CallOperation):
         """The product of x and w."""
         return np.float32, (values["m"], values["n"])
 
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The factors, and the scales."""
+        return "x", self.weights().name, "scales"
+
     def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Array, Array, Array]:
         """The x (M, K), the codes (N, K) or bytes (N, ceil(K / 2)) of w, the scales (N,) or (N, G).
 
@@ -93,8 +97,7 @@ class WeightOnlyOperation(CallOperation):
         >>> [part.tolist() for part in call.arguments]
         [[[0.0]], [[152]], [0.0]]
         """
-        scales = values["scales"]
-        x, w = values["x"], values[self.weights().name]
+        x, w, scales = super().arguments(format, values)
         return x, w, scales if format.endswith("_groups") else scales.reshape(-1)
 
     def size_kind(self, format: str) -> str:

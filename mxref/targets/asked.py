@@ -19,7 +19,6 @@ from mxref.targets.target import Target
 __all__ = ["is_asked", "read_for"]
 
 _FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
-_INTEGERS = {format for one in CALL_OPERATIONS.values() for format in one.formats}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
@@ -58,7 +57,8 @@ def read_for(
     stems = by_stem(read_manifest(folder))
     for stem in stems:
         op, format, float = names_of(stem)
-        if op not in OPERATIONS or format not in (*_FORMATS, *_INTEGERS) or stem in named:
+        formats_of_op = CALL_OPERATIONS[op].formats if op in CALL_OPERATIONS else _FORMATS
+        if op not in OPERATIONS or format not in formats_of_op or stem in named:
             continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)

@@ -32,14 +32,17 @@ from mxref.targets.lines import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import CLAIMS, TargetError
+from mxref.targets.target import TargetError, claimable
 
 __all__ = ["CommandTarget", "command_results"]
 
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
-#: The formats of a program that claims none.
-_UNCLAIMED = tuple(name for name in CLAIMS["FORMATS"] if name not in OTHER_CODE_FORMATS)
+
+
+def _unclaimed() -> tuple[str, ...]:
+    """The formats of a program that claims none."""
+    return tuple(name for name in claimable("FORMATS") if name not in OTHER_CODE_FORMATS)
 
 
 class CommandTarget:
@@ -73,7 +76,7 @@ class CommandTarget:
         self._answered = False  # whether there ever was an answer
         self._failed = ""  # why the last run has ended
         self._running: Running | None = None
-        self._reader = AnswerReader(command, Claims(formats=_UNCLAIMED))
+        self._reader = AnswerReader(command, Claims(formats=_unclaimed()))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
 

@@ -92,7 +92,7 @@ def test_a_rescaling_of_two_channels() -> None:
     assert (q.tolist(), multiplier.tolist()) == ([[5, 6], [7, 8]], [1 << 30, 1 << 29])
     assert (shift.tolist(), zero, out, target, bits) == ([30, 31], 3, -4, np.int8, 32)
     for broken in (words[:2], words[:7], words[:-1], [3, 4, 0]):
-        with pytest.raises(ValueError, match="case must|channels must|values must"):
+        with pytest.raises(ValueError, match=r"case must|channels must|values must"):
             CALL_OPERATIONS["rescale"].call("int8-int8", broken)
 
 

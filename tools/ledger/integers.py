@@ -167,16 +167,15 @@ def _drawn(
     file: VectorFile, case: tuple[int, ...], values: int, state: np.random.Generator
 ) -> list[tuple[int, ...]]:
     """The parameters of a case with random values; floats are near its scale, or anything."""
-    asked = CALL_OPERATIONS[file.op].call(file.format, case)
+    operation = CALL_OPERATIONS[file.op]
+    asked, places = operation.call(file.format, case), operation.places(file.format, case)
     one = file.op.endswith("_affine") and asked.arguments[-1] is None
-    size, times = len(case) - asked.places, _TIMES
+    size, times = len(case) - places, _TIMES
     if one or file.op == "rescale":
         size, times = values * (asked.shape[-1] if file.op == "rescale" else 1), 1
     if not size or file.op == "grid_sample":
         return []
-    return [
-        (*case[: asked.places], *_words(file, asked, size, state).tolist()) for _ in range(times)
-    ]
+    return [(*case[:places], *_words(file, asked, size, state).tolist()) for _ in range(times)]
 
 
 def _words(

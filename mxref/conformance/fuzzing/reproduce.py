@@ -238,7 +238,7 @@ def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
     """The arrays and the call of an integer operation, as code."""
     arguments = CALL_OPERATIONS[file.op].call(file.format, stripped(row)).arguments
     assigned, shown = {}, []
-    names = _ARRAYS[file.op]
+    names = CALL_OPERATIONS[file.op].argument_names(file.format)
     for name, one in zip(names + ("",) * len(arguments), arguments, strict=False):
         if isinstance(one, np.ndarray):
             flat = one.reshape(-1)
@@ -253,17 +253,6 @@ def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
     return assigned, f"{file.op}({', '.join(shown)})"
 
 
-#: The names of arrays in the code about integers.
-_ARRAYS = {
-    "quantize_affine": ("values", "scale", "zero_point"),
-    "dequantize_affine": ("codes", "scale", "zero_point"),
-    "pack_int4": ("codes",),
-    "unpack_int4": ("packed",),
-    "rescale": ("q", "multiplier", "shift"),
-    "grid_sample": ("image", "grid"),
-    "linear_qcs8w": ("x", "w", "scales"),
-    "linear_qcs4w": ("x", "packed", "scales"),
-}
 _DTYPES = {
     "f64": "np.float64",
     "f32": "np.float32",

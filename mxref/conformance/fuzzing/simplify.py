@@ -106,8 +106,8 @@ def smaller_calls(op: str, format: str, row: Words) -> Words:
     """Calls to try instead of one, the simplest first, padded, without those that have no answer.
 
     >>> row = padded([(1, 3, 0, 5, 0)])[0]
-    >>> [stripped(one) for one in smaller_calls("pack_int4", "int4", row)[3:5]]
-    [(1, 1, 0), (1, 2, 0, 5)]
+    >>> [stripped(one) for one in smaller_calls("pack_int4", "int4", row)[:4]]
+    [(1, 1, 0), (1, 1, 5), (1, 2, 5, 0), (1, 2, 0, 5)]
     """
     words, operation = stripped(row), CALL_OPERATIONS[op]
     first = operation.first_policy(format)

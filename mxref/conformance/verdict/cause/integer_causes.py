@@ -12,7 +12,7 @@ from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import held
 from mxref.conformance.verdict.cause.causes import Cause
-from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.registry import CALL_OPERATIONS
@@ -39,8 +39,8 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     near = [(one, _near(one)) for one in outcomes]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in MUTANTS
-        if m.op == file.op and file.format in m.formats and all(_gives(m, *one) for one in near)
+        for m in mutants_of(file.op)
+        if file.format in m.formats and all(_gives(m, *one) for one in near)
     )
 
 
