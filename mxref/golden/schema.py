@@ -11,8 +11,8 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import DIGITS, SPEC
 from mxref.cases.words import FLAGS, MODELS, RULES
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
-from mxref.operations.call_operation import DEFAULT
 from mxref.operations.layouts import SLOTS
+from mxref.operations.own_choices import DEFAULT
 from mxref.operations.product_words import BOUNDS, PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy

@@ -10,11 +10,12 @@ without a choice. An operation may be defined outside of mxref: see docs/archite
 
 from __future__ import annotations
 
-import enum
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,21 +26,23 @@ from mxref.operands.case_input import OWN, CaseInput
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Size, signed
+from mxref.operands.returned import AnswerError, array_of
 from mxref.operands.word_rows import padded, stripped
-from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.operations.asked import Asked, one_row
+from mxref.operations.operation import AnyPolicy, Words
+from mxref.operations.own_choices import ChoosingOperation
 from mxref.policy.policy import Policy
 
 __all__ = [
-    "DEFAULT",
     "AskedCall",
     "CallOperation",
     "integers_of",
     "result_type",
+    "result_words",
     "signed",
     "words_of",
 ]
 
-DEFAULT = "default"
 #: Questions of the vectors of an operation that has no designed ones.
 _DRAWN = 64
 
@@ -59,7 +62,7 @@ class AskedCall:
     shape: tuple[int, ...]
 
 
-class CallOperation(Operation):
+class CallOperation(ChoosingOperation):
     """An operation whose cases are calls; what is its own beside its fields, choices and answers.
 
     What has a default here is to be said only where the fields do not say it.
@@ -138,6 +141,16 @@ class CallOperation(Operation):
         dtype, shape = self.result(format, values)
         return AskedCall(self.arguments(format, values), np.dtype(dtype), shape)
 
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call a case."""
+        names = self.argument_names(format)
+        for i, row in enumerate(words):
+            call = self.call(format, stripped(row))
+            given = itertools.chain(names, (f"argument_{j}" for j in itertools.count()))
+            arguments = dict(zip(given, call.arguments, strict=False))
+            read = partial(one_row, partial(result_words, call=call))
+            yield Asked(slice(i, i + 1), arguments, read)
+
     def places(self, format: str, words: Words) -> int:
         """How many of the words of a case are parameters, before what it works on."""
         parts = of_fields.parts_of(self.fields(format), words)
@@ -209,89 +222,6 @@ class CallOperation(Operation):
     def twin_column(self, format: str, words: Words, column: str) -> Iterable[int]:
         """The words of one of `bounds`, by the slow twin."""
         raise ValueError(f"{self.name} must be asked for a policy, got {column!r}")
-
-    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
-        """The choices, each as its enumeration."""
-        return {}
-
-    def refuse(self, found: Mapping[str, str]) -> None:
-        """Raise ValueError for choices that have no meaning together."""
-
-    def reads(self) -> tuple[str, ...]:
-        """No choice of `Policy`."""
-        return ()
-
-    def changed(self, policy: AnyPolicy) -> dict[str, str]:
-        """No choice of `Policy`."""
-        return {}
-
-    def choices(self, format: str) -> dict[str, tuple[str, ...]]:
-        """The choices that implementations make, the default of each first.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> CALL_OPERATIONS["pack_int4"].choices("int4")
-        {'nibbles': ('high_first', 'low_first')}
-        """
-        return {
-            name: tuple(member.value for member in kind)
-            for name, kind in self.kinds(format).items()
-        }
-
-    def first_policy(self, format: str) -> str:
-        """The first column of a file: the default, where it has an answer to every case.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> quantize = CALL_OPERATIONS["quantize_affine"]
-        >>> [quantize.first_policy(name) for name in ("int8", "int8_axis")]
-        ['nan=zero', 'default']
-        """
-        return DEFAULT
-
-    def spell(self, format: str, chosen: Mapping[str, str]) -> str:
-        """The spelling of a policy: the choices that are not the default, in a fixed order.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> CALL_OPERATIONS["quantize_affine"].spell("int8", {"nan": "zero", "scaling": "divide"})
-        'scaling=divide+nan=zero'
-        """
-        known = self.choices(format)
-        changed = [f"{n}={chosen[n]}" for n in known if chosen.get(n, known[n][0]) != known[n][0]]
-        return "+".join(changed) or DEFAULT
-
-    def parse(self, format: str, policy: str) -> dict[str, str]:
-        """The choices that a policy spells.
-
-        Raises:
-            ValueError: no such choice or member, or a combination that has no meaning.
-        """
-        known, found = self.choices(format), {}
-        for part in policy.split("+") if policy != DEFAULT else ():
-            name, _, value = part.partition("=")
-            if value not in known.get(name, ()):
-                raise ValueError(f"{part!r} is no choice of {self.name} {format}")
-            found[name] = value
-        self.refuse(found)
-        if self.spell(format, found) != policy:
-            raise ValueError(f"must be spelled {self.spell(format, found)!r}")
-        return found
-
-    def neighbours(self, format: str, policy: str) -> Iterator[str]:
-        """The policies that differ from one in one choice.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> list(CALL_OPERATIONS["rescale"].neighbours("int8-int8", "default"))
-        ['rounding=double']
-        """
-        chosen = self.parse(format, policy)
-        for name, members in self.choices(format).items():
-            for member in members:
-                if chosen.get(name, members[0]) != member:
-                    other = self.spell(format, {**chosen, name: member})
-                    try:
-                        self.parse(format, other)
-                    except ValueError:
-                        continue
-                    yield other
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Words in of 32 bits, words out of the format's."""
@@ -372,6 +302,21 @@ def result_type(format: str) -> np.dtype[Any]:
     (dtype('int16'), dtype('int8'))
     """
     return np.dtype(format.split("_")[0].split("-")[-1])
+
+
+def result_words(result: object, call: AskedCall) -> NDArray[Any]:
+    """The words of what a function has returned for a call.
+
+    Raises:
+        AnswerError: another shape or dtype.
+    """
+    array = array_of(result)
+    if array.dtype != call.dtype:
+        raise AnswerError(f"the result must be {call.dtype}, got {array.dtype}")
+    if array.shape != call.shape:
+        raise AnswerError(f"the result must have shape {call.shape}, got {array.shape}")
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(f"u{flat.dtype.itemsize}")
 
 
 def _is_size(field: Field) -> bool:

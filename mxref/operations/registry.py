@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from mxref.operations.affine import DequantizeAffine, QuantizeAffine
+from mxref.operations.block_bytes import PackBlocks, UnpackBlocks
 from mxref.operations.blocks import Dequantize, Quantize
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.elements import (
@@ -19,20 +20,12 @@ from mxref.operations.elements import (
 )
 from mxref.operations.int4 import PackInt4, UnpackInt4
 from mxref.operations.layer_operations import LayerOperation, Linear, LinearGradients
-from mxref.operations.layouts import (
-    LayoutOperation,
-    Pack,
-    PackBlocks,
-    PackScales,
-    QuantizeTensor,
-    Unpack,
-    UnpackBlocks,
-    UnpackScales,
-)
+from mxref.operations.layouts import LayoutOperation, Pack, PackScales, Unpack, UnpackScales
 from mxref.operations.operation import Operation
 from mxref.operations.products import Matmul
 from mxref.operations.rescaling import Rescale
 from mxref.operations.sampling import GridSample
+from mxref.operations.tensors import QuantizeTensor
 from mxref.operations.weight_only import LinearQcs4w, LinearQcs8w, WeightOnlyOperation
 
 __all__ = [

@@ -117,7 +117,7 @@ from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.imports import TargetError, is_of_library
-from mxref.targets.product_calls import MULTIPLES, ProductFunction
+from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
     "PythonTarget",

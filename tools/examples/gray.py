@@ -27,13 +27,15 @@ class Neighbour(enum.Enum):
 def gray(values: Array, offset: int) -> Array:
     """Values plus an offset, wrapped around, as codes of which neighbours differ in one bit."""
     moved = values + values.dtype.type(offset)
-    return moved ^ moved >> values.dtype.type(1)
+    codes: Array = np.bitwise_xor(moved, moved >> values.dtype.type(1))
+    return codes
 
 
 def of_lower(values: Array, offset: int) -> Array:
     """The same, each bit compared with the lower one."""
     moved = values + values.dtype.type(offset)
-    return moved ^ moved << values.dtype.type(1)
+    codes: Array = np.bitwise_xor(moved, moved << values.dtype.type(1))
+    return codes
 
 
 def without_offset(values: Array, offset: int) -> Array:
@@ -50,7 +52,8 @@ def saturated(values: Array, offset: int) -> Array:
 def signed_shift(values: Array, offset: int) -> Array:
     """A bug."""
     moved = (values + values.dtype.type(offset)).view(f"i{values.itemsize}")
-    return (moved ^ moved >> 1).view(values.dtype)
+    codes: Array = np.bitwise_xor(moved, moved >> 1).view(values.dtype)
+    return codes
 
 
 class GrayEncode(CallOperation):

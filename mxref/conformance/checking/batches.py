@@ -12,9 +12,9 @@ from mxref.conformance.checking.kept_calls import kept_calls
 from mxref.conformance.checking.memory import MEMORIES, often_switched
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.verdict.uses import Use
+from mxref.operands.returned import AnswerError
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget
 
 __all__ = [

@@ -18,8 +18,8 @@ from mxref.conformance.checking.rules import Features, alike
 from mxref.operands.draws import Draws
 from mxref.operations.affine_draws import beside_values
 from mxref.operations.call_operation import AskedCall as Asked
+from mxref.operations.call_operation import result_words
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.targets.integer_calls import result_words
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]
 

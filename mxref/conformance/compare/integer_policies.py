@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32
 from mxref.cases.records import VectorFile
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
-from mxref.operations.call_operation import DEFAULT
+from mxref.operations.own_choices import DEFAULT
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target

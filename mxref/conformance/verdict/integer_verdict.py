@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.call_operation import DEFAULT
+from mxref.operations.own_choices import DEFAULT
 from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_verdict"]
