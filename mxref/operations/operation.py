@@ -136,8 +136,8 @@ class Operation(ABC):
         >>> import numpy as np
         >>> words = np.array([[0x3F800000]], np.uint64)
         >>> (one,) = REGISTRY["encode"].calls("e4m3", "f32", words)
-        >>> one.arguments["values"].tolist(), one.arguments["format"], one.read(np.uint8([0x38])).tolist()
-        ([1.0], 'e4m3', [[56]])
+        >>> one.arguments, one.read(np.uint8([0x38])).tolist()
+        ({'values': array([1.], dtype=float32), 'format': 'e4m3'}, [[56]])
         """
 
     def twin_choices(self, policy: AnyPolicy) -> dict[str, Any]:

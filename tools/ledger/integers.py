@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.integer_policies import nibbles_of
-from mxref.conformance.compare.product_intervals import sums_inside
+from mxref.conformance.compare.product_intervals import nibbles_of, sums_inside
 from mxref.conformance.verdict.cause.integer_causes import sums_of
 from mxref.mutants import MUTANTS
 from mxref.mutants.weight_only_mutants import OPERANDS

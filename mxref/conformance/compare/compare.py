@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile
-from mxref.conformance.compare.integer_policies import nearest, nibbles_of
+from mxref.conformance.compare.integer_policies import nearest
 from mxref.conformance.compare.product_intervals import (
-    inside,
-    layers_inside,
-    sums_inside,
-    tolerated,
+    widened,
 )
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
@@ -25,8 +22,6 @@ from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
     CALL_OPERATIONS,
-    DOT_OPERATIONS,
-    LAYER_OPERATIONS,
     PRODUCT_OPERATIONS,
     WEIGHT_ONLY_OPERATIONS,
 )
@@ -163,13 +158,7 @@ def judged(
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs, bits=bits), axis=1)
-    if tolerated(policy):
-        if file.op in DOT_OPERATIONS:
-            same |= inside(file, inputs, answers, "any")
-        elif file.op in LAYER_OPERATIONS:
-            same |= layers_inside(file, inputs, answers, policy, "any")
-    if file.op in WEIGHT_ONLY_OPERATIONS and not same.all():
-        same |= sums_inside(file, inputs, answers, nibbles_of(file, name))
+    same = widened(file, same, inputs, answers, name if file.op in CALL_OPERATIONS else policy)
     failures = [
         Failure(
             index=i,

@@ -13,7 +13,7 @@ from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
 
-__all__ = ["answers_of", "decided", "misses", "nearest", "nibbles_of"]
+__all__ = ["answers_of", "decided", "misses", "nearest"]
 
 Words = NDArray[np.uint64]
 
@@ -45,11 +45,6 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
         best = CALL_OPERATIONS[file.op].spell(file.format, {**chosen, "order": "exact"})
         own = answers_of(file, inputs, best)
     return best, own
-
-
-def nibbles_of(file: VectorFile, policy: str) -> str:
-    """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
-    return CALL_OPERATIONS[file.op].parse(file.format, policy).get("nibbles", "high_first")
 
 
 def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.compare.integer_policies import answers_of, misses, nibbles_of
-from mxref.conformance.compare.product_intervals import sums_inside
+from mxref.conformance.compare.integer_policies import answers_of, misses
+from mxref.conformance.compare.product_intervals import nibbles_of, sums_inside
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import Answers
 
