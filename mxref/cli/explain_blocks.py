@@ -88,7 +88,7 @@ def words_of(asked: str) -> list[str]:
 
 
 def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str, Any]:
-    from mxref.conformance.compare.failure_text import show_float
+    from mxref.operands.shown import show_float
 
     digits, *_, text = show_float(word, layout).split(" = ")
     return {"bits": digits, "value": text if number is None else _number(float(number)), "is": text}
@@ -97,7 +97,7 @@ def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str,
 def _outcome(
     one: Outcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
 ) -> dict[str, Any]:
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     scale: dict[str, Any] = {"scale": None, "scale_is": "an error", "amax_over_scale": None}
     if one.scale is not None:

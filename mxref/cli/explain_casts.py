@@ -20,7 +20,7 @@ def print_profiles(
     fmt: CodeFormat,
 ) -> None:
     """Print what `codes_of_profiles` found."""
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     rows = [
         ("an error" if code is None else show_code(code, fmt), ", ".join(names))

@@ -63,8 +63,8 @@ def explain_numbers(options: argparse.Namespace) -> Answer | None:
 
 
 def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool) -> Answer:
-    from mxref.conformance.compare.failure_text import show_code, show_float
     from mxref.golden.explain import answers, fraction, neighbours, parse_number
+    from mxref.operands.shown import show_code, show_float
 
     bits = parse_number(text, layout)
     try:
@@ -120,7 +120,7 @@ Neighbour = tuple[int, Fraction] | None
 def _neighbour(
     one: Neighbour, near: tuple[Neighbour, Neighbour], fmt: CodeFormat
 ) -> dict[str, Any] | None:
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     if one is None:
         return None
@@ -197,7 +197,7 @@ def _show_codes(data: dict[str, Any]) -> None:
 
 def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
     from mxref.golden.explain import around
 
     near = around(number, fmt)

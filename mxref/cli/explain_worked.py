@@ -130,7 +130,7 @@ _COMPUTED = {
 
 def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:
     """Elements of a block, each with its number: `1.75 at 31`."""
-    from mxref.conformance.compare.failure_text import show_float
+    from mxref.operands.shown import show_float
 
     layout = LAYOUTS[file.float]
     texts = [f"{show_float(words[i], layout).split(' = ')[-1]} at {i}" for i in some]
@@ -143,7 +143,7 @@ def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:
 
 def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
     """A block's scale and some of its elements, with their codes and values."""
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     if not answer:
         return "an error"

@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from mxref.bits import simplicity
 from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import CodeFormat
 from mxref.operands.draws import Draws, Ints
+from mxref.operands.shown import show_code, show_float
 
 __all__ = [
+    "Bytes",
+    "Codes",
     "Flags",
     "Floats",
     "Integers",
     "Kind",
+    "Magnitudes",
     "PairsOfNibbles",
     "Scales",
     "Size",
@@ -169,15 +174,66 @@ class Flags(Integers):
         return str(self.values[word])
 
 
+class Bytes(Integers):
+    """Bytes that hold no single number."""
+
+    def __init__(self) -> None:
+        super().__init__("uint8")
+
+    def shown(self, word: int) -> str:
+        """In hex."""
+        return f"{word:02x}"
+
+
+class Codes(Kind):
+    """Codes of a format, one a byte.
+
+    Args:
+        fmt: the format.
+        easy: the simplest code.
+    """
+
+    digits = 2
+
+    def __init__(self, fmt: CodeFormat, easy: int = 0) -> None:
+        self.fmt, self.easy = fmt, easy
+
+    def array(self, words: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+        """The codes."""
+        return np.asarray(words).astype(np.uint8)
+
+    def is_legal(self, word: int) -> bool:
+        """Whether it is a code of the format."""
+        return 0 <= word < self.fmt.code_count
+
+    def simpler(self, word: int) -> Iterator[int]:
+        """Codes nearer to the simplest one."""
+        steps = range(abs(word - self.easy))
+        near = dict.fromkeys(self.easy + sign * step for step in steps for sign in (1, -1))
+        return (code for code in near if code >= 0)
+
+    def drawn(self, draws: Draws, shape: tuple[int, ...]) -> Ints:
+        """Any codes."""
+        return draws.below(shape, self.fmt.code_count)
+
+    def shown(self, word: int) -> str:
+        """The code and its value."""
+        return show_code(word, self.fmt)
+
+
 class Floats(Kind):
     """Numbers of a float type.
 
     Args:
         float: its name, `f64`, `f32`, `bf16` or `f16`.
+        reach: how far from 0 the exponents are that are tried in place of a number.
+        most: how many numbers are tried; all if None.
     """
 
-    def __init__(self, float: str = "f32") -> None:
-        self.layout = LAYOUTS[float]
+    def __init__(
+        self, float: str = "f32", reach: int = _REACH, most: int | None = _NUMBERS
+    ) -> None:
+        self.layout, self.reach, self.most = LAYOUTS[float], reach, most
         self.digits = self.layout.width // 4
 
     def array(self, words: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
@@ -191,7 +247,7 @@ class Floats(Kind):
 
     def simpler(self, word: int) -> Iterator[int]:
         """Simpler numbers."""
-        return iter(simplicity.simpler(word, self.layout, _REACH)[:_NUMBERS])
+        return iter(simplicity.simpler(word, self.layout, self.reach)[: self.most])
 
     def drawn(self, draws: Draws, shape: tuple[int, ...]) -> Ints:
         """Quarters up to 32 and their neighbours, numbers of every size, and any pattern."""
@@ -208,7 +264,15 @@ class Floats(Kind):
 
     def shown(self, word: int) -> str:
         """The pattern and the number."""
-        return f"{word:0{self.digits}x} = {float(self.array([word])[0]):.9g}"
+        return show_float(word, self.layout)
+
+
+class Magnitudes(Floats):
+    """Numbers of a float type without a sign."""
+
+    def simpler(self, word: int) -> Iterator[int]:
+        """Simpler numbers without a sign."""
+        return (one for one in super().simpler(word) if one < self.layout.sign_bit)
 
 
 class Scales(Floats):

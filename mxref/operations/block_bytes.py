@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mxref import exact
 from mxref.bits.floats import U8
 from mxref.formats.catalog import E8M0, block_format
+from mxref.operands.kinds import Bytes, Codes
 from mxref.operands.returned import AnswerError, array_of, code_words, pair_of
 from mxref.operations.layouts import (
     BYTE,
@@ -22,7 +23,7 @@ from mxref.operations.layouts import (
     flat_words,
     packing_of,
 )
-from mxref.operations.operation import Words
+from mxref.operations.operation import Kinds, Words
 from mxref.packing.elements import pack_blocks, packed_size, unpack_blocks
 from mxref.policy.choices import ScalePlace
 from mxref.policy.policy import Policy
@@ -75,6 +76,14 @@ class PackBlocks(_Blocks):
             raise AnswerError(f"the result must have shape ({shape[1]}, bytes), got {array.shape}")
         return flat_words(BYTE, array.reshape(-1))
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """A scale code, and element codes."""
+        return _codes_of_block(format, len(words))
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Bytes."""
+        return [Bytes()] * count
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
         return exact.pack_block(words[0], words[1:], *self._how(format, policy))
@@ -106,6 +115,14 @@ class UnpackBlocks(_Blocks):
         elements = code_words(codes, (shape[1], 32), block_format(format).element)
         return np.concatenate([code_words(scales, shape[1:], E8M0), elements.reshape(-1)])
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Bytes."""
+        return [Bytes()] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A scale code, and element codes."""
+        return _codes_of_block(format, count)
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""
         scale, unpacked = exact.unpack_block(words, 32, *self._how(format, policy))
@@ -114,3 +131,8 @@ class UnpackBlocks(_Blocks):
     def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
         """The codes, by the fast path."""
         return np.concatenate(unpack_blocks([words], format, policy))
+
+
+def _codes_of_block(format: str, count: int) -> Kinds:
+    element = Codes(block_format(format).element)
+    return [Codes(E8M0, E8M0.bias), *[element] * (count - 1)]

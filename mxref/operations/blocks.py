@@ -22,9 +22,10 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
+from mxref.operands.kinds import Codes, Floats, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
 from mxref.operations.asked import Asked, groups_of
-from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
 
 __all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
@@ -36,6 +37,8 @@ TENSOR_KINDS = {
     "transformer_engine_4over6": TensorScaleKind.AMAX_256,
     "transformer_engine_4over6_mse": TensorScaleKind.AMAX_256,
 }
+#: How far from 0 the exponents of simpler floats are.
+_REACH = 16
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
 #: Choices of elements that the slow twin reads under scales that are no powers of two.
@@ -134,6 +137,16 @@ class Quantize(_OfBlocks):
         fmt = block_format(format)
         return fmt.elements_per_block + fmt.tensor_scale, fmt.elements_per_block + 1
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The scale of the tensor, if there is one, and floats."""
+        first = block_format(format).tensor_scale
+        return [*[Scales()] * first, *[Floats(slot, _REACH, None)] * (len(words) - first)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A scale code, and element codes."""
+        fmt = block_format(format)
+        return [Codes(fmt.scale), *[Codes(fmt.element)] * (count - 1)]
+
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
@@ -189,6 +202,16 @@ class Dequantize(_OfBlocks):
         """The codes of a block and of its scale, and a number for each element."""
         fmt = block_format(format)
         return fmt.elements_per_block + 1 + fmt.tensor_scale, fmt.elements_per_block
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The scale of the tensor, if there is one, a scale code, and element codes."""
+        fmt, first = block_format(format), block_format(format).tensor_scale
+        scale = Codes(fmt.scale, fmt.scale.bias << fmt.scale.mantissa_bits)
+        return [*[Scales()] * first, scale, *[Codes(fmt.element)] * (len(words) - 1 - first)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy

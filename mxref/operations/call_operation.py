@@ -29,8 +29,9 @@ from mxref.operands.kinds import Size, signed
 from mxref.operands.returned import AnswerError, array_of
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
-from mxref.operations.operation import AnyPolicy, Words
+from mxref.operations.operation import AnyPolicy, Kinds, Words
 from mxref.operations.own_choices import ChoosingOperation
+from mxref.operations.simpler import Attempt
 from mxref.policy.policy import Policy
 
 __all__ = [
@@ -140,6 +141,42 @@ class CallOperation(ChoosingOperation):
         values = self.values(format, words)
         dtype, shape = self.result(format, values)
         return AskedCall(self.arguments(format, values), np.dtype(dtype), shape)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Those of the fields."""
+        fields = self.fields(format)
+        parts = of_fields.parts_of(fields, words)
+        kinds = {one.name: None if _is_size(one) else one.kind for one in fields}
+        return [kinds[name] for name, part in parts.items() for _ in range(part.size)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Patterns of the answer, which stand for themselves."""
+        return [None] * count
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """What is smaller, without what has no answer."""
+        yield partial(self.smaller_rows, format)
+
+    def smaller_rows(self, format: str, row: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Cases to try instead of one, the simplest first, padded, each with an answer.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> row = padded([(1, 3, 0, 5, 0)])[0]
+        >>> [stripped(one) for one in CALL_OPERATIONS["pack_int4"].smaller_rows("int4", row)[:3]]
+        [(1, 1, 0), (1, 1, 5), (1, 2, 5, 0)]
+        """
+        words, first = stripped(row), self.first_policy(format)
+
+        def has_answer(case: Words) -> bool:
+            try:
+                self.answer(format, case, first)
+            except ValueError:
+                return False
+            return True
+
+        tried = dict.fromkeys(tuple(one) for one in self.smaller(format, words))
+        legal = [one for one in tried if one != words and has_answer(one)]
+        return padded(legal) if legal else np.empty((0, len(words)), np.uint64)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call a case."""

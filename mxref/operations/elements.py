@@ -14,9 +14,10 @@ from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import E8M0, CodeFormat, code_format
 from mxref.numbers.element import decode, encode
 from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
+from mxref.operands.kinds import Codes, Floats, Magnitudes
 from mxref.operands.returned import code_array, code_words, float_words
 from mxref.operations.asked import Asked, groups_of
-from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of
 from mxref.policy.policy import READS, Policy
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "ToCodes",
 ]
 
+#: How far from 0 the exponents of simpler floats are.
+_REACH = 200
 #: The number of random bits of a call with no cases.
 _WIDTH = 8
 _Questions = Iterable[Words]
@@ -57,6 +60,14 @@ class ToCodes(Operation):
         """The arguments of a function for some floats."""
         return {self.argument: values, "format": format}
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Floats."""
+        return [Floats(slot, _REACH, None)] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Codes."""
+        return [Codes(self.code_format(format))] * count
+
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call."""
         values = floats_of(words[:, 0], slot)
@@ -84,6 +95,14 @@ class _FromCodes(Operation):
     def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:
         """The arguments of a function for some codes."""
         return {"codes": codes, "format": format}
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes."""
+        return [Codes(code_format(format))] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call."""
@@ -150,6 +169,14 @@ class EncodeStochastic(Operation):
             arguments = {"values": values, "random_bits": bits, "width": width, "format": format}
             yield Asked(some, arguments, partial(_read_codes, values.shape, code_format(format)))
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """A float; the random bits stay."""
+        return Floats(slot, _REACH, None), None, None
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A code."""
+        return [Codes(code_format(format))] * count
+
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""
         encode_one = exact.encoder(slot, format, **self.twin_choices(policy))
@@ -209,6 +236,10 @@ class DecodeScale(_FromCodes):
     name = "decode_scale"
     parameters = "codes"
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes of scales, the simplest that of 1."""
+        return [Codes(E8M0, E8M0.bias)] * len(words)
+
     def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:
         """The codes alone."""
         return {"codes": codes}
@@ -231,6 +262,10 @@ class SharedScale(_OfScales):
     parameters = "amax, format"
     argument = "amax"
     questions = 1 << 14
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Floats without a sign."""
+        return [Magnitudes(slot, _REACH, None)] * len(words)
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""

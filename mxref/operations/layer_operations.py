@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.operands.kinds import Floats
 from mxref.operands.returned import AnswerError, float_words
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
 from mxref.operations.layers import exact_layer, fast_layer, layer_of, layer_sizes
-from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.products import accumulations
+from mxref.operations.simpler import Attempt
+from mxref.operations.simpler_layers import blanked_layers, rounder_layers, smaller_layers
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
@@ -28,6 +31,8 @@ class LayerOperation(Operation):
     """An operation on a linear layer, all of whose words are floats."""
 
     varied = single = True
+    #: How many words stand before the arrays.
+    sizes: ClassVar[int] = 4
     #: The name of the third argument.
     last: ClassVar[str]
 
@@ -53,6 +58,20 @@ class LayerOperation(Operation):
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One row, one input and one output, all zeros."""
         return 1, 1, 1, 1, 0, 0, 0
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Sizes, and floats."""
+        return [*[None] * self.sizes, *[Floats(slot)] * (len(words) - self.sizes)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """Fewer rows, inputs and outputs, more zeros, numbers that are rounder."""
+        yield lambda row: smaller_layers(self.name, stripped(row))
+        yield lambda row: blanked_layers(self.sizes, stripped(row))
+        yield lambda row: rounder_layers(self.sizes, stripped(row), LAYOUTS[slot])
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
@@ -101,6 +120,7 @@ class Linear(LayerOperation):
 
     name = "linear"
     last = "bias"
+    sizes = 5
     parameters = "x, w, bias, format"
     questions = 48
 

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from mxref import exact
 from mxref.bits.floats import U8
 from mxref.formats.catalog import E8M0, CodeFormat, element_format
+from mxref.operands.kinds import Bytes, Codes
 from mxref.operands.returned import AnswerError, array_of, code_words
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
-from mxref.operations.operation import AnyPolicy, Operation, Words, policy_of
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, policy_of
 from mxref.packing.elements import pack, packed_size, unpack
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.packing.scales import pack_scales, unpack_scales
@@ -182,6 +183,14 @@ class Pack(LayoutOperation):
         """Any number of bytes."""
         return flat_words(BYTE, result)
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes."""
+        return [Codes(element_format(format))] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Bytes."""
+        return [Bytes()] * count
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
         bits = element_format(format).bits
@@ -221,6 +230,14 @@ class Unpack(LayoutOperation):
     ) -> NDArray[np.uint64]:
         """Any number of codes."""
         return flat_words(element_format(format), result)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The count, and bytes."""
+        return [None, *[Bytes()] * (len(words) - 1)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Codes."""
+        return [Codes(element_format(format))] * count
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""
@@ -266,6 +283,14 @@ class PackScales(_Scales):
         """Any number of bytes."""
         return flat_words(BYTE, result)
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The sizes, and scale codes."""
+        return [None, None, *[Codes(E8M0)] * (len(words) - 2)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Bytes."""
+        return [Bytes()] * count
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
         _, columns, *codes = words
@@ -305,6 +330,14 @@ class UnpackScales(_Scales):
     ) -> NDArray[np.uint64]:
         """The matrix."""
         return code_words(result, shape, E8M0).reshape(-1)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The sizes, and bytes."""
+        return [None, None, *[Bytes()] * (len(words) - 2)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Scale codes."""
+        return [Codes(E8M0)] * count
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""

@@ -9,14 +9,17 @@ from typing import Any, ClassVar, TypeAlias
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.operands.kinds import Kind
 from mxref.operations.asked import Asked
+from mxref.operations.simpler import Attempt, attempts_by_kinds
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["AnyPolicy", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
+__all__ = ["AnyPolicy", "Kinds", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
 
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
 Words = Sequence[int]
+Kinds: TypeAlias = "Sequence[Kind | None]"
 
 #: Choices whose argument in the slow twin has another name.
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
@@ -117,6 +120,29 @@ class Operation(ABC):
         [(2, 0), (2, 0)]
         """
         return (0,)
+
+    @abstractmethod
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The kind of each word of a case; None of sizes and of what is no value.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> (kind,) = REGISTRY["decode"].kinds_in("e4m3", "f32", (0x38,))
+        >>> kind.shown(0x38), next(kind.simpler(0x38)), kind.is_legal(256)
+        ('38 = 1', 0, False)
+        """
+
+    @abstractmethod
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """The kind of each word of an answer of `count` words.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["quantize"].kinds_out("mxfp4_e2m1", "f32", 33)[0].shown(0x80)
+        '80 = 2^1'
+        """
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """Ways to simplify a case, each from a case, a row, to simpler ones, the simplest first."""
+        return attempts_by_kinds(self.kinds_in(format, slot, words), moved=not self.varied)
 
     @abstractmethod
     def exact(

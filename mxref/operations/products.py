@@ -14,10 +14,11 @@ from mxref.exact import adders, dot
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
+from mxref.operands.kinds import Codes, Floats, Kind
 from mxref.operands.returned import float_words
 from mxref.operands.word_rows import stripped
 from mxref.operations.asked import Asked
-from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
@@ -159,6 +160,18 @@ class Matmul(Operation):
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """Zeros under scales of 1."""
         return (0x7F, *(0,) * 32) * 2
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Scale codes and element codes of both sides."""
+        found: list[Kind | None] = []
+        for side, fmt in zip(operands(words), pair_formats(format), strict=True):
+            found += [*[Codes(fmt.scale, fmt.scale.bias)] * len(side.scales)]
+            found += [*[Codes(fmt.element)] * len(side.codes)]
+        return found
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A float."""
+        return [Floats(slot)] * count
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy

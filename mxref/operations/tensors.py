@@ -17,13 +17,17 @@ from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import E8M0, block_format
+from mxref.operands.kinds import Floats
 from mxref.operands.returned import array_of, code_words, pair_of
 from mxref.operations.layouts import LayoutOperation
-from mxref.operations.operation import Words, floats_of
+from mxref.operations.operation import Kinds, Words, floats_of
 from mxref.policy.choices import Tail
 from mxref.policy.policy import READS, Policy
 
 __all__ = ["QuantizeTensor"]
+
+#: How far from 0 the exponents of simpler floats are.
+_REACH = 2
 
 
 class QuantizeTensor(LayoutOperation):
@@ -60,6 +64,14 @@ class QuantizeTensor(LayoutOperation):
         formats = E8M0, block_format(format).element
         parts = [code_words(a, a.shape, fmt) for a, fmt in zip(arrays, formats, strict=True)]
         return np.concatenate([part.reshape(-1) for part in parts])
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The sizes and the axis, and floats."""
+        return [None, None, None, *[Floats(slot, _REACH, None)] * (len(words) - 3)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Scale codes, then element codes: how many of each, only the case says."""
+        return [None] * count
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """Every line along the axis in blocks of 32 padded with +0, by the slow twin."""

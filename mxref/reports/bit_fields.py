@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.operands.shown import show_code, show_float
 from mxref.targets.calls import code_format
 
 __all__ = ["Field", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
 
-from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.operands.kinds import Kind
+from mxref.operands.shown import show_code, show_fields, show_float
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import (
     CALL_OPERATIONS,
     DOT_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
+    REGISTRY,
 )
-from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
 
 __all__ = [
     "describe",
     "difference",
-    "show_code",
-    "show_fields",
-    "show_float",
     "show_input",
     "show_output",
 ]
@@ -51,64 +49,19 @@ def difference(file: VectorFile, failure: Failure) -> str:
     return _no_refusal(file, failure) if failure.refused else _first_difference(file, failure)
 
 
-def show_code(code: int, fmt: CodeFormat) -> str:
-    """A code and its value.
-
-    >>> from mxref.formats.catalog import E4M3
-    >>> show_code(0x7E, E4M3), show_code(0x7F, E4M3), show_code(0x77, E8M0)
-    ('7e = 448', '7f = nan', '77 = 2^-8')
-    """
-    if not 0 <= code < fmt.code_count:
-        return f"{code:02x} = no code of {fmt.name}"
-    if fmt is E8M0 and not fmt.is_nan(code):
-        return f"{code:02x} = 2^{code - fmt.bias}"
-    return f"{code:02x} = {fmt.value(code):.9g}"
-
-
-def show_fields(code: int, fmt: CodeFormat) -> str:
-    """Sign, exponent and significand of a code as bits; empty where it has no such fields.
-
-    >>> from mxref.formats.catalog import E2M1, INT8
-    >>> show_fields(0b1011, E2M1), show_fields(3, INT8), show_fields(3, E8M0)
-    (' (1 01 1)', '', '')
-    """
-    if fmt is E8M0 or getattr(fmt, "twos_complement", False) or not 0 <= code < fmt.code_count:
-        return ""
-    bits = f"{code:0{fmt.bits}b}"
-    ends = (int(fmt.signed), fmt.bits - fmt.mantissa_bits)
-    fields = (bits[: ends[0]], bits[ends[0] : ends[1]], bits[ends[1] :])
-    return f" ({' '.join(filter(None, fields))})"
-
-
-def show_float(bits: int, layout: FloatLayout) -> str:
-    """A float pattern, as hex float and decimal.
-
-    >>> from mxref.bits.floats import F32
-    >>> show_float(0x43E80001, F32)
-    '43e80001 = 0x1.d00002p+8 = 464.00003'
-    """
-    parts = split(np.array([bits], np.uint64), layout)
-    digits = f"{bits:0{layout.width // 4}x}"
-    sign = "-" if parts.negative[0] else ""
-    if parts.is_nan[0] or parts.is_inf[0]:
-        return f"{digits} = {sign}{'nan' if parts.is_nan[0] else 'inf'}"
-    value = math.ldexp(int(parts.significand[0]), int(parts.exponent[0]))
-    decimals = {"f64": 17, "f32": 8}.get(layout.name, 5)
-    return f"{digits} = {sign}{hex_float(value)} = {sign}{value:.{decimals}g}"
-
-
 def show_input(file: VectorFile, word: int) -> str:
     """An input word with its value, for operations with one input word."""
-    if file.op in ("encode", "encode_scale", "shared_scale"):
-        return show_float(word, LAYOUTS[file.float])
-    return show_code(word, code_format(file))
+    return shown_by(REGISTRY[file.op].kinds_in(file.format, file.float, (word,))[0], word)
 
 
-def show_output(file: VectorFile, word: int) -> str:
-    """An output word with its value, for operations with one output word."""
-    if file.op in ("decode", "decode_scale", *DOT_OPERATIONS):
-        return show_float(word, LAYOUTS[file.float])
-    return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
+def show_output(file: VectorFile, word: int, index: int = 0, count: int = 1) -> str:
+    """A word of an answer of `count` words with its value."""
+    return shown_by(REGISTRY[file.op].kinds_out(file.format, file.float, count)[index], word)
+
+
+def shown_by(kind: Kind | None, word: int) -> str:
+    """A word as its kind shows it, or in hex."""
+    return f"{word:02x}" if kind is None else kind.shown(word)
 
 
 def _no_refusal(file: VectorFile, failure: Failure) -> str:

@@ -8,21 +8,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.failure_text import (
-    difference,
-    show_code,
-    show_float,
-    show_input,
-    show_output,
-)
+from mxref.conformance.compare.failure_text import difference, show_input, show_output
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import block_format
 from mxref.operands.word_rows import padded
-from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
-from mxref.targets.calls import code_format
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 
 __all__ = ["Answer", "Changed", "Counterexample"]
 
@@ -96,14 +88,11 @@ def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     if index is None:
         return "an answer"
     word = answer[index]
-    if file.op in CALL_OPERATIONS:
-        return f"{word:0{file.out_digits}x}"
-    if file.op in ("dequantize", *PRODUCT_OPERATIONS):
-        return show_float(word, LAYOUTS[file.float])
     if file.op in LAYOUT_OPERATIONS:
         return f"{word:02x}"
-    is_scale = file.op == "quantize" and index == 0
-    return show_code(word, block_format(file.format).scale if is_scale else code_format(file))
+    if file.op in CALL_OPERATIONS:
+        return f"{word:0{file.out_digits}x}"
+    return show_output(file, word, index, len(answer))
 
 
 @dataclass(frozen=True, slots=True)

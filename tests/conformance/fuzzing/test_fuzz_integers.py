@@ -18,7 +18,6 @@ from mxref import integer
 from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
-from mxref.conformance.fuzzing.simplify import smaller_calls
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.strategies import integer_cases
@@ -163,7 +162,7 @@ def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
         for words in drawn(integer_cases(op, format), 8):
             answer = CALL_OPERATIONS[op].answer(format, words, policy)
             assert len(answer) == np.prod(CALL_OPERATIONS[op].call(format, words).shape)
-            for smaller in smaller_calls(op, format, padded([words])[0])[:20]:
+            for smaller in CALL_OPERATIONS[op].smaller_rows(format, padded([words])[0])[:20]:
                 CALL_OPERATIONS[op].answer(format, stripped(smaller), policy)
 
 
@@ -205,7 +204,9 @@ SIMPLER = [
 @pytest.mark.parametrize(("op", "format", "case", "simpler"), SIMPLER)
 def test_what_is_simpler_is_tried(op: str, format: str, case: str, simpler: str) -> None:
     row, one = (tuple(int(word, 16) for word in words.split()) for words in (case, simpler))
-    assert one in [stripped(tried) for tried in smaller_calls(op, format, padded([row])[0])]
+    assert one in [
+        stripped(tried) for tried in CALL_OPERATIONS[op].smaller_rows(format, padded([row])[0])
+    ]
 
 
 #: A program that packs codes, wrongly in rows of more than 30.

@@ -1,7 +1,7 @@
 """Simpler linear layers: fewer rows, inputs and outputs, more zeros, numbers that are rounder.
 
 Each function takes the words of a layer and gives those of simpler ones, one a row, the simplest
-first.
+first; `first` is the number of words before the arrays.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def _part(op: str, words: Sequence[int], axis: int, part: slice) -> tuple[int, .
     return (*first, *(word for array in arrays for word in array.reshape(-1).tolist()))
 
 
-def blanked_layers(op: str, words: Sequence[int]) -> Words:
+def blanked_layers(first: int, words: Sequence[int]) -> Words:
     """Layers with a part of the numbers zero: halves first, then smaller parts, down to one."""
-    row, first = np.array(words, np.uint64), _first(op)
+    row = np.array(words, np.uint64)
     places = np.flatnonzero(row[first:]) + first
     found: list[Words] = []
     size = len(places)
@@ -62,9 +62,9 @@ def blanked_layers(op: str, words: Sequence[int]) -> Words:
     return np.array(found).reshape(-1, len(row))
 
 
-def rounder_layers(op: str, words: Sequence[int], layout: FloatLayout) -> Words:
+def rounder_layers(first: int, words: Sequence[int], layout: FloatLayout) -> Words:
     """Layers with a number replaced by 1, or by the power of two below it."""
-    row, first = np.array(words, np.uint64), _first(op)
+    row = np.array(words, np.uint64)
     one = layout.bias << layout.mantissa_bits
     power = (1 << layout.width) - (1 << layout.mantissa_bits)
     found = []
@@ -74,8 +74,3 @@ def rounder_layers(op: str, words: Sequence[int], layout: FloatLayout) -> Words:
             found.append(row.copy())
             found[-1][place] = other
     return np.array(found).reshape(-1, len(row))
-
-
-def _first(op: str) -> int:
-    """The number of words before the arrays."""
-    return 5 if op == "linear" else 4
