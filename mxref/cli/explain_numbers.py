@@ -197,8 +197,8 @@ def _show_codes(data: dict[str, Any]) -> None:
 
 def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
-    from mxref.operands.shown import show_code
     from mxref.golden.explain import around
+    from mxref.operands.shown import show_code
 
     near = around(number, fmt)
     low, high = near[0][1], near[-1][1]
