@@ -1,10 +1,10 @@
 """Scale codes of blocks by amax, the largest magnitude: computed, or looked up by exponent field.
 
 Whatever the rule is, the scale code grows by one from a binade of amax to the next, and an amax
-that is rounded to a narrower type stays between the ends of its binade. So two codes and the last
-amax that has the first of them describe a binade. Exceptions are binades with a third code, as
-where amax becomes infinity in a narrower type, and subnormal amax, many binades under one exponent
-field: their codes are computed one by one.
+that is rounded to a narrower type stays between the ends of its binade. So two codes, and the last
+amax that has the first of them, describe a binade. There are two exceptions, whose codes are
+computed one by one: binades with a third code, as where amax becomes infinity in a narrower type;
+and subnormal amax, since many binades share one exponent field.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mxref.support.scratch import scratch
 Words = NDArray[np.int32]
 #: Flags of a scale word: every element becomes a zero; the block is a NaN block.
 FLUSHED, NAN_BLOCK = 1 << 8, 1 << 9
-#: Instead of a scale word: the code must be computed.
+#: Not a scale word: the code must be computed.
 OTHER = 1 << 10
 
 #: Rules that look at the largest number, not at the largest power of two.
@@ -73,7 +73,7 @@ def scale_codes(
     octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
     if policy.scale_rule not in _WITHOUT_EMAX:
         code = code - octave
-    # An amax that the conversion to a narrower type made infinite gives too large a scale.
+    # An amax that became infinite in a narrower type gives a scale that is too large.
     code = np.where(parts.is_inf, F32.bias + 1 + scale.bias, code)
     is_zero = (parts.significand == 0) & ~parts.is_inf
     low, high = (code < 0) & ~is_zero, (code > scale.max_code) & ~is_zero
@@ -182,7 +182,7 @@ def scale_steps(
 
 
 def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
-    """For each `low` the last pattern before `high` with the same value, by bisection."""
+    """For each `low` the last pattern before `high` with the same function value, by bisection."""
     one, first = low.dtype.type(1), function(low)
     while (high - low).max(initial=0) > 1:
         middle = low + (high - low >> one)
