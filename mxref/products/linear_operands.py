@@ -1,7 +1,7 @@
-"""What a linear layer multiplies: rows and columns, quantized along the axis that is summed over.
+"""The operands of a linear layer's products: rows and columns, quantized along the summed axis.
 
-Where a choice has the blocks of an operand run along its other axis, each element of a sum has a
-scale of its own: both operands are then multiplied in blocks of one element.
+If a choice makes the blocks of an operand run along its other axis, each term of a sum has its own
+scale. Both operands are then multiplied in blocks of one element.
 """
 
 from __future__ import annotations
