@@ -20,9 +20,9 @@ _ZERO: Final = (0, 0, 0)
 class TensorCore(NamedTuple):
     """How a tensor core adds the products of one step and the sum so far."""
 
-    fraction_bits: int  # terms are cut to multiples of 2**(e - this), e being the largest exponent
+    fraction_bits: int  # terms become multiples of 2**(e - this), e the largest exponent
     step: int  # products in one addition
-    group: int  # products that are one term
+    group: int  # products that are summed exactly into one term
     zero_exponent: int  # of a term that is zero
     output_bits: int  # fraction bits of a step's result
 
@@ -101,7 +101,7 @@ def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, s
     if min(n for _, n, _ in numbers) < 0 or max(scales) > E8M0.max_code:
         raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
     number, power = product(*numbers), sum(scales) - 2 * E8M0.bias
-    # Of a normal number's leading bit, and of the place where a subnormal has none.
+    # The exponent of a normal number's leading bit, and of that place in a subnormal.
     elements = number[2] + sum(ELEMENTS[name].mantissa_bits for name in formats)
     return Pair(number, product(number, (0, 1, power)), elements, power)
 

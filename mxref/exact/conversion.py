@@ -24,7 +24,7 @@ def encoder(
     overflow: str = "saturate",
     **choices: str,
 ) -> Callable[[int, int, int], int]:
-    """Make the function from x_bits, random_bits and random_width to a code for one set of names.
+    """Make the function from x_bits, random_bits and random_width to a code, for fixed names.
 
     source, format, rounding, overflow, choices: as in `encode`.
     Special values: see `encode`.

@@ -1,4 +1,4 @@
-"""Number to E8M0 scale code and back, and the scale that a block shares, of fewer bits, too.
+"""Number to E8M0 scale code and back, and the scale of a block, also in narrower power formats.
 
 Source: OCP MX v1.0 5.4.1 (E8M0), 6.3 (conversion). The choices are N3, N6 to N8, N22 and N23.
 """

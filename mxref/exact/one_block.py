@@ -48,7 +48,7 @@ from mxref.exact.sources import InputType, prepared, read_checked
 
 
 class _Plan(NamedTuple):
-    """What `quantize` needs for one set of names.
+    """The functions that `quantize` needs for one set of names.
 
     scale_of: from a finite amax. place: from a number to its code. stochastic: whether it takes
     random bits. nan_code: the element code in a NaN block.
@@ -133,7 +133,7 @@ def quantize(
         return scale.code, [plan.nan_code] * len(numbers)
     exponent = scale.code - plan.scale.bias
     if plan.chosen["scaling"] == "reciprocal_flushed" and exponent >= 127:
-        # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
+        # 1 / 2**127 is subnormal; flushed to 0 it turns numbers into zeros and Inf into NaN.
         numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
@@ -149,7 +149,7 @@ def quantize(
 def _codes(
     numbers: tuple[Number, ...], exponent: int, place: Callable[[Number, int, int], int]
 ) -> tuple[int, ...]:
-    """Place every number / 2**exponent; once, if only choices of the scale change."""
+    """Place every number / 2**exponent; cached, for policies that differ in the scale alone."""
     return tuple(place((sign, n, e - exponent), 0, 0) for sign, n, e in numbers)
 
 
@@ -191,7 +191,7 @@ def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
 
 
 class _Reading(NamedTuple):
-    """What `dequantize` needs for one set of names.
+    """The tables that `dequantize` needs for one set of names.
 
     elements: the numbers of all element codes of `bits` bits. scales: for each scale code whether
     it is finite, and its number, rounded to the target under product_rounding=scale_first.

@@ -46,7 +46,7 @@ def choose(lower: int, where: int, sign: int, rounding: str) -> int:
 
 
 def stops_at_max(rounding: str, sign: int) -> bool:
-    """Whether a rounding points to zero for that sign, so that IEEE overflow gives the maximum.
+    """Whether a rounding points to zero for a sign, so that overflow as in IEEE gives the maximum.
 
     Source: IEEE 754-2019 7.4.
 
