@@ -18,12 +18,12 @@ class Change:
         before: the profile of the older version.
         after: the profile of the newer version.
         what: what changed, as a sentence without its end.
-        source: the pull request that made it; empty where both versions were run and none is known.
+        source: the pull request that made it; empty if none is known and both versions were run.
         op: `encode`, `decode` or `quantize`.
         format: the element format or block format.
-        given: the input: a number, the first one of a block of zeros, or a code.
-        codes: what the older and the newer version make of it: codes, with the scale code before
-            those of a block, or the number that is read.
+        given: the input: a number, the first one of a block of otherwise zeros, or a code.
+        codes: the outputs of the older and the newer version: codes in hex, of a block behind its
+            scale code; or the number that is read.
     """
 
     before: str
