@@ -1,4 +1,4 @@
-"""A number's neighbours in a format, and the code that every single choice gives it."""
+"""A number's neighbours in a format, and the codes that single choices give it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _ratio(text: str) -> Fraction | None:
 
 
 def _nearest(text: str, layout: FloatLayout) -> str:
-    """The end of a sentence about a comma for a point, and about a pattern without 0x."""
+    """A hint for an error message: a comma for a point, or a pattern without 0x."""
     near = ""
     if re.fullmatch(r"[+-]?\d*,\d+", text, re.ASCII):
         near = text.replace(",", ".")
@@ -188,7 +188,7 @@ def _decimal_number(text: str) -> Fraction | None:
         return None
     if not number.is_finite():
         return None
-    # Far beyond every float type only the magnitude matters.
+    # Far outside every float type only whether it is huge or tiny matters.
     if number and abs(number.adjusted()) > 1000:
         return Fraction(10) ** (1000 if number.adjusted() > 0 else -1000)
     return Fraction(number)

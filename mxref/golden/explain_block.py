@@ -1,4 +1,4 @@
-"""What becomes of one block under each way to find its scale, and under each profile."""
+"""The bytes that one block becomes under each way to find its scale, and under each profile."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from mxref.profiles.registry import PROFILES
 
 __all__ = ["Limit", "Outcome", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
 
-#: The scale of a rule beside that of FLOOR, by the difference of the exponents.
+#: Difference of the exponents -> a rule's scale, compared with FLOOR's.
 _TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The bytes that a block becomes, and all who make them; no scale where that is an error.
+    """The bytes that a block becomes, and all policies and profiles that give them.
 
     Args:
-        scale: the scale code.
+        scale: the scale code; None where quantizing is an error.
         codes: the codes of the elements that were given.
         values: the numbers that they stand for; nan and infinities as floats.
-        choices: the members of the choice that finds the scale, which give these bytes.
+        choices: the members of the choice that finds the scale which give these bytes.
         profiles: the profiles that give them.
         tensor_scale: the number of the whole tensor, where the format has one, and its kind.
-        refusals: where it is an error, who gives which reason: names by the text of the error.
+        refusals: for an error, the texts of the error with the names that give each.
     """
 
     scale: int | None
@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a scale rule says of a largest magnitude.
+    """What a scale rule allows for a largest magnitude.
 
     Args:
         rule: the rule's name.
@@ -69,7 +69,7 @@ class Limit:
 def outcomes(
     words: Sequence[int], layout: FloatLayout, fmt: BlockFormat, policy: Policy
 ) -> tuple[list[Outcome], list[str]]:
-    """The different outcomes for a block: that of the policy first, then by the number of names.
+    """The different outcomes for a block: the policy's first, then by the number of names.
 
     Args:
         words: patterns of its elements; the rest of the block is +0.

@@ -1,4 +1,4 @@
-"""Files of integer operations: the answers of every policy that differs in one choice."""
+"""Files of integer operations, with the answers of each policy that differs in one choice."""
 
 from __future__ import annotations
 

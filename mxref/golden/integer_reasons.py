@@ -21,7 +21,7 @@ _RULES = {
 
 
 def integer_reason(op: str, format: str, inputs: Words, answer: Words) -> Why:
-    """The clause; no standard requires an answer of `quantize_affine` and its kin.
+    """The clause; no standard requires the answer of an integer operation.
 
     >>> integer_reason("quantize_affine", "int8", (0, 127, 0x3F800000, 3, 0x3F000000), (3,))
     (False, 'Q3', ())

@@ -43,8 +43,9 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
 def other_encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode` of a format beside those of MX: fewer than `encode_inputs`.
 
-    They are both sides of every step of every rounding, of one sign each in turn, and of both at
-    the ends; of a format without a sign all are positive but those at the ends.
+    Both sides of every step of every rounding, with signs that alternate from point to point (all
+    positive for a format without a sign). Specials, and the points next to both ends of the format,
+    have both signs.
     """
     numbers, middles = held_grid(fmt, layout)
     found: dict[int, str] = {}
@@ -84,13 +85,13 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     # Every subnormal float64 is far below the smallest scale.
     powers = _subnormal_powers(layout)[:: 8 if layout == F64 else 1]
     _add(found, "M8", around(powers, 1), layout, signs=False)
-    # The first significand too large for each rule, at which its scale goes up.
+    # For each rule the first significand that is too large, where its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
     for field in fields[:: len(fields) // 12]:
         steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
         _add(found, "M8", around(steps, 1), layout, signs=False)
-    # 64 significands, in several binades, for steps that no known rule has.
+    # 64 significands, in several binades, find steps that no known rule has.
     some = [pattern(64 + i, i * 13 % 29 - 14 - 6, layout) for i in range(64)]
     _add(found, "M8", some, layout, signs=False)
     # The largest number times 2**-127, above which RCEIL leaves the scale 2**-127.

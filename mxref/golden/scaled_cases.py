@@ -18,7 +18,7 @@ from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
 
-#: Arithmetics that differ from `exact` without a tensor scale, and those asked with one.
+#: Arithmetics that differ from `exact` without a tensor scale, and those that are asked with one.
 _FOUR_OVER_SIX = ("transformer_engine_4over6", "transformer_engine_4over6_mse")
 _ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors", *_FOUR_OVER_SIX)
 _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
@@ -81,7 +81,7 @@ def _scale_flags(scale: int) -> tuple[str, ...]:
 
 
 def _scale(code: int) -> tuple[int, int]:
-    """A scale as n * 2**exponent; one past the largest continues its spacing."""
+    """A scale as n * 2**exponent; codes past the largest continue its spacing."""
     return UE4M3.magnitude_parts(code)
 
 

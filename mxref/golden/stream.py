@@ -1,4 +1,4 @@
-"""Endless cases from a seed, with a running digest, so that two machines can be compared.
+"""Endless cases from a seed, with a running digest by which two machines can be compared.
 
 A stream is one operation, format, float type and policy. Case i depends only on the stream's name,
 the seed and i. After every 2**16 cases, and after the last one,
@@ -37,9 +37,9 @@ __all__ = ["CHAIN", "Stream", "streams"]
 CHAIN = 1 << 16
 #: Cases computed in one call; divides CHAIN.
 _PART = 1 << 13
-#: The slow twin checks one in _SHARE cases; a prime, so that it meets every period of the cases.
+#: The slow twin checks one in this many cases; a prime, so that it meets every period of them.
 _SHARE = 61
-#: Random words of a case; of `quantize` eight for the block and one for each element.
+#: operation -> random words of a case; of `quantize` eight for the block, one for each element.
 _WORDS = {"quantize": 40, "dequantize": 33}
 
 U64 = NDArray[np.uint64]
@@ -102,7 +102,7 @@ class Stream:
         return _scalars(words, _thresholds(self.op, self.format, layout), self.op, layout)
 
     def chain(self, count: int | None = None) -> Iterator[tuple[int, str]]:
-        """Number of cases so far and state, after every 2**16 cases and after the last one.
+        """Pairs of the number of cases so far and the state, every 2**16 cases and after the last.
 
         Args:
             count: number of cases; endless if None.
@@ -131,7 +131,7 @@ class Stream:
 
 
 def streams(seed: int, policy: str = "ocp") -> list[Stream]:
-    """A stream for each float type of each format of operations with too many inputs to try all.
+    """A stream for each float type of each format, of operations with too many inputs to try all.
 
     >>> len(streams(0))
     100
@@ -154,7 +154,7 @@ _LIMITS = np.array([64, 80, 91, 96, 112, 116, 120, 124, 126, 127], np.uint64)
 
 @functools.cache
 def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
-    """Patterns at which answers change; frozen, since another list changes every stream."""
+    """Patterns at which answers change; frozen, since a different list changes every stream."""
     m = np.uint64(layout.mantissa_bits)
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
     if op == "encode":
