@@ -18,7 +18,7 @@ from mxref.numbers.element import encode
 
 @dataclass(slots=True)
 class Work:
-    """The values that stages read; the encoder fills in kept, rest and half.
+    """The values that the stages of an encoder read; the encoder fills in kept, rest and half.
 
     The magnitude is (kept + rest / 2**drop) units in the last place, half of which is `half`.
     """
@@ -60,17 +60,17 @@ class Work:
 
 
 def read(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Parts:
-    """The input, taken apart."""
+    """The input's integer parts."""
     return split(bits, layout)
 
 
 def shift(w: Work) -> I64:
-    """Number of low bits to cut off."""
+    """The number of low bits to cut off."""
     return w.drop
 
 
 def up(w: Work) -> Any:
-    """Whether to round up, by round to nearest, ties to even."""
+    """Whether to round up, by ties to even."""
     return w.guard & (w.sticky | w.odd)
 
 
@@ -92,7 +92,7 @@ def sign(w: Work, magnitude: I64) -> I64:
 
 
 def special(w: Work, codes: I64) -> I64:
-    """The code, replaced where the input is NaN."""
+    """The code, replaced if the input is NaN."""
     nan = w.fmt.max_code if w.fmt.nan_code is None else w.fmt.nan_code
     return np.where(w.parts.is_nan, nan, codes)
 

@@ -1,4 +1,4 @@
-"""What a mutant is: a small wrong variant of one operation, with what is known about it."""
+"""The record of a mutant: a small wrong variant of one operation, and the facts about it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Mutant:
     """A wrong implementation of one operation.
 
     Args:
-        id: its class, a letter and a number, and what tells those of a class apart: letters, or a
-            full stop and the number of a lane.
+        id: its class, a letter and a number; then letters, or a full stop and the number of a lane,
+            that tell mutants of one class apart.
         name: a short name in words.
         text: what is wrong, in one sentence.
         op: the operation.
@@ -50,7 +50,7 @@ class Mutant:
         policy: the policy that it tries to follow.
         waiting: what the vectors lack to judge it; empty if nothing.
         lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
-        spoil: its bug alone, which changes right blocks whatever their policy is, in place
+        spoil: its bug alone, as a change in place of right blocks under any policy
             (`mxref.mutants.infinity_mutants.InfiniteBlocks`); None if it has no such form.
     """
 
@@ -92,7 +92,7 @@ class Origins(NamedTuple):
     Args:
         own: number of mutants with a bug of their own.
         seen: those of them that name where they were seen.
-        lifted: encoders again inside blocks, tensors and NVFP4.
+        lifted: encoders repeated inside blocks, tensors and NVFP4 blocks.
     """
 
     own: int
@@ -113,7 +113,7 @@ def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in elements)
 
 
-#: Mutants by their headings, "ID name: text"; a pair is one mistake alone and inside blocks.
+#: Heading, "ID name: text" -> a mutant; a pair is one mistake alone and inside blocks.
 Mutants = Mapping[str, Mutant | tuple[Mutant, Mutant]]
 
 
@@ -134,7 +134,7 @@ def wrong(
 
 
 def moved(heading: str, letter: str = "q", place: str = "blocks") -> str:
-    """The heading of the same mistake inside blocks, or in another place.
+    """The heading of the same mistake in blocks, or in another place.
 
     >>> moved("A1 ties_away: rounds a tie away from zero")
     'A1q ties_away_in_blocks: rounds a tie away from zero'

@@ -28,7 +28,7 @@ def pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
 
 
 def _across_rows(values: Values, format: str, axis: int) -> Pair:
-    """Blocks of consecutive numbers in memory, across the ends of rows."""
+    """Blocks of numbers that are consecutive in memory, across the ends of rows."""
     line = values if axis else values.T
     return pair(np.ascontiguousarray(line).reshape(-1), format, 0)
 
@@ -66,7 +66,7 @@ def _scales_moved(move: Callable[[U8, int], U8]) -> Function:
 
 
 def by_blocks(quantize: Function) -> Function:
-    """A `quantize_tensor` whose blocks, tails filled up with zeros, a `quantize` makes.
+    """A `quantize_tensor` made of a `quantize` of blocks, tails filled up with zeros.
 
     >>> from mxref.mutants.block_mutants import quantizer
     >>> values = np.arange(1, 36, dtype=np.float32)[:, np.newaxis]
@@ -95,7 +95,7 @@ def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
 
 
 def _contiguous(values: Values) -> Values:
-    """The first numbers in the array's memory, as if it were contiguous."""
+    """The first numbers in the array's memory, read as if it were contiguous."""
     owner = values
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
