@@ -1,4 +1,4 @@
-"""Putting integer operations to a target: one call a case."""
+"""Calls of a target's integer operations, one for each case."""
 
 from __future__ import annotations
 

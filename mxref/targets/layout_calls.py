@@ -1,4 +1,4 @@
-"""Putting cases about layouts to a target: one call a case, any number of words back."""
+"""Calls of a target's layout operations, one for each case; any number of words comes back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mxref.targets.returned import AnswerError, array_of, code_words, pair_of
 __all__ = ["call_layout", "layout_words", "strided"]
 
 Function = Callable[..., Any]
-#: What bytes and scale codes of any format are checked as.
+#: The format that bytes and scale codes of any format are checked against.
 _BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
 
 
@@ -54,13 +54,13 @@ def _call(
 
 
 def layout_words(file: VectorFile, result: object, shape: tuple[int, ...]) -> NDArray[np.uint64]:
-    """The result of an operation on layouts as words, checked as far as its shape is known.
+    """The result of an operation on layouts as words; its shape is checked as far as it is known.
 
     Args:
         file: operation and format.
         result: what the target returned.
-        shape: that of the scales for `unpack_scales`, the number of blocks for `pack_blocks` and
-            `unpack_blocks`; others do not read it.
+        shape: shape of the scales for `unpack_scales`, number of blocks for `pack_blocks` and
+            `unpack_blocks`; other operations do not read it.
 
     Raises:
         AnswerError: a result of another shape or type.

@@ -1,4 +1,4 @@
-"""Putting linear layers to a target: one call a case, since shapes differ."""
+"""Calls of a target's linear layers, one for each case, since shapes differ."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _call(
 def layer_result(
     op: str, result: object, shape: Sequence[int], layout: FloatLayout
 ) -> NDArray[np.uint64]:
-    """The words of what a target has returned for a layer.
+    """The words of a target's result for a layer.
 
     Args:
         op: the operation.

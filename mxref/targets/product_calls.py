@@ -1,4 +1,4 @@
-"""Putting dot products to a target: the cases of one length are rows of both sides of one call."""
+"""Calls of a target's `matmul`: cases of one length are the rows of both sides of one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mxref.targets.returned import AnswerError, array_of, float_words
 
 __all__ = ["MULTIPLES", "ProductFunction", "call_matmul", "call_products"]
 
-#: Of rows, of columns and of the summed axis, unless a target says otherwise: whole blocks.
+#: The default multiples of rows, columns and the summed axis: whole blocks.
 MULTIPLES = (1, 1, 32)
 _ONE = 0x7F
 _SIZE = 32
@@ -31,7 +31,7 @@ class ProductFunction:
     Args:
         function: takes scales (m, k / 32) and codes (m, k), scales (n, k / 32) and codes (n, k),
             the names of both formats and, if it has a seventh parameter, the dtype of the result.
-        takes_dtype: whether it has that parameter; `*arguments` stand for the six alone.
+        takes_dtype: whether it has that parameter; `*arguments` count as the first six alone.
         multiples: of m, n and k.
     """
 
@@ -43,7 +43,7 @@ class ProductFunction:
     def of(
         cls, function: Callable[..., Any], taking: Callable[..., Any], multiples: object
     ) -> ProductFunction:
-        """The `matmul` of a target; `taking` is the same function for NumPy's arrays.
+        """The `matmul` of a target; `taking` is the same function for arrays of NumPy.
 
         Raises:
             ValueError: multiples that are no three positive integers.
@@ -61,7 +61,7 @@ class ProductFunction:
 
     @property
     def floats(self) -> tuple[str, ...]:
-        """The float types of its results: float32 alone if it is not told the dtype."""
+        """The float types of its results: float32 alone if it does not take the dtype."""
         return tuple(LAYOUTS) if self.takes_dtype else ("f32",)
 
     def __call__(
@@ -121,7 +121,7 @@ def call_products(
 ) -> NDArray[np.uint64]:
     """Words in, words out; the rows of the second side are asked in reverse order.
 
-    So a scale that is taken from the same row of the other side is not the right one.
+    So a scale taken from the same row of the other side is a wrong one.
     """
     answers = np.empty((len(inputs), 1), np.uint64)
     for some, a, b in groups(inputs):
