@@ -22,17 +22,17 @@ Ints = NDArray[np.int64]
 _MASK = 0xFFFFFFFF
 #: The float32 patterns of 1, 1/2, 0.1, 0.013, 1/127 and 2**-16.
 _SCALES = (0x3F800000, 0x3F000000, 0x3DCCCCCD, 0x3C54FDF4, 0x3C010204, 0x37800000)
-#: Sizes of calls, beside those up to 20.
+#: Sizes of calls, besides those up to 20.
 _LARGE = (31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 4097)
 _SMALL = st.integers(1, 20)
 _COUNTS = _SMALL | st.sampled_from(_LARGE)
 _SIDES = st.integers(1, 9) | st.sampled_from(_LARGE[:9])
-#: Where in the grid coordinates are simple: the middle, the ends, a quarter.
+#: Simple coordinates of grids: the middle, the ends, a quarter.
 _PLACES = (0, -32767, 32767, -32768, -16384, 16383, 10922, -1, 1)
 
 
 def integer_cases(op: str, format: str) -> Cases:
-    """The words of a case of an integer operation: one call that has an answer, or a NaN in it.
+    """The words of cases of an integer operation; a case is one call that has answers or a NaN.
 
     Args:
         op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale`,
@@ -56,7 +56,7 @@ def integer_cases(op: str, format: str) -> Cases:
 
 
 def _filled(some: Sequence[int] | Ints, count: int) -> list[int]:
-    """The words of some integers, repeated."""
+    """`count` words: the given integers, repeated."""
     found: list[int] = (np.resize(np.array(some, np.int64), count) & _MASK).tolist()
     return found
 
@@ -79,7 +79,7 @@ def _affine(op: str, format: str) -> Cases:
     zeros = st.lists(codes, min_size=1, max_size=3)
     anything: st.SearchStrategy[int | None] = st.none()
     if op == "quantize_affine" and "_" not in format:
-        # The vectors say nothing about NaN and huge numbers with several scales or a float64 one.
+        # With several scales or a float64 scale the vectors have no NaN and no huge numbers.
         anything = anything | patterns("f32")
     items = st.lists(
         st.tuples(codes, st.integers(0, 1), st.integers(-2, 2), anything), min_size=1, max_size=8
