@@ -1,4 +1,4 @@
-"""``mxref explain bugs``: known bugs of other implementations, each with the clause it breaks."""
+"""``mxref explain bugs``: known bugs of other implementations, and the clauses they break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Bug", "bugs_of", "explain_bugs", "known_bugs", "print_bugs"]
 
 
 class Bug(NamedTuple):
-    """A page of docs/reports: its name, and the row that docs/reports/README.md has of it."""
+    """A known bug: the name of its page in docs/reports, and its row in docs/reports/README.md."""
 
     page: str
     implementation: str
@@ -67,7 +67,7 @@ def _libraries(implementation: str) -> list[str]:
 
 
 def explain_bugs(options: argparse.Namespace) -> list[Answer]:
-    """All known bugs, or those of a library; a profile's own answer has its."""
+    """All known bugs, or those of a library; a profile's own explanation lists its bugs."""
     from mxref.profiles import PROFILES
 
     name = options.name
@@ -92,7 +92,7 @@ def _show(data: dict[str, Any]) -> None:
 
 
 def print_bugs(found: list[Bug]) -> None:
-    """Print what each bug does, and the clause that it breaks."""
+    """Print what each bug does, and the clause it breaks."""
     rows = [(bug.implementation, bug.what, bug.clause) for bug in found]
     print_rows(("implementation", "known bug", "clause"), rows)
     print_wrapped(f"reproducers: docs/reports, {', '.join(f'{bug.page}.md' for bug in found)}")

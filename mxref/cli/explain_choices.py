@@ -33,12 +33,12 @@ __all__ = [
     "show_member",
 ]
 
-#: Profiles that are shown beside a member in a table.
+#: Profiles that are shown beside a member in a table, at most.
 _FEW = 3
 
 
 def explain_choices(options: argparse.Namespace) -> list[Answer]:
-    """The choices of a name: that of policies, and that of integer operations."""
+    """The choices with a name: that of policies, and that of integer operations."""
     from mxref.policy.policy import READS, Policy
 
     name, found = options.name, []
@@ -81,7 +81,7 @@ def explain_members(options: argparse.Namespace) -> list[Answer]:
 
 
 def explain_policy(options: argparse.Namespace) -> list[Answer]:
-    """The members that a policy spells; none if it spells none, or one that there is not."""
+    """The members that a policy spells; none if it spells none or an unknown one."""
     from mxref.policy.policy import Policy
 
     if not options.name.lower().startswith("ocp+"):
@@ -117,7 +117,7 @@ def explain_operation(options: argparse.Namespace) -> list[Answer]:
 
 
 def member_data(choice: str, member: Choice) -> dict[str, Any]:
-    """What is known of a member without asking the vectors, as JSON values."""
+    """The facts about a member that need no vectors, as JSON values."""
     from mxref.policy.policy import READS, Policy
     from mxref.profiles.choosing import who_does
 
@@ -138,7 +138,7 @@ def member_data(choice: str, member: Choice) -> dict[str, Any]:
 
 
 def show_member(data: dict[str, Any]) -> None:
-    """Print a member in brief: its standing, what it does, and who does it."""
+    """Print a member in brief: its standing, what it does, and the profiles that do it."""
     standing = f", {data['standing']}" if "standing" in data else ""
     about = f": {data['about']}" if data["about"] else ""
     print_heading(f"{data['name']}{standing}{about}")
@@ -169,7 +169,7 @@ def _about(kind: type[enum.Enum]) -> str:
 
 
 def integer_member(choice: str, member: enum.Enum) -> dict[str, Any]:
-    """What is known of a member of a choice of integer operations, as JSON values."""
+    """The facts about a member of a choice of integer operations, as JSON values."""
     default = member is next(iter(type(member)))
     return {
         "kind": "integer member",
@@ -218,7 +218,7 @@ def _member(data: dict[str, Any], options: argparse.Namespace) -> Answer:
     def more() -> dict[str, Any]:
         choice, _, value = data["name"].partition("=")
         integer = data["kind"] == "integer member"
-        none = data["default"]  # it is what others differ from
+        none = data["default"]  # the default has no such case: it is what others differ from
         found = None if none else worked(folder, choice, value, options.format, integer=integer)
         return {"example": found}
 
@@ -275,7 +275,7 @@ def _show_operation(data: dict[str, Any]) -> None:
 
 
 def _comment(member: enum.Enum) -> str:
-    """What the comment above or beside a member says; empty if there is none, or no source."""
+    """The comment above or beside a member in the source; empty if there is none."""
     line = rf"((?:^ +#: .*\n)*)^ +{member.name} = .*?(?:  #: (.*))?$"
     found = re.search(line, _source(type(member)), re.MULTILINE)
     if found is None:

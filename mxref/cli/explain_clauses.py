@@ -1,4 +1,4 @@
-"""``mxref explain`` with a clause: its paragraph of SPEC_NOTES, and who makes which choice."""
+"""``mxref explain`` with a clause: its paragraph of SPEC_NOTES, its choices, and their profiles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
 from mxref.cli.spec_notes import Clause, clause_of_member, clauses, sections
 
-#: Profiles that are shown beside a member, and lines of a clause that a section names.
+#: Profiles shown beside a member; lines shown of a clause that a section names.
 _FEW, _LEAST = 2, 1
-#: Members of a clause, and letters of one, beside which no profiles are shown.
+#: If a clause has more members, or longer names, no profiles are shown beside them.
 _MANY, _LONG = 14, 30
 
 
@@ -92,7 +92,7 @@ def _show_clause(data: dict[str, Any]) -> None:
 
 
 def _explain_section(name: str) -> list[Answer]:
-    """A section of MX v1.0, by what SPEC_NOTES says of it."""
+    """A section of MX v1.0, in the words of the clauses of SPEC_NOTES that name it."""
     from mxref.cases.words import RULES
 
     number, _, table = name.removeprefix("MX-").partition("-T")
@@ -149,7 +149,7 @@ def _by_standing(members: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _text_of_the_standard(clause: Clause) -> str:
-    """What a clause says that the text says."""
+    """The part of a clause that says what the standard's text says."""
     return re.split(r"^- (?!\*\*Text)", clause.text, maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 

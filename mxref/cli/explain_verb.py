@@ -33,7 +33,7 @@ from mxref.cli.screen import (
 )
 from mxref.support.text import suggestion
 
-#: What can be asked, each with an example; the first ones are in `--help`.
+#: Kinds of questions, each with an example; the first ones are in `--help`.
 QUESTIONS = {
     "a number in a format": "mxref explain 0.3 --format e2m1",
     "a number, in one profile and another": "mxref explain 465 --format e4m3 --profiles",
@@ -81,7 +81,7 @@ def add_parser(verbs: Verbs) -> None:
         "with --format, one number or those of a block: decimals, hex floats, fractions, 2^-126, "
         "1.75*2^8, 0x and a bit pattern, nan, inf"
     )
-    # These are numbers, no options.
+    # Words like these are numbers, not options.
     parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)
     parser.add_argument("words", nargs="+", metavar="NAME", help=about).required = False
     about = "the format that a number is cast to, a block is quantized to, or a rule is shown in"
@@ -129,7 +129,7 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
     for name in dict.fromkeys((word, word.lower(), word.upper())):
         options.name = name
         found = [answer for explain in _KINDS for answer in explain(options)]
-        with contextlib.suppress(*[ValueError] * bool(found)):  # of a name of several formats
+        with contextlib.suppress(*[ValueError] * bool(found)):  # such as a name of several formats
             found += _formats(options)
         found = [answer for answer in found if kind in ("", answer.data["kind"])]
         if found:  # a word may be several things
@@ -143,7 +143,7 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
 
 
 def _kind_and_word(asked: str) -> tuple[str, str]:
-    """The kind that a word is asked to be of, and the word; any kind is ``.
+    """The kind that is asked for, empty for any kind, and the word.
 
     >>> _kind_and_word("integer choice nan"), _kind_and_word("rceil")
     (('integer choice', 'nan'), ('', 'rceil'))
@@ -153,7 +153,7 @@ def _kind_and_word(asked: str) -> tuple[str, str]:
 
 
 def _names_member(word: str) -> bool:
-    """Whether a word names a member or a choice, which may be asked for with --format."""
+    """Whether a word names a member or a choice, which --format may accompany."""
     from mxref.golden.explain import parse_number
     from mxref.policy.policy import Policy, spellings
 
@@ -171,7 +171,7 @@ def _list_questions() -> None:
 
 
 def _unknown(name: str) -> str:
-    """The sentence about a name that nothing has."""
+    """The error message for a name that nothing has."""
     from mxref.cases.words import FLAGS
     from mxref.cli.command_line import VERBS
     from mxref.golden.explain import parse_number
@@ -241,7 +241,7 @@ _KINDS = (
     explain_mutants,
     explain_bugs,
 )
-#: What an answer may be of, as it is asked for.
+#: The kinds of explanations, as they are asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
     *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),

@@ -1,4 +1,4 @@
-"""``mxref explain`` with a model, a flag or a standing, or the id of a case."""
+"""``mxref explain`` with a coverage model, a flag, a standing, or the id of a case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
 from mxref.cli.screen import vectors_folder
 
-#: What the standing of a member of a choice says of it.
+#: standing -> what it says of a member of a choice.
 STANDINGS = {
     "required": "the standard says `must`, or it follows from a `must`; every other answer fails",
     "recommended": "the standard says `should`",
@@ -21,7 +21,7 @@ __all__ = ["explain_case", "explain_words"]
 
 
 def explain_words(options: argparse.Namespace) -> list[Answer]:
-    """The model, the flag and the standing of a name."""
+    """The explanations of a model, a flag or a standing with a name."""
     from mxref.cases.words import FLAGS, MODELS
 
     return [
@@ -63,7 +63,7 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in INTEGER_OPERATIONS  # whose words are no codes of a format
+    coded = op not in INTEGER_OPERATIONS  # words of integer operations are no codes
     one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):
@@ -104,7 +104,7 @@ def _show_case(data: dict[str, Any]) -> None:
 
 
 def _wrapped(text: str, most: int = 6) -> str:
-    """Words in lines, at most so many, then dots: `--json` has all."""
+    """Words in at most `most` lines, then dots: `--json` has all."""
     lines = list(lines_of(text.split(" "), WIDTH - 24 if most > 1 else WIDTH - 10))
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1]} ..."]

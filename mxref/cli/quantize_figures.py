@@ -24,7 +24,7 @@ PART = 1 << 17
 
 @dataclass
 class Figures:
-    """Figures over the finite elements outside NaN blocks.
+    """Figures on the error of a tensor, over the finite elements outside NaN blocks.
 
     The result is the same to the last bit however the tensor is cut into parts: counts and sums of
     squares are integers, and each is rounded to float64 once.
@@ -39,7 +39,7 @@ class Figures:
     largest_error: float = 0.0
     signal: Sum = field(default_factory=Sum)
     noise: Sum = field(default_factory=Sum)
-    errors: Spread | None = None  #: what counts the relative errors, if anything does
+    errors: Spread | None = None  #: counts the relative errors, if wanted
 
     @classmethod
     def of(
@@ -55,9 +55,9 @@ class Figures:
         Args:
             values: the tensor.
             blocks: its blocks.
-            read: returns the numbers of blocks.
-            tell: is told the number of elements of each part that is done.
-            errors: counts the relative errors, too.
+            read: dequantizes blocks.
+            tell: called with the number of elements of each part that is done.
+            errors: counts the relative errors, if wanted.
         """
         result = cls(errors=errors)
         tiling = blocks.tiling

@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.check:
             return run(options, folder)
         if options.level == 2:
-            store.read_manifest(folder)  # a folder without one is refused before the long run
+            store.read_manifest(folder)  # refuses a folder without a manifest before the long run
         with store.alone(folder):
             return run(options, folder)
     except DisagreementError as error:
@@ -139,7 +139,7 @@ def _stream(options: argparse.Namespace) -> int:
         raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # in turn: each stream has its share of the time
+    while chains:  # streams take turns, so that each has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0
