@@ -31,7 +31,7 @@ class Part:
 
     Args:
         title: what it is.
-        groups: its words, under what each is of.
+        groups: its words, by what they belong to.
         plots: pictures of it, each with its title.
     """
 
@@ -54,7 +54,7 @@ def write_diff_page(
         path: the file.
         found: the difference.
         figures: those whose errors are drawn.
-        header: names of the data of which there are figures, after what their rows are about.
+        header: the heading of the rows' labels, then the names of the data that have figures.
         rows: the figures in words.
         command: the command that makes the page, for its last line.
 
@@ -109,7 +109,7 @@ def write_parts(
         path: the file.
         found: the difference.
         parts: its kinds.
-        what: what the two did.
+        what: what the two profiles did.
         tried: how many inputs were tried, in words; empty if none were.
         header: as in `write_diff_page`.
         rows: as in `write_diff_page`.
@@ -166,7 +166,7 @@ def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:
 def _side(
     found: Difference, made: Bytes, lanes: Sequence[int], other: Bytes | None = None
 ) -> tuple[Word, ...]:
-    """What a side makes of a block: no words where that is an error."""
+    """The words that a side makes of a block; none where that is an error."""
     if made.scale is None:
         return (Word("answer", "an error", ()),)
     fmt = found.format
@@ -178,7 +178,7 @@ def _side(
 
 
 def _plots(found: Difference, one: Example) -> list[tuple[str, str]]:
-    """The block and what each side reads in its own bytes, where these are other numbers."""
+    """Plots of the block and of what each side reads in its own bytes, if these differ."""
     values = np.array(numbers_of_words(one.words, found.layout))
     finite = np.abs(values[np.isfinite(values)])
     if not finite.any() or one.a.scale is None or one.b.scale is None:
