@@ -70,7 +70,7 @@ class TargetCase:
         from mxref.conformance import check
         from mxref.conformance.checking.check_parts import part_result
         from mxref.conformance.verdict.uses import USES
-        from mxref.targets.exits import exits_raised
+        from mxref.targets.exit_guards import exits_raised
 
         if self.part == "search" and any(key.rpartition(" ")[2] in USES for key in self.known):
             pytest.skip("not searched: a way of calling is known to change answers")
@@ -147,7 +147,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Guard against a target that ends this process as if all tests passed, before its import."""
     if early_config.known_args_namespace.mxref_target or early_config.getini("mxref_target"):
-        from mxref.targets.exits import exits_guarded
+        from mxref.targets.exit_guards import exits_guarded
 
         exits_guarded()
 
@@ -178,7 +178,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.golden.vector_cases import made_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
-    from mxref.targets.exits import exits_raised
+    from mxref.targets.exit_guards import exits_raised
 
     xfail = config.getoption("--mxref-xfail")
     try:
@@ -283,7 +283,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     suite = session.config.stash.get(_SUITE, None)
     if suite is not None and output is None:
-        from mxref.targets.exits import keep_status
+        from mxref.targets.exit_guards import keep_status
 
         keep_status(lambda: int(session.exitstatus))
     elif suite is not None and output is not None:

@@ -96,7 +96,7 @@ def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _KeyTables:
     """Tables of `quantize_keyed` for one format, policy and layout."""
 
     layout: FloatLayout
@@ -119,12 +119,12 @@ def _plan(
     layout: FloatLayout,
     up: int,
     powers: ScaleFormat,
-) -> _Plan:
+) -> _KeyTables:
     kept = _kept(fmt)
     less = np.arange(256) - _first(fmt, layout, up, powers)
     table = _codes(fmt, element, layout.exponent_bits)
     zeros, smallest = table.reshape(2, -1)[:, :2].T
-    return _Plan(
+    return _KeyTables(
         layout=layout,
         steps=_steps(fmt, scale, layout, up, powers),
         first=_first(fmt, layout, up, powers),
@@ -196,7 +196,7 @@ def quantize_keyed(
     return words, codes, plain
 
 
-def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _Plan) -> None:
+def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _KeyTables) -> None:
     """Write the codes of NaN blocks and of flushed ones."""
     rows = codes.swapaxes(1, 2)
     rows[words & NAN_BLOCK != 0] = plan.nan_block

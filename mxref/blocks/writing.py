@@ -30,7 +30,7 @@ CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None], tuple[U8, U8]]
 _DEPUTIES = 4
 
 
-class Work(NamedTuple):
+class QuantizeJob(NamedTuple):
     """A tensor, and how parts of it are quantized.
 
     Args:
@@ -54,7 +54,7 @@ class Written(NamedTuple):
     blank: bool  #: whether the element codes are zeros already
 
 
-def write_blocks(work: Work, to: Written, threads: int) -> None:
+def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of whole blocks."""
     source, tiling, codes_of, random = work
     lifted = source.array.reshape(tiling.shape)
@@ -75,7 +75,7 @@ def write_blocks(work: Work, to: Written, threads: int) -> None:
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
 
 
-def write_long_blocks(work: Work, to: Written, threads: int) -> None:
+def write_long_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of blocks with more elements than a tile."""
     lifted = work.source.array.reshape(work.tiling.shape)
     mapped = Mapped(lifted, to.codes, to.scales)
@@ -90,7 +90,7 @@ def write_long_blocks(work: Work, to: Written, threads: int) -> None:
 
 
 def _write_group(
-    work: Work,
+    work: QuantizeJob,
     to: Written,
     some: Tile,
     parts: list[Tile],

@@ -10,13 +10,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
-from mxref.cli.answer import LINES, WIDTH, Answer, few, print_part, print_rows
-from mxref.cli.folding import table_lines
+from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading
+from mxref.cli.text_tables import table_lines
 from mxref.formats.catalog import E8M0, BlockFormat
 
 if TYPE_CHECKING:
-    from mxref.golden.explain_block import Outcome
+    from mxref.golden.explain_block import BlockOutcome
 
 #: Outcomes whose elements are shown side by side.
 _COLUMNS = 4
@@ -24,7 +24,7 @@ _COLUMNS = 4
 _FEW_ELEMENTS = 16
 
 
-def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
+def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanation:
     """Explain the outcomes of quantizing a block.
 
     Args:
@@ -35,8 +35,8 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
     Raises:
         ValueError: a word that is no number, or too many of them.
     """
-    from mxref.golden.explain import fraction, parse_number
     from mxref.golden.explain_block import amax_of, limits, outcomes
+    from mxref.golden.explain_number import fraction, parse_number
     from mxref.policy.policy import Policy
 
     words = [parse_number(word, layout) for word in words_of(asked)]
@@ -75,7 +75,7 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
                     "scale": outcome["scale"],
                 }
             )
-    return Answer(data, _show)
+    return Explanation(data, _show)
 
 
 def words_of(asked: str) -> list[str]:
@@ -95,7 +95,7 @@ def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str,
 
 
 def _outcome(
-    one: Outcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
+    one: BlockOutcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
 ) -> dict[str, Any]:
     from mxref.conformance.compare.failure_text import show_code
 

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Any, NamedTuple
 
-from mxref.cli.answer import Answer, print_rows, print_wrapped
+from mxref.cli.explanation import Explanation, print_rows, print_wrapped
 from mxref.cli.spec_notes import document
 
 __all__ = ["Bug", "bugs_of", "explain_bugs", "known_bugs", "print_bugs"]
@@ -66,7 +66,7 @@ def _libraries(implementation: str) -> list[str]:
     return re.findall(r"\b[A-Za-z][\w.-]*", re.sub(r"\(.*?\)", "", implementation))
 
 
-def explain_bugs(options: argparse.Namespace) -> list[Answer]:
+def explain_bugs(options: argparse.Namespace) -> list[Explanation]:
     """All known bugs, or those of a library; a profile's own explanation lists its bugs."""
     from mxref.profiles import PROFILES
 
@@ -78,7 +78,7 @@ def explain_bugs(options: argparse.Namespace) -> list[Answer]:
         return []
     about = "bugs of other implementations that docs/reports has a page of"
     listed = [bug._asdict() for bug in found]
-    return [Answer({"kind": "bugs", "name": name, "about": about, "bugs": listed}, _show)]
+    return [Explanation({"kind": "bugs", "name": name, "about": about, "bugs": listed}, _show)]
 
 
 def _show(data: dict[str, Any]) -> None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mxref.cli.answer import Answer, few, print_part, print_rows
 from mxref.cli.explain_limits import (
     limits_of_all,
     limits_of_member,
@@ -18,6 +17,7 @@ from mxref.cli.explain_limits import (
     show_limits_of_member,
 )
 from mxref.cli.explain_worked import show_worked, worked
+from mxref.cli.explanation import Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading, vectors_folder
 from mxref.cli.spec_notes import clause_of_member, source_of_member
 from mxref.policy.choice import Choice
@@ -37,7 +37,7 @@ __all__ = [
 _FEW = 3
 
 
-def explain_choices(options: argparse.Namespace) -> list[Answer]:
+def explain_choices(options: argparse.Namespace) -> list[Explanation]:
     """The choices with a name: that of policies, and that of integer operations."""
     from mxref.policy.policy import READS, Policy
 
@@ -50,17 +50,17 @@ def explain_choices(options: argparse.Namespace) -> list[Answer]:
         data["by_stages"] = _by_stages(name)
         if name == "scale_rule":
             data["limits"] = limits_of_all(options.format)
-        found.append(Answer(data, _show_choice))
+        found.append(Explanation(data, _show_choice))
     if name in integer_choices():
         kind = integer_choices()[name]
         data = _choice_data("integer choice", name, kind)
         data["read_by"] = []
         data["members"] = [integer_member(name, one) for one in kind]
-        found.append(Answer(data, _show_choice))
+        found.append(Explanation(data, _show_choice))
     return found
 
 
-def explain_members(options: argparse.Namespace) -> list[Answer]:
+def explain_members(options: argparse.Namespace) -> list[Explanation]:
     """The members that a word names, with or without its choice."""
     from mxref.policy.policy import Policy, spellings
 
@@ -80,7 +80,7 @@ def explain_members(options: argparse.Namespace) -> list[Answer]:
     return found
 
 
-def explain_policy(options: argparse.Namespace) -> list[Answer]:
+def explain_policy(options: argparse.Namespace) -> list[Explanation]:
     """The members that a policy spells; none if it spells none or an unknown one."""
     from mxref.policy.policy import Policy
 
@@ -97,10 +97,10 @@ def explain_policy(options: argparse.Namespace) -> list[Answer]:
         if own[name] != default[name]
     ]
     data = {"kind": "policy", "name": str(policy), "about": "ocp, but for these choices"}
-    return [Answer(data | {"members": members}, _show_policy)]
+    return [Explanation(data | {"members": members}, _show_policy)]
 
 
-def explain_operation(options: argparse.Namespace) -> list[Answer]:
+def explain_operation(options: argparse.Namespace) -> list[Explanation]:
     """The choices that an operation reads."""
     from mxref.policy.policy import READS, Policy
 
@@ -113,7 +113,7 @@ def explain_operation(options: argparse.Namespace) -> list[Answer]:
         rows.append({"choice": choice, "ocp": Policy().choices()[choice], "of": of})
     about = f"reads {len(rows)} choices"
     data = {"kind": "operation", "name": options.name, "about": about, "choices": rows}
-    return [Answer(data, _show_operation)]
+    return [Explanation(data, _show_operation)]
 
 
 def member_data(choice: str, member: Choice) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _with_part(word: str) -> list[str]:
     ]
 
 
-def _member(data: dict[str, Any], options: argparse.Namespace) -> Answer:
+def _member(data: dict[str, Any], options: argparse.Namespace) -> Explanation:
     """The answer about a member; the case that shows it takes time to find."""
     folder = options.vectors or vectors_folder()
 
@@ -222,7 +222,7 @@ def _member(data: dict[str, Any], options: argparse.Namespace) -> Answer:
         found = None if none else worked(folder, choice, value, options.format, integer=integer)
         return {"example": found}
 
-    return Answer(data, _show_full, more)
+    return Explanation(data, _show_full, more)
 
 
 def _show_full(data: dict[str, Any]) -> None:

@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from mxref.cli.answer import LINES, WIDTH, Answer, encodable, few, print_part, print_rows
 from mxref.cli.explain_choices import integer_choices, integer_member, member_data
-from mxref.cli.folding import table_lines
+from mxref.cli.explanation import LINES, WIDTH, Explanation, encodable, few, print_part, print_rows
 from mxref.cli.screen import print_heading, print_text
 from mxref.cli.spec_notes import Clause, clause_of_member, clauses, sections
+from mxref.cli.text_tables import table_lines
 
 #: Profiles shown beside a member; lines shown of a clause that a section names.
 _FEW, _LEAST = 2, 1
@@ -20,7 +20,7 @@ _FEW, _LEAST = 2, 1
 _MANY, _LONG = 14, 30
 
 
-def explain_clause(options: argparse.Namespace) -> list[Answer]:
+def explain_clause(options: argparse.Namespace) -> list[Explanation]:
     """A clause of SPEC_NOTES, or a section of MX v1.0."""
     clause = clauses().get(options.name)
     if clause is None:
@@ -33,7 +33,7 @@ def explain_clause(options: argparse.Namespace) -> list[Answer]:
         "text": "\n".join(_lines(clause.text)),
         "members": _members(clause),
     }
-    return [Answer(data, _show_clause)]
+    return [Explanation(data, _show_clause)]
 
 
 def _members(clause: Clause) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def _show_clause(data: dict[str, Any]) -> None:
         print(f"more of one: mxref explain {members[-1]['name']}")
 
 
-def _explain_section(name: str) -> list[Answer]:
+def _explain_section(name: str) -> list[Explanation]:
     """A section of MX v1.0, in the words of the clauses of SPEC_NOTES that name it."""
     from mxref.cases.words import RULES
 
@@ -117,7 +117,7 @@ def _explain_section(name: str) -> list[Answer]:
             for one in found
         ],
     }
-    return [Answer(data, _show_section)]
+    return [Explanation(data, _show_section)]
 
 
 def _show_section(data: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mxref.cli.answer import print_rows, print_wrapped
+from mxref.cli.explanation import print_rows, print_wrapped
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.policy.choice import Choice
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.answer import LINES, Answer, few, print_wrapped, wrapped
+from mxref.cli.explanation import LINES, Explanation, few, print_wrapped, wrapped
 from mxref.cli.screen import print_text, vectors_folder
 
 if TYPE_CHECKING:
     from mxref.mutants import Mutant
 
 
-def explain_mutants(options: argparse.Namespace) -> list[Answer]:
+def explain_mutants(options: argparse.Namespace) -> list[Explanation]:
     """The mutant with a name, or the mutants of a class."""
     from mxref.mutants import MUTANTS
 
@@ -32,7 +32,7 @@ def explain_mutants(options: argparse.Namespace) -> list[Answer]:
     about = first.text if len(found) == 1 else f"{len(found)} wrong implementations ({first.op})"
     data = {"kind": "mutant", "name": first.id if len(found) == 1 else name, "about": about}
     folder: Path = options.vectors or vectors_folder()
-    return [Answer(data, _show, lambda: {"mutants": _all(found, folder)})]
+    return [Explanation(data, _show, lambda: {"mutants": _all(found, folder)})]
 
 
 def _all(found: list[Mutant], folder: Path) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cli.answer import WIDTH, Answer, print_wrapped
 from mxref.cli.explain_casts import codes_of_profiles, print_profiles
+from mxref.cli.explanation import WIDTH, Explanation, print_wrapped
 from mxref.cli.screen import print_heading, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -44,7 +44,7 @@ def check_format(name: str) -> tuple[dict[str, CodeFormat], dict[str, BlockForma
     return formats, blocks
 
 
-def explain_numbers(options: argparse.Namespace) -> Answer | None:
+def explain_numbers(options: argparse.Namespace) -> Explanation | None:
     """Explain a number, or the numbers of a block; None without --format."""
     if options.format is None:
         return None
@@ -62,9 +62,11 @@ def explain_numbers(options: argparse.Namespace) -> Answer | None:
     return _number(one, LAYOUTS[float], formats[options.format], profiles_alone=options.profiles)
 
 
-def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool) -> Answer:
+def _number(
+    text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool
+) -> Explanation:
     from mxref.conformance.compare.failure_text import show_code, show_float
-    from mxref.golden.explain import answers, fraction, neighbours, parse_number
+    from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
 
     bits = parse_number(text, layout)
     try:
@@ -111,7 +113,7 @@ def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: 
         else:
             _show_codes(data)
 
-    return Answer(data, show)
+    return Explanation(data, show)
 
 
 Neighbour = tuple[int, Fraction] | None
@@ -198,7 +200,7 @@ def _show_codes(data: dict[str, Any]) -> None:
 def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
     from mxref.conformance.compare.failure_text import show_code
-    from mxref.golden.explain import around
+    from mxref.golden.explain_number import around
 
     near = around(number, fmt)
     low, high = near[0][1], near[-1][1]

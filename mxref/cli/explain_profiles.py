@@ -6,8 +6,8 @@ import argparse
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.answer import print_rows, print_wrapped
 from mxref.cli.explain_bugs import bugs_of, print_bugs
+from mxref.cli.explanation import print_rows, print_wrapped
 from mxref.support.text import short_number
 
 if TYPE_CHECKING:

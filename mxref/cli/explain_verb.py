@@ -9,7 +9,6 @@ import re
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.answer import Answer, print_answers, print_rows
 from mxref.cli.explain_blocks import words_of
 from mxref.cli.explain_bugs import explain_bugs
 from mxref.cli.explain_choices import (
@@ -23,6 +22,7 @@ from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
 from mxref.cli.explain_profiles import explain_profile, profile_data
 from mxref.cli.explain_words import explain_case, explain_words
+from mxref.cli.explanation import Explanation, print_explanations, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
 from mxref.cli.screen import (
     Verbs,
@@ -106,11 +106,11 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(
             f"--profiles must be given with a number and --format, got {asked!r} alone"
         )
-    print_answers(_answers(asked, options), asked, as_json=options.json)
+    print_explanations(_answers(asked, options), asked, as_json=options.json)
     return 0
 
 
-def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
+def _answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
     """The answers to a question.
 
     Raises:
@@ -154,7 +154,7 @@ def _kind_and_word(asked: str) -> tuple[str, str]:
 
 def _names_member(word: str) -> bool:
     """Whether a word names a member or a choice, which --format may accompany."""
-    from mxref.golden.explain import parse_number
+    from mxref.golden.explain_number import parse_number
     from mxref.policy.policy import Policy, spellings
 
     with contextlib.suppress(ValueError):
@@ -174,7 +174,7 @@ def _unknown(name: str) -> str:
     """The error message for a name that nothing has."""
     from mxref.cases.words import FLAGS
     from mxref.cli.command_line import VERBS
-    from mxref.golden.explain import parse_number
+    from mxref.golden.explain_number import parse_number
     from mxref.policy.policy import READS, Policy
     from mxref.profiles import PROFILES
 
@@ -204,7 +204,7 @@ def _unknown(name: str) -> str:
     )
 
 
-def _profiles(options: argparse.Namespace) -> list[Answer]:
+def _profiles(options: argparse.Namespace) -> list[Explanation]:
     from mxref.profiles import PROFILES
 
     if options.name not in PROFILES:
@@ -213,16 +213,18 @@ def _profiles(options: argparse.Namespace) -> list[Answer]:
     def show(_: dict[str, Any]) -> None:
         explain_profile(options)
 
-    return [Answer(profile_data(PROFILES[options.name]), show)]
+    return [Explanation(profile_data(PROFILES[options.name]), show)]
 
 
-def _formats(options: argparse.Namespace) -> list[Answer]:
+def _formats(options: argparse.Namespace) -> list[Explanation]:
     name = options.name
     data = format_data(name)
     if data is None:
         return []
     about = "its numbers: `mxref formats`"
-    return [Answer({"kind": "format", "name": name, "about": about, **data}, lambda _: _show(name))]
+    return [
+        Explanation({"kind": "format", "name": name, "about": about, **data}, lambda _: _show(name))
+    ]
 
 
 def _show(name: str) -> None:

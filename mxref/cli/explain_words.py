@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
+from mxref.cli.explanation import LINES, WIDTH, Explanation, print_wrapped
 from mxref.cli.screen import vectors_folder
 
 #: standing -> what it says of a member of a choice.
@@ -20,12 +20,12 @@ STANDINGS = {
 __all__ = ["explain_case", "explain_words"]
 
 
-def explain_words(options: argparse.Namespace) -> list[Answer]:
+def explain_words(options: argparse.Namespace) -> list[Explanation]:
     """The explanations of a model, a flag or a standing with a name."""
     from mxref.cases.words import FLAGS, MODELS
 
     return [
-        Answer({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
+        Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
         for kind, texts in (("model", MODELS), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
@@ -35,7 +35,7 @@ def _show_word(data: dict[str, Any]) -> None:
     print_wrapped(f"{data['kind']} {data['name']}: {data['about']}")
 
 
-def explain_case(options: argparse.Namespace) -> Answer | None:
+def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
     from mxref.cases.words import MODELS, RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
@@ -81,7 +81,7 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         "model": {"name": case.model, "about": MODELS[case.model]},
         "out": outs,
     }
-    return Answer(data | {"flags": list(case.flags)}, _show_case)
+    return Explanation(data | {"flags": list(case.flags)}, _show_case)
 
 
 def _show_case(data: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.cli.answer import print_part
+from mxref.cli.explanation import print_part
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
 
 #: Elements and characters of words that are shown.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.answer import WIDTH
+from mxref.cli.explanation import WIDTH
 from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (

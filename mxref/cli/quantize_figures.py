@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.mapped import Mapped
 from mxref.support.spread import Spread
 
@@ -37,8 +37,8 @@ class Figures:
     saturated: int = 0
     flushed: int = 0
     largest_error: float = 0.0
-    signal: Sum = field(default_factory=Sum)
-    noise: Sum = field(default_factory=Sum)
+    signal: SumOfSquares = field(default_factory=SumOfSquares)
+    noise: SumOfSquares = field(default_factory=SumOfSquares)
     errors: Spread | None = None  #: counts the relative errors, if wanted
 
     @classmethod

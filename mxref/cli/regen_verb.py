@@ -124,7 +124,7 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
 
 
 def _stream(options: argparse.Namespace) -> int:
-    from mxref.golden.stream import streams
+    from mxref.golden.case_streams import every_stream
     from mxref.policy.policy import Policy
 
     if options.seed is None or (options.count is None) == (options.seconds is None):
@@ -132,14 +132,14 @@ def _stream(options: argparse.Namespace) -> int:
     if options.seconds is not None and not 0 < options.seconds < math.inf:
         raise ValueError(f"--seconds must be positive and finite, got {options.seconds:g}")
     policy = str(Policy.parse(options.policy or "ocp"))
-    every = streams(options.seed, policy)
+    every = every_stream(options.seed, policy)
     chosen = [one for one in every if one.name.startswith(options.only or "")]
     if not chosen:
         got = f"got {options.only!r}: such as {every[0].name}"
         raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # streams take turns, so that each has its share of the time
+    while chains:  # every_stream take turns, so that each has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mxref.cases.folder import vectors_folder
-from mxref.cli.folding import table_lines
 from mxref.cli.parsing import Parser
+from mxref.cli.text_tables import table_lines
 
 __all__ = [
     "Verbs",

@@ -98,7 +98,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref.policy.policy import Policy
     from mxref.profiles import profile
     from mxref.reports.extra import extra
-    from mxref.targets.asked import read_for
+    from mxref.targets.asked_files import read_for
 
     if options.github and options.json:
         raise ValueError("--github must be given without --json: both are printed")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import DECODED_ZERO, ELEMENT_CHOICES, INPUT_CHOICES, settle
 from mxref.exact.format_table import FLOATS, FORMATS, bad, check_int, look_up, read_code
 from mxref.exact.patterns import write_float
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import placer, ruler
 from mxref.exact.sources import prepared
 
 
@@ -37,8 +37,13 @@ def encoder(
     given = {"rounding": rounding, "overflow": overflow, **choices}
     chosen = settle(given, ELEMENT_CHOICES, INPUT_CHOICES)
     kind = prepared(source, *(chosen.pop(name) for name in ("pre_rounding", "subnormal_inputs")))
-    marks = ruler(format, **chosen)
-    width, read, place, drawn = kind.bits, kind.read, placer(marks), marks.stochastic is not None
+    breaks = breakpoints(format, **chosen)
+    width, read, place, drawn = (
+        kind.bits,
+        kind.read,
+        code_finder(breaks),
+        breaks.stochastic is not None,
+    )
 
     def encode_one(x_bits: int, random_bits: int, random_width: int) -> int:
         if type(x_bits) is not int or x_bits >> width:

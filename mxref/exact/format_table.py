@@ -104,7 +104,7 @@ FLOATS: Final[Mapping[str, FloatType]] = {
 }
 
 
-class ScaleType(NamedTuple):
+class PowerFormat(NamedTuple):
     """One format of powers of two: code c is 2**(c - bias), the last code NaN; no zero, no sign.
 
     Source: OCP MX v1.0 5.4.1, Table 7 (E8M0); the others are like it.
@@ -117,12 +117,12 @@ class ScaleType(NamedTuple):
     nan: int
 
 
-E8M0: Final = ScaleType("e8m0", 8, 127, 0xFE, 0xFF)
-POWERS: Final[Mapping[str, ScaleType]] = {
+E8M0: Final = PowerFormat("e8m0", 8, 127, 0xFE, 0xFF)
+POWERS: Final[Mapping[str, PowerFormat]] = {
     "e8m0": E8M0,
-    "e5m0": ScaleType("e5m0", 5, 15, 0x1E, 0x1F),
-    "e4m0": ScaleType("e4m0", 4, 7, 0xE, 0xF),
-    "e2m0": ScaleType("e2m0", 2, 1, 0x2, 0x3),
+    "e5m0": PowerFormat("e5m0", 5, 15, 0x1E, 0x1F),
+    "e4m0": PowerFormat("e4m0", 4, 7, 0xE, 0xF),
+    "e2m0": PowerFormat("e2m0", 2, 1, 0x2, 0x3),
 }
 
 

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from mxref.exact.arithmetic import product
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import (
     BLOCK_CHOICES,
     DEQUANTIZE_CHOICES,
@@ -33,7 +34,7 @@ from mxref.exact.format_table import (
     FLOATS,
     POWERS,
     FloatType,
-    ScaleType,
+    PowerFormat,
     bad,
     check_int,
     look_up,
@@ -42,12 +43,11 @@ from mxref.exact.format_table import (
 from mxref.exact.integers import INF, NAN, Number, largest
 from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import placer, ruler
 from mxref.exact.rules import RULES
 from mxref.exact.sources import InputType, prepared, read_checked
 
 
-class _Plan(NamedTuple):
+class _QuantizePlan(NamedTuple):
     """The functions that `quantize` needs for one set of names.
 
     scale_of: from a finite amax. place: from a number to its code. stochastic: whether it takes
@@ -60,21 +60,23 @@ class _Plan(NamedTuple):
     stochastic: bool
     nan_code: int
     chosen: Mapping[str, str]
-    scale: ScaleType
+    scale: PowerFormat
 
 
 @cache
-def _quantize_plan(source: str, format: str, rule: str, scale_format: str, **choices: str) -> _Plan:
+def _quantize_plan(
+    source: str, format: str, rule: str, scale_format: str, **choices: str
+) -> _QuantizePlan:
     scale = look_up(POWERS, "scale_format", scale_format)
     fmt = look_up(ELEMENTS, "format", format)
     check_member("rule", rule, RULES)
     chosen = settle(choices, ELEMENT_CHOICES, INPUT_CHOICES, SHARED_SCALE_CHOICES, BLOCK_CHOICES)
     kind = prepared(source, chosen["pre_rounding"], chosen["subnormal_inputs"])
-    marks = ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
+    breaks = breakpoints(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
     scale_of = block_scaler(kind, fmt, rule, chosen, scale)
     nan_code = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
-    stochastic = marks.stochastic is not None
-    return _Plan(kind, scale_of, placer(marks), stochastic, nan_code, chosen, scale)
+    stochastic = breaks.stochastic is not None
+    return _QuantizePlan(kind, scale_of, code_finder(breaks), stochastic, nan_code, chosen, scale)
 
 
 def quantize(
@@ -179,7 +181,7 @@ def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -
     return list(draws)
 
 
-def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
+def _scale_of(block: _Block, plan: _QuantizePlan) -> BlockScale:
     """Return the scale of a block, its NaN and Inf included."""
     if block.has_nan and plan.chosen["block_nan"] == "nan_block":
         return BlockScale(plan.scale.nan, NAN_CODES)

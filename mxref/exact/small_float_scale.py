@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from mxref.exact.arithmetic import F32, Float, amax, product
+from mxref.exact.breakpoints import breakpoints
 from mxref.exact.choice_table import ELEMENT_CHOICES, STOCHASTIC, settle
 from mxref.exact.format_table import (
     ELEMENTS,
@@ -22,7 +23,6 @@ from mxref.exact.format_table import (
 )
 from mxref.exact.formulas import ARITHMETICS, Formats, Formulas
 from mxref.exact.patterns import converted, float_reader, write_float
-from mxref.exact.ruler import ruler
 
 
 @cache
@@ -38,7 +38,7 @@ def _setting(
         raise bad("rounding", "deterministic under a scale that is no power of two", choices)
     to_nearest = settle({}, ELEMENT_CHOICES)
     return Formats(
-        element, scale, ruler(format, **chosen), ruler(scale_format, **to_nearest)
+        element, scale, breakpoints(format, **chosen), breakpoints(scale_format, **to_nearest)
     ), named
 
 

@@ -8,7 +8,7 @@ from struct import pack, unpack
 
 import numpy as np
 
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 
 __all__ = ["axis_cases", "code_cases", "double_cases", "value_cases"]
 

@@ -15,19 +15,19 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat
-from mxref.golden.explain import fraction
+from mxref.golden.explain_number import fraction
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleLimit, ScaleRule
 from mxref.profiles.registry import PROFILES
 
-__all__ = ["Limit", "Outcome", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
+__all__ = ["BlockOutcome", "Limit", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
 
 #: Difference of the exponents -> a rule's scale, compared with FLOOR's.
 _TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BlockOutcome:
     """The bytes that a block becomes, and all policies and profiles that give them.
 
     Args:
@@ -68,7 +68,7 @@ class Limit:
 
 def outcomes(
     words: Sequence[int], layout: FloatLayout, fmt: BlockFormat, policy: Policy
-) -> tuple[list[Outcome], list[str]]:
+) -> tuple[list[BlockOutcome], list[str]]:
     """The different outcomes for a block: the policy's first, then by the number of names.
 
     Args:
@@ -93,21 +93,21 @@ def outcomes(
     values = block.view(layout.dtype)
     if isinstance(fmt.block_size, tuple):
         values = values.reshape(fmt.block_size)
-    found: dict[tuple[object, ...], Outcome] = {}
+    found: dict[tuple[object, ...], BlockOutcome] = {}
 
-    def refused(error: ValueError, name: str) -> Outcome:
-        made = found.setdefault((None,), Outcome(None, (), ()))
+    def refused(error: ValueError, name: str) -> BlockOutcome:
+        made = found.setdefault((None,), BlockOutcome(None, (), ()))
         made.refusals.setdefault(str(error), []).append(name)
         return made
 
-    def outcome(blocks: Blocks, reader: Policy) -> Outcome:
+    def outcome(blocks: Blocks, reader: Policy) -> BlockOutcome:
         codes = tuple(blocks.codes.reshape(-1)[: len(words)].tolist())
         read = dequantize(blocks, np.float64, reader).reshape(-1)[: len(words)].tolist()
         scale = int(blocks.scale_codes.reshape(-1)[0])
         key = (scale, codes, tuple(map(repr, read)))
         whole = blocks.tensor_scale
         number = None if whole is None else (float(whole.value), whole.kind.value)
-        new = Outcome(scale, codes, tuple(read), tensor_scale=number)
+        new = BlockOutcome(scale, codes, tuple(read), tensor_scale=number)
         return found.setdefault((*key, number), new)
 
     choice = "scale_rule" if fmt.scale == E8M0 else "scale_arithmetic"

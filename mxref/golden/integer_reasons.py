@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mxref.bits.floats import F32
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 from mxref.operations.affine import affine
 from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
 from mxref.operations.weight_only import exact_ends

@@ -12,7 +12,7 @@ from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks

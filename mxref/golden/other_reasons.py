@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mxref.bits.floats import FloatLayout
 from mxref.cases.grid import has_grid, held_grid
 from mxref.formats.catalog import CodeFormat
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 
 __all__ = ["other_reason"]
 

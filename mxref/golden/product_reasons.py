@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 from mxref.operations.product_words import numbers, operands
 
 __all__ = ["product_reason"]

@@ -18,7 +18,7 @@ from mxref.formats.catalog import (
     block_format,
     element_format,
 )
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 from mxref.golden.integer_reasons import integer_reason
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason

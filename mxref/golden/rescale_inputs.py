@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 from mxref.integer.rescale import multiplier_shift
 
 __all__ = ["grid_cases", "int4_cases", "rescale_cases"]

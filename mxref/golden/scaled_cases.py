@@ -10,10 +10,10 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E2M1, UE4M3
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
+from mxref.golden.four_over_six_blocks import four_over_six_blocks
 from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
-from mxref.golden.near_choices import near_choices
 from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
@@ -135,7 +135,9 @@ def _infinite(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
 
 def _choices(n: int, exponent: int) -> Iterator[tuple[str, list[int]]]:
     """Blocks for 4 over 6 in units of n * 2**exponent."""
-    return near_choices(lambda eighths: pattern(eighths * n, exponent - 3, F32), F32.sign_bit)
+    return four_over_six_blocks(
+        lambda eighths: pattern(eighths * n, exponent - 3, F32), F32.sign_bit
+    )
 
 
 def _under_one(layout: FloatLayout) -> Iterator[Block]:

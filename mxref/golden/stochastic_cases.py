@@ -9,7 +9,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 from mxref.golden.layout_cases import file_of
 
 __all__ = ["stochastic_tasks"]

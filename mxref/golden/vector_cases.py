@@ -24,8 +24,8 @@ from mxref.formats.catalog import (
     Specials,
 )
 from mxref.golden import models
+from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks
-from mxref.golden.entries import CaseInput, cases_of
 from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.integer_cases import integer_tasks
 from mxref.golden.lane_blocks import lane_blocks

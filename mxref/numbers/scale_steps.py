@@ -173,7 +173,7 @@ def scale_steps(
     first, second = np.full((2, count), nan_block, np.int32)
     first[1:-1], second[1:-1] = words_of(low[1:-1]), words_of(last[1:-1])
     two = np.flatnonzero(first != second)
-    last[two] = last_alike(words_of, low[two], last[two])
+    last[two] = last_with_same_value(words_of, low[two], last[two])
     more = two[words_of(last[two] + one) != second[two]]
     first[more] = second[more] = OTHER
     first[:1] = scale_codes(np.zeros(1, np.uint64), F64, fmt, policy, scale).words()
@@ -181,7 +181,7 @@ def scale_steps(
     return ScaleSteps(layout, np.concatenate([first, second]), last, bool(two.size))
 
 
-def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
+def last_with_same_value(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
     """For each `low` the last pattern before `high` with the same function value, by bisection."""
     one, first = low.dtype.type(1), function(low)
     while (high - low).max(initial=0) > 1:

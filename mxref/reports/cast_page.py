@@ -9,7 +9,7 @@ from pathlib import Path
 from mxref.bits.floats import F32
 from mxref.conformance.differing.cast_difference import CastDifference, CastExample
 from mxref.reports.bit_fields import Word, of_code, of_float
-from mxref.reports.diff_page import Part, write_parts
+from mxref.reports.diff_page import DifferenceKind, write_parts
 
 __all__ = ["write_cast_page"]
 
@@ -41,7 +41,7 @@ def write_cast_page(
             of_float(f"{found.b} reads", one.b, F32, one.a),
         )
         groups = (("", (_code(found, one.code),)), ("", reads))
-        parts.append(Part(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
+        parts.append(DifferenceKind(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
     every = "all " * (found.tried == 1 << found.layout.width)
     tried = f"{every}{found.tried} numbers of {found.layout.name}" if found.tried else ""
     what = f"casts to {found.format.name}"
@@ -50,14 +50,14 @@ def write_cast_page(
     )
 
 
-def _example(found: CastDifference, one: CastExample) -> Part:
+def _example(found: CastDifference, one: CastExample) -> DifferenceKind:
     """A number, and for each side the code it gives and the number it reads, in bits."""
     groups = (
         ("", (of_float("input", one.word, found.layout),)),
         (found.a, _side(found, one, 0)),
         (found.b, _side(found, one, 1)),
     )
-    return Part(f"casting, {one.kind}: {_several(one.count, 'number')}", groups)
+    return DifferenceKind(f"casting, {one.kind}: {_several(one.count, 'number')}", groups)
 
 
 def _side(found: CastDifference, one: CastExample, side: int) -> tuple[Word, ...]:

@@ -19,14 +19,14 @@ from mxref.reports.error_plots import spread_plot
 from mxref.reports.page import write_page
 from mxref.reports.pictures import above
 
-__all__ = ["Part", "write_diff_page", "write_parts"]
+__all__ = ["DifferenceKind", "write_diff_page", "write_parts"]
 
 #: Lanes of a block whose bits are shown.
 _LANES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DifferenceKind:
     """A kind of difference.
 
     Args:
@@ -72,7 +72,7 @@ def write_diff_page(
             of_float(f"{found.b} reads", pair.b, found.layout, pair.a),
         )
         title = f"reading, {pair.kind}: {pair.count} pairs of a scale and a code"
-        parts.append(Part(title, (("", bytes_), ("", reads))))
+        parts.append(DifferenceKind(title, (("", bytes_), ("", reads))))
     histograms = [
         spread_plot(f"errors on {one.data}", {found.a: one.errors[0], found.b: one.errors[1]})
         for one in figures
@@ -94,7 +94,7 @@ def write_diff_page(
 def write_parts(
     path: Path,
     found: Difference | CastDifference,
-    parts: Sequence[Part],
+    parts: Sequence[DifferenceKind],
     *,
     what: str,
     tried: str,
@@ -140,7 +140,7 @@ def write_parts(
     )
 
 
-def _example(found: Difference, one: Example) -> Part:
+def _example(found: Difference, one: Example) -> DifferenceKind:
     """An example in bits: the lanes in which the two differ, else the first ones."""
     width = len(one.words)
     codes = [side.codes or (0,) * width for side in (one.a, one.b)]
@@ -156,7 +156,7 @@ def _example(found: Difference, one: Example) -> Part:
         (found.b, _side(found, one.b, lanes, other)),
     ]
     title = f"quantizing, {one.kind}: {one.count} blocks"
-    return Part(title, tuple(groups), tuple(_plots(found, one)))
+    return DifferenceKind(title, tuple(groups), tuple(_plots(found, one)))
 
 
 def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:

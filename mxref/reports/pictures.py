@@ -16,7 +16,7 @@ from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import ELEMENT_FORMATS, BlockFormat, ElementFormat, block_format
 from mxref.numbers.element import decode, encode
 from mxref.reports.drawing import BACK, COLOURS, FAINT, INK, RIGHT, WRONG, drawing, png, svg
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 
 __all__ = ["BLOCK", "PICTURES", "Picture", "above", "drawn"]
 
@@ -254,7 +254,7 @@ def _block(figure: Any, fmt: BlockFormat, block: NDArray[np.float32]) -> None:
     lanes = np.arange(block.size)
     for axes, (rules, result) in zip(panels, results.values(), strict=True):
         got = result.dequantize(np.float64)
-        signal, noise = Sum(), Sum()
+        signal, noise = SumOfSquares(), SumOfSquares()
         signal.add(block.astype(np.float64))
         noise.add(got - block)
         ratio = decibels(signal.total, noise.total)

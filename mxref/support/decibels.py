@@ -16,7 +16,7 @@ _BITS = 27
 _LOWEST = -1074
 
 
-class Sum:
+class SumOfSquares:
     """An exact sum of squares that were rounded to float64, as integers by exponent."""
 
     def __init__(self) -> None:

@@ -18,13 +18,13 @@ from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
-from mxref.targets.lines import (
+from mxref.targets.line_protocol import (
     Answer,
     AnswerReader,
     Claims,
     Dialogue,
     LineError,
-    Question,
+    LineQuestion,
     in_rows,
     not_counted,
     prompt_lines,
@@ -130,7 +130,7 @@ class CommandTarget:
         """Its answers to input words, one case a row."""
         return in_rows(self.answers(self._numbered(file, inputs)))
 
-    def answers(self, questions: Sequence[Question], *, last: bool = False) -> list[Answer]:
+    def answers(self, questions: Sequence[LineQuestion], *, last: bool = False) -> list[Answer]:
         """The answers to questions; with `last` the program is to end after them.
 
         A question at which it crashed or hung is not asked again; its answer stays that error.
@@ -179,11 +179,11 @@ class CommandTarget:
             self._running.finish(_GRACE)
             self._running = None
 
-    def _numbered(self, file: VectorFile, inputs: NDArray[np.uint64]) -> list[Question]:
+    def _numbered(self, file: VectorFile, inputs: NDArray[np.uint64]) -> list[LineQuestion]:
         self._asked += len(inputs)
         return questions_of(file, inputs, self._asked - len(inputs) + 1)
 
-    def _exchange(self, questions: Sequence[Question], *, last: bool) -> list[Answer]:
+    def _exchange(self, questions: Sequence[LineQuestion], *, last: bool) -> list[Answer]:
         """The answers of one run up to the first missing one, which is an error."""
         if new := self._running is None:
             self._starts += 1
@@ -298,7 +298,7 @@ def command_results(
     )
 
 
-def _drawn(stem: str, words: NDArray[np.uint64]) -> list[Question]:
+def _drawn(stem: str, words: NDArray[np.uint64]) -> list[LineQuestion]:
     """The drawn questions beside the cases of a vector file, with ids of their own."""
     names = names_of(stem)
     questions = questions_of(without_cases(*names), words)
@@ -315,7 +315,7 @@ def _with_second_errors(first: Sequence[Answer], second: Mapping[int, Answer]) -
 
 
 def _changed(
-    questions: Sequence[Question], first: Sequence[Answer], second: Mapping[int, Answer]
+    questions: Sequence[LineQuestion], first: Sequence[Answer], second: Mapping[int, Answer]
 ) -> dict[str, dict[str, Answer]]:
     """The second answers that differ from the first ones, by stem and id."""
     found: dict[str, dict[str, Answer]] = {}

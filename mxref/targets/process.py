@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mxref.support.text import one_line
-from mxref.targets.lines import LONGEST
+from mxref.targets.line_protocol import LONGEST
 from mxref.targets.target import TargetError
 
 __all__ = ["Running", "SilenceError"]

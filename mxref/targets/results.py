@@ -15,13 +15,13 @@ from mxref.operations.registry import INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
-from mxref.targets.lines import (
+from mxref.targets.line_protocol import (
     LONGEST,
     Answer,
     AnswerReader,
     Claims,
     LineError,
-    Question,
+    LineQuestion,
     in_order,
     in_rows,
     parse_answer,
@@ -94,7 +94,7 @@ class ResultsTarget:
 
 
 def by_file(
-    questions: Sequence[Question], answers: Sequence[Answer]
+    questions: Sequence[LineQuestion], answers: Sequence[Answer]
 ) -> dict[str, dict[str, Answer]]:
     """Answers by the stem of their question's file, and by its id."""
     found: dict[str, dict[str, Answer]] = {}

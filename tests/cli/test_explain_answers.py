@@ -26,8 +26,8 @@ from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
+from mxref.golden.explain_number import around, fraction, neighbours, parse_number
 from mxref.golden.witnesses import witness
 from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy

@@ -13,7 +13,7 @@ from product_targets import E4M3, named, product_file, product_target
 from mxref.cases.records import words
 from mxref.conformance import TargetError, check, target_of
 from mxref.operations.product_words import operands
-from mxref.targets.lines import questions_of
+from mxref.targets.line_protocol import questions_of
 from mxref.targets.product_calls import call_products
 from mxref.targets.results import piped_results
 

@@ -23,7 +23,7 @@ from mxref.mutants.weight_only_mutants import OPERANDS
 from mxref.operations.integer_operation import IntegerCall
 from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, WEIGHT_ONLY_OPERATIONS
 from mxref.operations.word_rows import padded, stripped
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import Answers, call_function
 from mxref.targets.target import PythonTarget
 

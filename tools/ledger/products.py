@@ -28,7 +28,7 @@ from mxref.operations.products import accumulations, bounds, groups, outputs
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import is_fault, quiet, without_cases
 from mxref.targets.product_calls import call_matmul
 from mxref.targets.target import PythonTarget

@@ -31,7 +31,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_fo
 from mxref.golden.level2 import compare
 from mxref.policy.policy import Policy
 
-__all__ = ["CHAIN", "Stream", "streams"]
+__all__ = ["CHAIN", "CaseStream", "every_stream"]
 
 #: Cases between two digests.
 CHAIN = 1 << 16
@@ -46,7 +46,7 @@ U64 = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class CaseStream:
     """An endless stream of cases.
 
     Args:
@@ -84,7 +84,7 @@ class Stream:
     def inputs(self, start: int, count: int) -> NDArray[Any]:
         """Input words of cases, one case a row.
 
-        >>> Stream("encode", "e2m1", "f32", 1).inputs(5, 1).shape
+        >>> CaseStream("encode", "e2m1", "f32", 1).inputs(5, 1).shape
         (1, 1)
         """
         width = _WORDS.get(self.op, 2)
@@ -130,10 +130,10 @@ class Stream:
             yield done, state.hex()
 
 
-def streams(seed: int, policy: str = "ocp") -> list[Stream]:
+def every_stream(seed: int, policy: str = "ocp") -> list[CaseStream]:
     """A stream for each float type of each format, of operations with too many inputs to try all.
 
-    >>> len(streams(0))
+    >>> len(every_stream(0))
     100
     """
     names = [
@@ -141,7 +141,7 @@ def streams(seed: int, policy: str = "ocp") -> list[Stream]:
         ("encode_scale", E8M0.name),
         *((op, block) for op in ("quantize", "dequantize") for block in BLOCK_FORMATS),
     ]
-    return [Stream(op, fmt, float, seed, policy) for op, fmt in names for float in LAYOUTS]
+    return [CaseStream(op, fmt, float, seed, policy) for op, fmt in names for float in LAYOUTS]
 
 
 def _bytes(words: NDArray[Any]) -> bytes:

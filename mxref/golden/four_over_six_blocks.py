@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mxref.cases.splitmix import splitmix64
 
-__all__ = ["near_choices"]
+__all__ = ["four_over_six_blocks"]
 
 _SIZE = 16
 #: Seeds of blocks whose errors have equal sums, by the kind of error. They were found among 60,000:
@@ -14,7 +14,9 @@ _SIZE = 16
 _SEEDS = {"mae": (23408, 56312), "mse": (39974, 1764)}
 
 
-def near_choices(points: Callable[[int], int], sign_bit: int) -> Iterator[tuple[str, list[int]]]:
+def four_over_six_blocks(
+    points: Callable[[int], int], sign_bit: int
+) -> Iterator[tuple[str, list[int]]]:
     """Blocks of amax 6 with equal sums of errors under the scales 1 and 1.5, and blocks near them.
 
     Each is followed by three blocks in which every element is moved by -1, 0 or 1 ulp: there the
@@ -24,7 +26,7 @@ def near_choices(points: Callable[[int], int], sign_bit: int) -> Iterator[tuple[
         points: the float pattern of n eighths, 0 to 48.
         sign_bit: the sign bit of the float type.
 
-    >>> blocks = dict(near_choices(lambda n: n << 20, 1 << 31))
+    >>> blocks = dict(four_over_six_blocks(lambda n: n << 20, 1 << 31))
     >>> len(blocks), len(blocks["mae_0"])
     (20, 16)
     """

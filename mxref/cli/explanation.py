@@ -10,15 +10,15 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
+from mxref.cli.text_tables import table_lines
 
 __all__ = [
     "LINES",
     "WIDTH",
-    "Answer",
+    "Explanation",
     "few",
-    "print_answers",
+    "print_explanations",
     "print_part",
     "print_rows",
     "print_wrapped",
@@ -32,7 +32,7 @@ _IN_FULL = 3
 _LABEL = 12
 
 
-class Answer(NamedTuple):
+class Explanation(NamedTuple):
     """The explanation of one thing.
 
     Args:
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
     more: Callable[[], dict[str, Any]] | None = None
 
 
-def print_answers(answers: Sequence[Answer], asked: str, *, as_json: bool) -> None:
+def print_explanations(answers: Sequence[Explanation], asked: str, *, as_json: bool) -> None:
     """Print what a word means: in full if that fits a screen, else a line for each meaning."""
     for one in answers:
         if len(answers) <= _IN_FULL and one.more is not None:
@@ -74,7 +74,7 @@ def print_answers(answers: Sequence[Answer], asked: str, *, as_json: bool) -> No
     print(f"more of one: mxref explain {last['kind']} {last['name']}")
 
 
-def _show_all(answers: Sequence[Answer]) -> None:
+def _show_all(answers: Sequence[Explanation]) -> None:
     for i, one in enumerate(answers):
         if i:
             print()

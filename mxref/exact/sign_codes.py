@@ -115,7 +115,7 @@ def overflow_code(sign: int, fmt: ElementType, chosen: Mapping[str, str], *, fin
     return join_sign(sign, largest_code(sign, fmt, chosen), fmt)
 
 
-def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) -> SignCodes:
+def make_sign_codes(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) -> SignCodes:
     """Make the codes of one sign for the magnitude codes 0 to top, one above the largest.
 
     chosen: a member of every choice in ELEMENT_CHOICES.
@@ -124,7 +124,7 @@ def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) 
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
     >>> from mxref.exact.format_table import ELEMENTS
-    >>> make_side(1, 8, ELEMENTS["e2m1"], settle({}, ELEMENT_CHOICES)).exact
+    >>> make_sign_codes(1, 8, ELEMENTS["e2m1"], settle({}, ELEMENT_CHOICES)).exact
     (8, 9, 10, 11, 12, 13, 14, 15, 15)
     """
     largest = largest_code(sign, fmt, chosen)

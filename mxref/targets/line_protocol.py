@@ -28,7 +28,7 @@ __all__ = [
     "Claims",
     "Dialogue",
     "LineError",
-    "Question",
+    "LineQuestion",
     "in_order",
     "in_rows",
     "not_counted",
@@ -49,7 +49,7 @@ class LineError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LineQuestion:
     """One case as it is put to a target.
 
     Args:
@@ -68,7 +68,7 @@ class Question:
         """The prompt, without its line end.
 
         >>> from mxref.targets.calls import without_cases
-        >>> Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,)).line()
+        >>> LineQuestion("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,)).line()
         '7 encode e2m1 bf16 3fc0'
         """
         file = self.file
@@ -101,17 +101,17 @@ class Claims:
 
 def questions_of(
     file: VectorFile, inputs: NDArray[np.uint64] | None = None, first: int = 0
-) -> list[Question]:
+) -> list[LineQuestion]:
     """The cases of a file as questions, by their ids; or other inputs, numbered from `first`."""
     if inputs is None:
-        return [Question(case.id, file, case.inputs) for case in file.cases]
+        return [LineQuestion(case.id, file, case.inputs) for case in file.cases]
     # The pattern that fills up short rows is a float, too, like every pattern.
     is_padded = REGISTRY[file.op].varied
     rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
-    return [Question(str(number), file, row) for number, row in enumerate(rows, first)]
+    return [LineQuestion(str(number), file, row) for number, row in enumerate(rows, first)]
 
 
-def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Iterator[bytes]:
+def prompt_lines(questions: Iterable[LineQuestion], *, header: bool = True) -> Iterator[bytes]:
     """The prompt as lines with their ends, the first of them a remark."""
     if header:
         yield f"# mxref lines {PROTOCOL}\n".encode("ascii")
@@ -119,11 +119,11 @@ def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Itera
         yield f"{question.line()}\n".encode("ascii")
 
 
-def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
+def parse_answer(question: LineQuestion, fields: Sequence[str]) -> Answer:
     """The answer after an id; a malformed answer is an error of its case.
 
     >>> from mxref.targets.calls import without_cases
-    >>> question = Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
+    >>> question = LineQuestion("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
     >>> parse_answer(question, ["3"]).words, parse_answer(question, ["0x3"]).error
     ((3,), "word '0x3' is no hex number")
     >>> parse_answer(question, ["encode", "e2m1", "bf16", "ocp", "3fc0"]).error
@@ -245,7 +245,7 @@ class Dialogue:
 
     __slots__ = ("_questions", "_reader", "answers")
 
-    def __init__(self, questions: Sequence[Question], reader: AnswerReader) -> None:
+    def __init__(self, questions: Sequence[LineQuestion], reader: AnswerReader) -> None:
         self.answers: list[Answer] = []
         self._questions = questions
         self._reader = reader
@@ -304,7 +304,7 @@ class Dialogue:
 
 
 def in_order(
-    lines: Iterable[bytes], questions: Sequence[Question], target: str
+    lines: Iterable[bytes], questions: Sequence[LineQuestion], target: str
 ) -> tuple[list[Answer], Claims]:
     """The answers to all questions, from lines in the order of the questions; and the claims.
 
