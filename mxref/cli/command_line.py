@@ -16,7 +16,7 @@ from functools import partial
 from mxref.cli.completion import SHELLS, PrintCompletion
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.cli.versions import PrintVersions
-from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
+from mxref.support.interruption import end_text, exit_status, held_signals, unwinding_signals
 from mxref.support.own_process import in_own_process
 
 __all__ = ["VERBS", "main"]
@@ -97,7 +97,7 @@ def _unwound(words: Sequence[str], *, last: bool = False) -> int:
         with unwinding_signals(last=last):
             return _run(words)
     except KeyboardInterrupt as interrupted:
-        print(f"mxref: {told(interrupted)}", file=sys.stderr)
+        print(f"mxref: {end_text(interrupted)}", file=sys.stderr)
         return exit_status(interrupted)
 
 

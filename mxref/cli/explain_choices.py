@@ -16,7 +16,7 @@ from mxref.cli.explain_limits import (
     show_limits_of_all,
     show_limits_of_member,
 )
-from mxref.cli.explain_worked import show_worked, worked
+from mxref.cli.explain_worked import show_worked, worked_case
 from mxref.cli.explanation import Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading, vectors_folder
 from mxref.cli.spec_notes import clause_of_member, source_of_member
@@ -219,7 +219,9 @@ def _member(data: dict[str, Any], options: argparse.Namespace) -> Explanation:
         choice, _, value = data["name"].partition("=")
         integer = data["kind"] == "integer member"
         none = data["default"]  # the default has no such case: it is what others differ from
-        found = None if none else worked(folder, choice, value, options.format, integer=integer)
+        found = (
+            None if none else worked_case(folder, choice, value, options.format, integer=integer)
+        )
         return {"example": found}
 
     return Explanation(data, _show_full, more)

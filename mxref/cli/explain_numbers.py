@@ -200,9 +200,9 @@ def _show_codes(data: dict[str, Any]) -> None:
 def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
     from mxref.conformance.compare.failure_text import show_code
-    from mxref.golden.explain_number import around
+    from mxref.golden.explain_number import nearest_codes
 
-    near = around(number, fmt)
+    near = nearest_codes(number, fmt)
     low, high = near[0][1], near[-1][1]
     if not low <= number <= high or low == high:
         return  # beyond the format, as the neighbours show

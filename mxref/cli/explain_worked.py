@@ -16,7 +16,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_form
 _SHOWN, _LONGEST = 4, 80
 
 
-def worked(
+def worked_case(
     folder: Path, choice: str, member: str, format: str | None, *, integer: bool = False
 ) -> dict[str, Any]:
     """The simplest case of the vectors that a member changes, as JSON values.

@@ -13,7 +13,7 @@ from mxref.cli.tensor_arguments import print_skipped
 from mxref.support.spread import Spread
 from mxref.support.text import printable
 
-__all__ = ["as_json", "print_page", "print_ways", "said", "text"]
+__all__ = ["as_json", "defined_figures", "print_page", "print_ways", "text"]
 
 #: The description of a tensor, and its figures for each way.
 _Tensor = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
@@ -55,7 +55,7 @@ def print_ways(
     for heading, row in parts:
         headings[len(rows)] = f"\n{heading}"
         for way, figures, marks in zip(ways, row, _marks(ways, row), strict=True):
-            own = said(figures)
+            own = defined_figures(figures)
             cells = [text(own[name]) + marks.get(name, "") for name in columns[3:]]
             rows.append([way.format.name, printable(way.name), f"{way.bits:g}", *cells])
     print_table(columns, rows, headings)
@@ -92,7 +92,7 @@ def print_page(
     columns = ("sqnr_db", "largest_error", *_SHARES, *_RARE)
 
     def cells(figures: Mapping[str, Any], marks: Mapping[str, str]) -> list[str]:
-        return [text(said(figures)[name]) + marks.get(name, "") for name in columns]
+        return [text(defined_figures(figures)[name]) + marks.get(name, "") for name in columns]
 
     head = ("way", "bits", *columns)
     rows = [
@@ -140,7 +140,7 @@ def as_json(
     }
 
 
-def said(figures: Mapping[str, Any]) -> dict[str, Any]:
+def defined_figures(figures: Mapping[str, Any]) -> dict[str, Any]:
     """The figures for a reader, without those that are undefined, such as a mean of no elements."""
     nothing: tuple[str, ...] = ()
     if not figures["blocks"]:

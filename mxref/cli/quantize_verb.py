@@ -24,7 +24,7 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.format_names import formats_of
 from mxref.cli.quantize_figures import Figures
-from mxref.cli.quantize_table import as_json, print_page, print_ways, said, text
+from mxref.cli.quantize_table import as_json, defined_figures, print_page, print_ways, text
 from mxref.cli.quantize_ways import Way, ways_of
 from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
 from mxref.cli.tensor_arguments import (
@@ -274,7 +274,7 @@ def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report, indent=1))
         return
-    for name, value in said(report).items():
+    for name, value in defined_figures(report).items():
         print(f"{name:16} {text(value)}")
 
 
@@ -287,6 +287,6 @@ def _print_several(
     for name, value in report.items():
         print(f"{name:16} {text(value)}")
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
-    rows = [[text(said(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
+    rows = [[text(defined_figures(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
     print_skipped(skipped)

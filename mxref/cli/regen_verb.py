@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
             return run(options, folder)
         if options.level == 2:
             store.read_manifest(folder)  # refuses a folder without a manifest before the long run
-        with store.alone(folder):
+        with store.locked(folder):
             return run(options, folder)
     except DisagreementError as error:
         print(error)
@@ -118,7 +118,9 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
             print(f"{name} is not what the manifest of {folder} says")
         print(f"{total}: {len(problems)} differ from the manifest")
         return 1 if problems else 0
-    changed = store.write_level2(folder, level2.entries(found, old if options.only else ()))
+    changed = store.write_level2(
+        folder, level2.manifest_entries(found, old if options.only else ())
+    )
     print(f"{total}: the manifest of {folder} {'has changed' if changed else 'is as it was'}")
     return 0
 

@@ -19,7 +19,7 @@ from mxref.cli.target_arguments import (
     chosen_target,
     ending_of,
 )
-from mxref.support.interruption import exit_status, told
+from mxref.support.interruption import end_text, exit_status
 from mxref.support.workers import cores
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         how = "nothing is kept: use --state FILE"
         if options.state is not None:
             how = f"the same command goes on from {options.state}"
-        print(f"mxref: {told(interrupted)}: {how}", file=sys.stderr)
+        print(f"mxref: {end_text(interrupted)}: {how}", file=sys.stderr)
         return exit_status(interrupted)
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Final, NamedTuple
 
 from mxref.exact.arithmetic import F32, product
-from mxref.exact.format_table import E8M0, ELEMENTS, bad, look_up, read_code
+from mxref.exact.format_table import E8M0, ELEMENTS, domain_error, look_up, read_code
 from mxref.exact.integers import INF, NAN, Number, floor_log2
 from mxref.exact.patterns import converted, write_float
 
@@ -99,7 +99,7 @@ def _float32(numbers: Iterable[Number]) -> list[Number]:
 def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, str]) -> Pair:
     numbers = [read_code(code, ELEMENTS[name]) for code, name in zip(codes, formats, strict=True)]
     if min(n for _, n, _ in numbers) < 0 or max(scales) > E8M0.max_code:
-        raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
+        raise domain_error("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
     number, power = product(*numbers), sum(scales) - 2 * E8M0.bias
     # The exponent of a normal number's leading bit, and of that place in a subnormal.
     elements = number[2] + sum(ELEMENTS[name].mantissa_bits for name in formats)

@@ -10,7 +10,7 @@ from functools import cache
 
 from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import DECODED_ZERO, ELEMENT_CHOICES, INPUT_CHOICES, settle
-from mxref.exact.format_table import FLOATS, FORMATS, bad, check_int, look_up, read_code
+from mxref.exact.format_table import FLOATS, FORMATS, check_int, domain_error, look_up, read_code
 from mxref.exact.patterns import write_float
 from mxref.exact.rounding import check_random
 from mxref.exact.sources import prepared
@@ -131,5 +131,5 @@ def decode(code: int, format: str, target: str = "f32", **choices: str) -> int:
     """
     table = _decoded(format, target, **choices)
     if type(code) is not int or not 0 <= code < len(table):
-        raise bad("code", f"a Python int from 0 to {len(table) - 1:#x}", code)
+        raise domain_error("code", f"a Python int from 0 to {len(table) - 1:#x}", code)
     return table[code]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final, NamedTuple
 
-from mxref.exact.format_table import ELEMENTS, FLOATS, bad, check_int, look_up, read_code
+from mxref.exact.format_table import ELEMENTS, FLOATS, check_int, domain_error, look_up, read_code
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.patterns import write_float
 
@@ -44,7 +44,7 @@ def row(scales: Sequence[int], codes: Sequence[int], format: str, block_size: in
     """
     fmt = look_up(ELEMENTS, "format", format)
     if len(scales) != -(-len(codes) // block_size):
-        raise bad("scales", f"one for each block of {block_size}", len(scales))
+        raise domain_error("scales", f"one for each block of {block_size}", len(scales))
     numbers, infinities, has_nan = [], {}, 0xFF in scales
     for place, code in enumerate(codes):
         scale = scales[place // block_size]
@@ -147,6 +147,6 @@ def _error(products: Sequence[int], rounding: str) -> tuple[int, int]:
     elif rounding == "any":  # (2k + 2) 2**-23 and k 2**-149
         bits, factor, constant = 19, 4 * k + 4, k << FINE - 149
     else:
-        raise bad("rounding", "one of nearest, any", rounding)
+        raise domain_error("rounding", "one of nearest, any", rounding)
     unit = min((product & -product for product in products if product), default=1 << 2 * UNIT)
     return (0, 0) if unit >> 2 * UNIT - 149 and magnitude <= unit << bits else (factor, constant)

@@ -18,7 +18,7 @@ from mxref.exact.adders import add
 from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
 from mxref.exact.breakpoints import Breakpoints, breakpoints, code_finder, code_of_ratio
 from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-from mxref.exact.format_table import ElementType, FloatType, bad, magnitude, read_code
+from mxref.exact.format_table import ElementType, FloatType, domain_error, magnitude, read_code
 from mxref.exact.integers import INF, NAN, Number, compare
 from mxref.exact.patterns import converted
 
@@ -77,7 +77,7 @@ def _exact_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of a / (M * T) and the elements of x / (scale * T); a NaN block for Inf and NaN."""
     factor = ONE.number if t is None else t.number
     if factor[1] <= 0:
-        raise bad("tensor_scale", "a positive finite float32 for exact arithmetic", factor)
+        raise domain_error("tensor_scale", "a positive finite float32 for exact arithmetic", factor)
     numbers = [v.number for v in x]
     if any(n in (INF, NAN) for _, n, _ in numbers):
         return s.scale.sign_weight - 1, [0] * len(x)

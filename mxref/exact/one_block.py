@@ -35,8 +35,8 @@ from mxref.exact.format_table import (
     POWERS,
     FloatType,
     PowerFormat,
-    bad,
     check_int,
+    domain_error,
     look_up,
     read_code,
 )
@@ -121,7 +121,7 @@ def quantize(
     both = {"rounding": rounding, "overflow": overflow}
     plan = _quantize_plan(source, format, rule, scale_format, **both, **choices)
     if len(x_bits) == 0:
-        raise bad("x_bits", "a block of one number or more", x_bits)
+        raise domain_error("x_bits", "a block of one number or more", x_bits)
     if set(map(type, x_bits)) != {int}:  # `_read`'s cache takes True for 1
         for bits in x_bits:
             check_int("x_bits", bits, plan.source.bits)
@@ -175,7 +175,7 @@ def _read(x_bits: tuple[int, ...], source: InputType) -> _Block:
 
 def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
     if draws is None or len(draws) != count:
-        raise bad("random_bits", "as many Python ints as there are numbers", draws)
+        raise domain_error("random_bits", "as many Python ints as there are numbers", draws)
     for draw in draws:
         check_random(draw, random_width)
     return list(draws)

@@ -16,7 +16,7 @@ from mxref.exact.sources import prepared, read_checked
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["answers", "around", "fraction", "neighbours", "parse_number"]
+__all__ = ["answers", "fraction", "nearest_codes", "neighbours", "parse_number"]
 
 _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
 
@@ -98,11 +98,11 @@ def neighbours(
     )
 
 
-def around(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
+def nearest_codes(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
     """The codes nearest to a number, at most two at or below it and two above, with their values.
 
     >>> from mxref.formats.catalog import E2M1
-    >>> [(code, float(value)) for code, value in around(Fraction(9, 4), E2M1)]
+    >>> [(code, float(value)) for code, value in nearest_codes(Fraction(9, 4), E2M1)]
     [(3, 1.5), (4, 2.0), (5, 3.0), (6, 4.0)]
     """
     finite = _finite(fmt)

@@ -33,8 +33,8 @@ __all__ = [
     "compute",
     "compute_all",
     "default_families",
-    "entries",
     "families",
+    "manifest_entries",
     "products",
     "select",
 ]
@@ -102,7 +102,9 @@ def compute_all(
     yield from in_order(partial(compute, complete=complete), longest_first, jobs)
 
 
-def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+def manifest_entries(
+    found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """The manifest's entries in the order of families, new ones in place of old ones."""
     digests = {entry["name"]: entry for entry in old}
     digests |= {one.name: {"cases": one.cases, "sha256": one.sha256} for one in found}

@@ -17,10 +17,10 @@ from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
     "around",
-    "at",
     "encode_inputs",
     "encode_scale_inputs",
     "other_encode_inputs",
+    "pattern_at",
     "shared_scale_inputs",
     "walking_sticky",
 ]
@@ -65,10 +65,10 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
     for field in _scale_fields(layout):
-        points = (at(field, 128, layout), at(field, 192, layout))
+        points = (pattern_at(field, 128, layout), pattern_at(field, 192, layout))
         _add(found, "M8", around(points, 1), layout, signs=layout != F64 or field % 16 == 0)
     for field in list(_scale_fields(layout))[::8]:
-        _add(found, "M8", around([at(field, 182, layout)], 1), layout, signs=False)
+        _add(found, "M8", around([pattern_at(field, 182, layout)], 1), layout, signs=False)
     powers = _subnormal_powers(layout)
     ties = [3 * n >> 1 for n in powers[1:]]
     _add(found, "M8", around([*powers, *ties], 1), layout, signs=layout != F64)
@@ -81,7 +81,7 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
     for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
-        _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
+        _add(found, "M8", around([pattern_at(field, 128, layout)], 1), layout, signs=False)
     # Every subnormal float64 is far below the smallest scale.
     powers = _subnormal_powers(layout)[:: 8 if layout == F64 else 1]
     _add(found, "M8", around(powers, 1), layout, signs=False)
@@ -167,7 +167,7 @@ def _ladder(layout: FloatLayout) -> Iterator[int]:
             yield field << layout.mantissa_bits | fraction
 
 
-def at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
+def pattern_at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
     """Pattern with this exponent field and this significand, in 128ths from 128 to 255."""
     fraction = (significand_128ths - 128) << layout.mantissa_bits >> 7
     return field << layout.mantissa_bits | fraction

@@ -25,9 +25,9 @@ from mxref.cases.read import PLAIN, STAGED, VectorError, file_bytes, read_manife
 from mxref.support.whole_file import write_file
 
 __all__ = [
-    "alone",
     "check",
     "finish",
+    "locked",
     "manifest_bytes",
     "read_level2",
     "read_manifest",
@@ -75,7 +75,7 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Lock a folder, which is created if needed, for one `regen` until it ends or is killed.
 
     Raises:

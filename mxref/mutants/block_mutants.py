@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, blocks_of, moved, wrong
+from mxref.mutants.mutant import (
+    BLOCKS,
+    QUANTIZED,
+    Function,
+    Mutants,
+    blocks_of,
+    moved_heading,
+    wrong,
+)
 from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -160,7 +168,7 @@ _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, mod
 
 QUANTIZERS: Mutants = {
     **{
-        moved(heading): _quantizes(
+        moved_heading(heading): _quantizes(
             quantizer(scale=mutant.run),
             formats=blocks_of(mutant.formats),
             **_SIGNIFICANDS if heading.startswith("C21") else {},

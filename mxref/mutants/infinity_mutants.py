@@ -26,7 +26,7 @@ from mxref.mutants.mutant import (
     Function,
     Mutant,
     Mutants,
-    moved,
+    moved_heading,
     wrong,
 )
 from mxref.policy.policy import Policy
@@ -276,7 +276,7 @@ def _mutants() -> Mutants:
     found: dict[str, Mutant] = {}
 
     def add(heading: str, letter: str, place: str, run: Function, **about: Any) -> None:
-        found[moved(heading, letter, place)] = wrong(run, **about)
+        found[moved_heading(heading, letter, place)] = wrong(run, **about)
 
     for more, (policy, words, letters) in _CONVENTIONS.items():
         for letter in letters:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import FLOATS, Function, Mutant, Mutants, moved
+from mxref.mutants.mutant import FLOATS, Function, Mutant, Mutants, moved_heading
 from mxref.mutants.quotients import quantized
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
@@ -129,7 +129,7 @@ def _lifted() -> Mutants:
             if lifted.formats and lifted.floats:
                 of = heading.partition(" ")[0]
                 model = "M9" if of in _DESIGNED.get(place.letter, ()) else place.model
-                found[moved(heading, place.letter, place.words)] = dataclasses.replace(
+                found[moved_heading(heading, place.letter, place.words)] = dataclasses.replace(
                     lifted, lifted_from=of, model=model
                 )
     return found

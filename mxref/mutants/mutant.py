@@ -11,7 +11,16 @@ from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.mutants.sources import link
 
-__all__ = ["Mutant", "Mutants", "Origins", "blocks_of", "moved", "named", "origins", "wrong"]
+__all__ = [
+    "Mutant",
+    "Mutants",
+    "Origins",
+    "blocks_of",
+    "moved_heading",
+    "named",
+    "origins",
+    "wrong",
+]
 
 Function = Callable[..., Any]
 
@@ -133,12 +142,12 @@ def wrong(
     return replace(own, spoil=spoil)
 
 
-def moved(heading: str, letter: str = "q", place: str = "blocks") -> str:
+def moved_heading(heading: str, letter: str = "q", place: str = "blocks") -> str:
     """The heading of the same mistake in blocks, or in another place.
 
-    >>> moved("A1 ties_away: rounds a tie away from zero")
+    >>> moved_heading("A1 ties_away: rounds a tie away from zero")
     'A1q ties_away_in_blocks: rounds a tie away from zero'
-    >>> moved("A1 ties_away: rounds a tie away from zero", "v", "nvfp4")
+    >>> moved_heading("A1 ties_away: rounds a tie away from zero", "v", "nvfp4")
     'A1v ties_away_in_nvfp4: rounds a tie away from zero'
     """
     return re.sub(r"^(\w+) (\w+)", rf"\1{letter} \2_in_{place}", heading)
@@ -148,6 +157,6 @@ def named(table: Mutants) -> Iterator[Mutant]:
     """The mutants of a table, with the ids, names and texts of their headings."""
     for heading, entry in table.items():
         pair = entry if isinstance(entry, tuple) else (entry,)
-        for head, mutant in zip((heading, moved(heading)), pair, strict=False):
+        for head, mutant in zip((heading, moved_heading(heading)), pair, strict=False):
             id, name, text = re.split(" |: ", head, maxsplit=2)
             yield replace(mutant, id=id, name=name, text=text)

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
 from mxref.mutants.block_mutants import STORED, counted, quantizer, shifted
-from mxref.mutants.mutant import BLOCKS, TENSORS_OF, Function, Mutants, blocks_of, moved, wrong
+from mxref.mutants.mutant import (
+    BLOCKS,
+    TENSORS_OF,
+    Function,
+    Mutants,
+    blocks_of,
+    moved_heading,
+    wrong,
+)
 from mxref.mutants.shared_scale_mutants import SCALES
 
 __all__ = ["TENSORS", "pair"]
@@ -144,7 +152,7 @@ TENSORS: Mutants = {
         _scales_moved(lambda scales, axis: np.roll(scales, -1, axis))
     ),
     **{
-        moved(heading, "t", "tensors"): _quantizes(
+        moved_heading(heading, "t", "tensors"): _quantizes(
             by_blocks(quantizer(scale=mutant.run)), formats=blocks_of(mutant.formats)
         )
         for heading, mutant in SCALES.items()

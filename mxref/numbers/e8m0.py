@@ -40,7 +40,7 @@ def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
     )
     if chosen.tiny_scale is not c.TinyScale.EXACT:
         code = _tiny_codes(code, parts, chosen)
-    code = within(code, chosen.scale_overflow, c.ScaleUnderflow.CLAMP)
+    code = codes_within(code, chosen.scale_overflow, c.ScaleUnderflow.CLAMP)
     infinite = E8M0.max_code if chosen.scale_of_inf is c.ScaleOfInf.LARGEST else NAN
     zero = NAN if chosen.scale_of_zero is c.ScaleOfZero.NAN else 0
     code = np.where(parts.significand == 0, zero, code)
@@ -66,7 +66,7 @@ def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
     return np.where(tiny & (up and policy.tiny_scale is c.TinyScale.ALWAYS_UP), 1, code)
 
 
-def within(
+def codes_within(
     code: I64, overflow: c.ScaleOverflow, underflow: c.ScaleUnderflow, scale: ScaleFormat = E8M0
 ) -> I64:
     """Codes outside those of numbers (00 to FE in E8M0) clamped, wrapped or made the NaN code."""

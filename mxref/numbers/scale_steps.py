@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
 from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat
-from mxref.numbers.e8m0 import within
+from mxref.numbers.e8m0 import codes_within
 from mxref.numbers.quirks import quirk_exponents
 from mxref.numbers.source import narrowed
 from mxref.policy.choices import Int8Emax, ScaleOverflow, ScaleUnderflow, ZeroBlock
@@ -79,7 +79,7 @@ def scale_codes(
     low, high = (code < 0) & ~is_zero, (code > scale.max_code) & ~is_zero
     wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
     wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
-    code = within(code, policy.scale_overflow, policy.scale_underflow, scale)
+    code = codes_within(code, policy.scale_overflow, policy.scale_underflow, scale)
     nan = scale.max_code + 1
     zero = {
         ZeroBlock.CODE_00: 0,

@@ -27,7 +27,7 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import accumulated, check_adder
-from mxref.products.exact_sums import infinities, known, patterns_of
+from mxref.products.exact_sums import infinities, known_sums, patterns_of
 from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import Operand, check_pair, operand
 from mxref.products.run_products import (
@@ -222,7 +222,7 @@ def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
     def exactly(row: int, column: int) -> tuple[int, int]:
         return sum(integer_products(a, b, row, column)), 2 * UNIT
 
-    return patterns_of(known(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
+    return patterns_of(known_sums(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
 
 
 def _with_special_values(

@@ -123,7 +123,7 @@ def patterns_of(numbers: F64Array, layout: FloatLayout) -> NDArray[Any]:
     return bits if layout == F64 else compose(split(bits, F64), layout)
 
 
-def known(
+def known_sums(
     sums: ExactSums, exactly: Callable[[int, int], tuple[int, int]], *, to_odd: bool
 ) -> F64Array:
     """The sums rounded once; by integers (count, unit) where the sums do not say to what."""

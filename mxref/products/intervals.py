@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, Bool, FloatLayout, Floats, layout_of, patterns
-from mxref.products.exact_sums import ExactSums, F64Array, infinities, known, patterns_of
+from mxref.products.exact_sums import ExactSums, F64Array, infinities, known_sums, patterns_of
 from mxref.products.operand import Operand
 from mxref.products.run_products import (
     UNIT,
@@ -161,7 +161,7 @@ class _Intervals:
             rest = sign * constant << 2 * UNIT + 24 - 150
             return (center << 24) + factor * size + rest, 2 * UNIT + 24
 
-        return known(sums, exact, to_odd=to_odd)
+        return known_sums(sums, exact, to_odd=to_odd)
 
 
 def interval_ends(

@@ -15,9 +15,9 @@ __all__ = [
     "SIGNALS",
     "STEADY",
     "TerminationError",
+    "end_text",
     "exit_status",
     "held_signals",
-    "told",
     "unwinding_signals",
 ]
 
@@ -138,10 +138,10 @@ def held_signals() -> Iterator[None]:
             os.kill(os.getpid(), came[0])
 
 
-def told(error: KeyboardInterrupt) -> str:
+def end_text(error: KeyboardInterrupt) -> str:
     """What has ended a command, in words.
 
-    >>> told(KeyboardInterrupt()), told(TerminationError(signal.SIGTERM))
+    >>> end_text(KeyboardInterrupt()), end_text(TerminationError(signal.SIGTERM))
     ('interrupted', 'ended by SIGTERM')
     """
     if isinstance(error, TerminationError):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from mxref.support.interruption import SIGNALS, STEADY, TerminationError, exit_status, told
+from mxref.support.interruption import SIGNALS, STEADY, TerminationError, end_text, exit_status
 
 __all__ = ["copies_end", "in_own_process"]
 
@@ -76,7 +76,7 @@ def in_own_process(check: Callable[[], int]) -> int:
     if verdict is not None:
         return verdict
     if got is not None:
-        print(f"mxref: {told(got)}", file=sys.stderr)
+        print(f"mxref: {end_text(got)}", file=sys.stderr)
         return exit_status(got)
     print(f"mxref: error: no verdict: the process of the check {how}", file=sys.stderr)
     return 1

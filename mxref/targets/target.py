@@ -126,7 +126,7 @@ __all__ = [
     "TargetError",
     "claimed_names",
     "claims_cover",
-    "reading",
+    "reading_attributes",
     "target_of",
 ]
 
@@ -215,7 +215,7 @@ class PythonTarget:
 
 
 @contextlib.contextmanager
-def reading(name: str) -> Iterator[None]:
+def reading_attributes(name: str) -> Iterator[None]:
     """Turn exceptions that a target's attributes raise when they are read into a TargetError."""
     try:
         with names_kept():
@@ -229,7 +229,7 @@ def reading(name: str) -> Iterator[None]:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module, or of any object with the operations as attributes."""
-    with reading(name):
+    with reading_attributes(name):
         return _read(module, name)
 
 
