@@ -141,7 +141,7 @@ def _stream(options: argparse.Namespace) -> int:
         raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # every_stream take turns, so that each has its share of the time
+    while chains:  # streams take turns, so that each has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0
