@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.random_blocks import random_blocks
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -23,7 +22,8 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
 )
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["probes"]
 
@@ -48,7 +48,7 @@ def probes(op: str, format: str, float: str) -> Words:
         return np.zeros((0, 3), np.uint64)
     if op == "quantize_tensor":
         return _tensor(BLOCK_FORMATS[format], LAYOUTS[float])
-    if op in VARIED_OPERATIONS:
+    if REGISTRY[op].varied:
         return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
     if scaled is not None and scaled.tensor_scale:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.operands.case_input import OWN
 
-__all__ = ["FLAGS", "MODELS", "RULES", "SECTIONS"]
+__all__ = ["FLAGS", "KNOWN_MODELS", "KNOWN_RULES", "MODELS", "RULES", "SECTIONS"]
 
-MODELS: Mapping[str, str] = {
+MODELS = {
     "M1": "zeros, smallest and largest numbers, infinities and NaNs of the float type, both signs",
     "M4": "the largest number and the overflow threshold, each and 3 ulp to both sides",
     "M5": "half the smallest subnormal, the smallest subnormal and the smallest normal number, "
@@ -81,7 +82,7 @@ FLAGS: Mapping[str, str] = {
 }
 
 #: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.
-RULES: Mapping[str, str] = {
+RULES = {
     "MX-5.1": "value of a block's element",
     "MX-5.3.1": "FP8 encoding and rounding",
     "MX-5.3.1-T3": "FP8 overflow: saturating and non-saturating, Table 3",
@@ -131,6 +132,10 @@ RULES: Mapping[str, str] = {
     "Q12": "RESCALE",
     "Q13": "grid sampling",
 }
+
+#: Those, and what operations from outside of mxref have.
+KNOWN_MODELS = MODELS | {OWN: "inputs of an operation that mxref has not"}
+KNOWN_RULES = RULES | {OWN: "what such an operation says of itself"}
 
 #: The clause on the numbers of each element format, and on encoding them.
 SECTIONS: Mapping[str, str] = {

@@ -37,9 +37,9 @@ def _show_word(data: dict[str, Any]) -> None:
 
 def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import MODELS, RULES
+    from mxref.cases.words import KNOWN_MODELS, KNOWN_RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
-    from mxref.operations.registry import INTEGER_OPERATIONS, OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
     op, *rest = options.name.split(".")
     if op not in OPERATIONS or len(rest) != 3:
@@ -59,11 +59,11 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
     if file is None or case is None:
         raise ValueError(f"there is no case {options.name!r} in {folder}")
     required = "required of everyone" if case.required else "the standard leaves the answer open"
-    if op in INTEGER_OPERATIONS:
+    if op in CALL_OPERATIONS:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in INTEGER_OPERATIONS  # words of integer operations are no codes
+    coded = op not in CALL_OPERATIONS  # whose words are no codes of a format
     one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):
@@ -77,8 +77,8 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
-        "rule": {"clause": case.rule, "about": RULES[case.rule], "standing": required},
-        "model": {"name": case.model, "about": MODELS[case.model]},
+        "rule": {"clause": case.rule, "about": KNOWN_RULES[case.rule], "standing": required},
+        "model": {"name": case.model, "about": KNOWN_MODELS[case.model]},
         "out": outs,
     }
     return Explanation(data | {"flags": list(case.flags)}, _show_case)

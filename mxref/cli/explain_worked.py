@@ -158,11 +158,11 @@ def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
     """Words in hexadecimal; one alone has its value, and a long list is cut."""
     from mxref.cases.records import words as spelled
     from mxref.conformance.compare.failure_text import show_input, show_output
-    from mxref.operations.registry import INTEGER_OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS
 
     if not words:
         return "an error"
-    if len(words) == 1 and file.op not in INTEGER_OPERATIONS:
+    if len(words) == 1 and file.op not in CALL_OPERATIONS:
         return show_input(file, words[0]) if given else show_output(file, words[0])
     text = spelled(words, file.in_digits if given else file.out_digits)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

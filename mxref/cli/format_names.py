@@ -55,9 +55,9 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
 
         yield PAIRS
     if kind in ("fuzz", "vectors"):
-        from mxref.operations.registry import INTEGERS
+        from mxref.operations.registry import CALL_OPERATIONS
 
-        yield dict.fromkeys(name for one in INTEGERS.values() for name in one.formats)
+        yield dict.fromkeys(name for one in CALL_OPERATIONS.values() for name in one.formats)
 
 
 def typed_format(parameter: str, name: str) -> str:
@@ -71,10 +71,10 @@ def typed_format(parameter: str, name: str) -> str:
     >>> typed_format("--format", "E4M3"), typed_format("--format", "e4m4")
     ('e4m3', 'e4m4')
     """
-    from mxref.operations.registry import INTEGERS
+    from mxref.operations.registry import CALL_OPERATIONS
 
-    if parameter == "--format" and any(name in one.formats for one in INTEGERS.values()):
-        return name  # a format of integer operations
+    if parameter == "--format" and any(name in one.formats for one in CALL_OPERATIONS.values()):
+        return name  # of an operation on integers
     for typed in (name, name.lower()):
         own: str = own_name(parameter, typed)
         if own in _KNOWN:
@@ -91,12 +91,12 @@ def format_of_file(parameter: str, name: str) -> str:
     >>> format_of_file("--format", "int4"), format_of_file("--format", "MXFP4")
     ('int4', 'mxfp4_e2m1')
     """
-    from mxref.operations.registry import INTEGERS
+    from mxref.operations.registry import CALL_OPERATIONS
 
     try:
         return typed_format(parameter, name)
     except ValueError:
-        if not any(name in one.formats for one in INTEGERS.values()):
+        if not any(name in one.formats for one in CALL_OPERATIONS.values()):
             raise
         return name
 

@@ -57,9 +57,9 @@ def _by(row: FuzzRow, policy: Policy) -> str:
     """The policy that a row was compared with; integer operations have policies of their own."""
     if row.profile:
         return f"profile {row.profile}"
-    from mxref.operations.registry import INTEGER_OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS
 
-    return row.policy if row.op in INTEGER_OPERATIONS else str(policy)
+    return row.policy if row.op in CALL_OPERATIONS else str(policy)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -114,7 +114,7 @@ def _as_json(
     rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool, ending: str
 ) -> dict[str, Any]:
     from mxref.cases.records import words
-    from mxref.operations.word_rows import stripped
+    from mxref.operands.word_rows import stripped
 
     def found(row: FuzzRow) -> dict[str, Any] | None:
         if row.found is None:

@@ -57,9 +57,9 @@ def _run(options: argparse.Namespace) -> int:
         identify_integers,
         integer_json,
     )
-    from mxref.operations.registry import INTEGER_FLOATS, INTEGER_OPERATIONS, INTEGERS, OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
-    integers = ((op, f, INTEGER_FLOATS[op]) for op in INTEGER_FLOATS for f in INTEGERS[op].formats)
+    integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
     known = ((one.op, one.format, one.float) for one in settings())
     refuse_unknown_names(vars(options), (*known, *integers))
     with chosen_target(options) as target:
@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
             for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
         ] + integer_json(more)
         for record in told:
-            policy = None if record["op"] in INTEGER_OPERATIONS else record["policy"]
+            policy = None if record["op"] in CALL_OPERATIONS else record["policy"]
             hedge = _hedge(options, record["probes"], policy, (record["op"], record["format"]))
             record["note"] = f"equals {record['policy']} {hedge}" if record["consistent"] else ""
         print(json.dumps(told, indent=1))
@@ -131,8 +131,8 @@ def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
     from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.operands.word_rows import padded
     from mxref.operations.registry import PRODUCT_OPERATIONS
-    from mxref.operations.word_rows import padded
     from mxref.policy.policy import Policy
     from mxref.targets.calls import Answers, without_cases
 

@@ -212,15 +212,16 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
 def _drawn(
     options: argparse.Namespace, files: Sequence[VectorFile]
 ) -> dict[str, NDArray[np.uint64]]:
-    """The search questions for a program, by the files' stems; none for other verbs."""
-    from mxref.cases.drawn import QUESTIONS, drawn
-    from mxref.cases.splitmix import splitmix64
+    """The questions of a search for a program, by the stems of the files; none for other verbs."""
+    from mxref.cases.drawn import drawn
+    from mxref.operands.splitmix import splitmix64
+    from mxref.operations.registry import REGISTRY
 
     if getattr(options, "no_search", True):
         return {}
     found = {}
     for file in files:
-        if file.op in QUESTIONS and file.cases:
+        if REGISTRY[file.op].questions and file.cases:
             words = drawn(file.op, file.format, file.float, _DRAWN, options.seed)
             if len(words) > _DRAWN:  # every pattern
                 words = words[splitmix64(options.seed, _DRAWN) % len(words)]

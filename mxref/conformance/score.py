@@ -15,9 +15,9 @@ from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
 from mxref.conformance.compare.product_intervals import inside, layers_inside, sums_inside
-from mxref.mutants import MUTANTS, Mutant, equivalent
+from mxref.mutants import Mutant, equivalent, mutants_of
+from mxref.operands.word_rows import stripped
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
@@ -66,18 +66,19 @@ def covers(mutant: Mutant, file: VectorFile) -> bool:
 
 def score(
     files: Sequence[VectorFile],
-    mutants: Sequence[Mutant] = MUTANTS,
+    mutants: Sequence[Mutant] | None = None,
     without: Collection[str] = (),
 ) -> Iterator[Cell]:
     """Try every mutant on every file that has cases for it, file by file.
 
     Args:
         files: files that `mxref.golden.read_vectors` returned.
-        mutants: the mutants to try.
+        mutants: the mutants to try; None for all of the operations of the files.
         without: coverage models whose cases are left out.
     """
     for file in files:
-        asked = [mutant for mutant in mutants if covers(mutant, file)]
+        every = mutants_of(file.op) if mutants is None else mutants
+        asked = [mutant for mutant in every if covers(mutant, file)]
         yield from _score_file(file, asked, without) if asked else ()
 
 

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mxref.cases.records import Case
+from mxref.operands.case_input import CaseInput
 
 __all__ = ["CaseInput", "Why", "Words", "cases_of"]
 
 Words = tuple[int, ...]
 #: Whether the standard requires the answer, the clause that decides it, and the case's flags.
 Why = tuple[bool, str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class CaseInput:
-    """The input of a case, before its answers are known.
-
-    Args:
-        name: the last part of the case's id.
-        inputs: the words.
-        model: the coverage model that they come from.
-        flags: what the case exercises, where that does not depend on the answer.
-        rule: the clause that decides the answer, if not the file's.
-    """
-
-    name: str
-    inputs: Words
-    model: str
-    flags: tuple[str, ...] = ()
-    rule: str = ""
 
 
 def cases_of(

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import fast_answers
 from mxref.cases.grid import grid
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_format
 from mxref.golden.level2 import compare
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 __all__ = ["CHAIN", "CaseStream", "every_stream"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import ElementFormat
+from mxref.operands.splitmix import splitmix64
 
 __all__ = [
     "ONE",

@@ -16,7 +16,7 @@ from mxref.cases.product import product_blocks
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
 from mxref.golden.integer_families import integer_chunks
 from mxref.golden.lane_blocks import lane_blocks
-from mxref.operations.registry import INTEGER_FLOATS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -202,7 +202,7 @@ def _lanes() -> Iterator[Family]:
 def _integers() -> Iterator[Family]:
     for op, format, policies, about, chunks in integer_chunks():
         for policy in policies:
-            yield Family(op, format, INTEGER_FLOATS[op], policy, about, chunks)
+            yield Family(op, format, CALL_OPERATIONS[op].slot, policy, about, chunks)
 
 
 def _lane_words(block: str, float: str) -> Iterator[Words]:

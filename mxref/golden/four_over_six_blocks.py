@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mxref.cases.splitmix import splitmix64
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["four_over_six_blocks"]
 

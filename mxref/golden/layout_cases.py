@@ -10,12 +10,12 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
 

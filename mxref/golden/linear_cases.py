@@ -8,8 +8,8 @@ from functools import partial
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.golden.case_inputs import CaseInput, Words, cases_of
+from mxref.operands.splitmix import splitmix64
 from mxref.operations.layers import exact_layer
 from mxref.operations.product_words import BOUNDS
 

@@ -19,10 +19,9 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.golden.case_inputs import Why, Words
-from mxref.golden.integer_reasons import integer_reason
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
-from mxref.operations.registry import INTEGER_OPERATIONS, LAYER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["reason"]
@@ -60,8 +59,8 @@ def _explainer(op: str, format: str, float: str) -> Explain:
         return _tensor
     if op == "matmul":
         return partial(product_reason, format, float)
-    if op in INTEGER_OPERATIONS:
-        return partial(integer_reason, op, format)
+    if op in CALL_OPERATIONS:
+        return partial(CALL_OPERATIONS[op].clause, format)
     if op in _FIXED:
         return _FIXED[op]
     layout = LAYOUTS[float]

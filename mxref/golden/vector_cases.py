@@ -27,7 +27,7 @@ from mxref.golden import models
 from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.infinity_blocks import infinity_blocks
-from mxref.golden.integer_cases import integer_tasks
+from mxref.golden.integer_cases import call_tasks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.linear_cases import linear_tasks
@@ -87,7 +87,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from scaled_tasks()
     yield from product_tasks()
     yield from linear_tasks()
-    yield from integer_tasks()
+    yield from call_tasks()
 
 
 @cache

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32
 from mxref.cases.grid import pattern
-from mxref.cases.splitmix import splitmix64
 from mxref.exact.integer import pack_int4
 from mxref.golden.case_inputs import CaseInput
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["weight_only_cases"]
 

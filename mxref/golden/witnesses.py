@@ -13,7 +13,7 @@ from mxref.bits.simplicity import simplicity
 from mxref.cases.answers import answerable, exact_answers, reads
 from mxref.cases.read import by_stem, read_listed, read_manifest
 from mxref.cases.records import Case, VectorFile, names_of
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["Witness", "witness"]
@@ -80,7 +80,7 @@ def witness(
     policy = None if integer else first.replace(**{choice: member})
     for stem in sorted(entries, key=_rank):
         op, name, slot = names_of(stem)
-        known = op in INTEGER_OPERATIONS
+        known = op in CALL_OPERATIONS
         if policy is not None:
             known = choice in reads(op) and answerable(op, name, slot, policy)
         if not known or format not in (None, name):

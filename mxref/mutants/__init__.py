@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
-from mxref.mutants.museum import MUTANTS
+from mxref.mutants.museum import MUTANTS, mutants_of
 from mxref.mutants.mutant import Mutant, origins
 from mxref.mutants.use_mutants import USES, UseMutant
 
@@ -15,5 +15,6 @@ __all__ = [
     "Mutant",
     "UseMutant",
     "equivalent",
+    "mutants_of",
     "origins",
 ]

@@ -8,7 +8,8 @@ block's scale code and the element codes; the answer is floats.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
+from mxref.operands.returned import array_of, code_words, float_words, pair_of
+from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
 
@@ -86,6 +89,22 @@ class _OfBlocks(Operation):
             answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
         return answers
 
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call; with scales of tensors one for each of them, which is the last argument."""
+        fmt = block_format(format)
+        if not fmt.tensor_scale:
+            yield self._asked(fmt, slot, words, slice(None), {})
+            return
+        for bits, some in groups_of(words[:, 0], _ONE):
+            tensor = np.uint32(bits).view(np.float32)
+            yield self._asked(fmt, slot, words[some, 1:], some, {"tensor_scale": tensor})
+
+    @abstractmethod
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        """The call of blocks under one scale of the tensor, or none."""
+
     @abstractmethod
     def _call(
         self,
@@ -103,6 +122,8 @@ class Quantize(_OfBlocks):
 
     name = "quantize"
     parameters = "values, format"
+    arrays = 2
+    questions = 1 << 12
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether it also needs no random bits."""
@@ -124,6 +145,23 @@ class Quantize(_OfBlocks):
         blocks = (exact.quantize(w, slot, element, **read) for w in questions)
         return [(scale, *codes) for scale, codes in blocks]
 
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        values = floats_of(words, slot)
+        shape = values.shape
+
+        def read(result: object) -> NDArray[np.uint64]:
+            scales, elements = pair_of("quantize", result)
+            if not isinstance(scales, list | tuple):
+                scales = array_of(scales)
+                if scales.shape == (shape[0], 1):
+                    scales = scales[:, 0]
+            scale_words = code_words(scales, shape[:1], fmt.scale)[:, np.newaxis]
+            return np.concatenate([scale_words, code_words(elements, shape, fmt.element)], axis=1)
+
+        return Asked(some, {"values": values, "format": fmt.name, **more}, read)
+
     def _call(
         self,
         fmt: BlockFormat,
@@ -144,6 +182,7 @@ class Dequantize(_OfBlocks):
 
     name = "dequantize"
     parameters = "scale_codes, codes, format, dtype"
+    questions = 1 << 12
     from_codes = True
 
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
@@ -172,6 +211,15 @@ class Dequantize(_OfBlocks):
             )
             for w in questions
         ]
+
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        layout = LAYOUTS[slot]
+        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
+        arguments = {"scale_codes": scales, "codes": codes, "format": fmt.name}
+        read = partial(float_words, shape=codes.shape, layout=layout)
+        return Asked(some, {**arguments, "dtype": layout.dtype, **more}, read)
 
     def _call(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.operations.asked import Asked
 from mxref.policy.policy import READS, Policy
 
 __all__ = ["AnyPolicy", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
@@ -38,6 +39,10 @@ class Operation(ABC):
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: How many arrays its function returns; of two the first has scale codes.
+    arrays: ClassVar[int] = 1
+    #: The most questions of the search about a format and float type; 0 if it has none.
+    questions: ClassVar[int] = 0
 
     def called_as(self, format: str) -> str:
         """The call of a target's function, for errors.
@@ -122,6 +127,18 @@ class Operation(ABC):
     @abstractmethod
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
         """The words out of cases, one a row, by the fast path."""
+
+    @abstractmethod
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """The calls of a target's function that ask cases, one a row of words.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> import numpy as np
+        >>> words = np.array([[0x3F800000]], np.uint64)
+        >>> (one,) = REGISTRY["encode"].calls("e4m3", "f32", words)
+        >>> one.arguments["values"].tolist(), one.arguments["format"], one.read(np.uint8([0x38])).tolist()
+        ([1.0], 'e4m3', [[56]])
+        """
 
     def twin_choices(self, policy: AnyPolicy) -> dict[str, Any]:
         """The choices of a policy as arguments of the slow twin, whose cases are whole blocks."""

@@ -12,7 +12,7 @@ from mxref.bits.floats import FloatLayout
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.word_rows import NO_WORD, same_width
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.reports.bit_fields import Kind, sides
 
 __all__ = ["Points", "numbers", "points"]

@@ -21,7 +21,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.support.host_arrays import host_array
 from mxref.support.text import unknown_name
 
-__all__ = ["Library", "at_offset", "host_array", "library_of"]
+__all__ = ["Library", "at_offset", "library_of"]
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ from mxref.cases.records import VectorFile, names_of, stem_of
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.golden.vector_cases import made_files
 from mxref.operations.product_words import PAIRS
-from mxref.operations.registry import INTEGERS, OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -19,7 +19,6 @@ from mxref.targets.target import Target
 __all__ = ["is_asked", "read_for"]
 
 _FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
-_INTEGERS = {format for one in INTEGERS.values() for format in one.formats}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
@@ -58,8 +57,9 @@ def read_for(
     stems = by_stem(read_manifest(folder))
     for stem in stems:
         op, format, float = names_of(stem)
-        if op not in OPERATIONS or format not in (*_FORMATS, *_INTEGERS) or stem in named:
-            continue  # left to `read_vectors`, which refuses unknown names
+        formats_of_op = CALL_OPERATIONS[op].formats if op in CALL_OPERATIONS else _FORMATS
+        if op not in OPERATIONS or format not in formats_of_op or stem in named:
+            continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
     found = {file.stem: file for file in read} | unread

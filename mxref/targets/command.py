@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import OTHER_CODE_FORMATS
-from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
@@ -32,14 +32,17 @@ from mxref.targets.line_protocol import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import CLAIMS, TargetError
+from mxref.targets.target import TargetError, claimable
 
 __all__ = ["CommandTarget", "command_results"]
 
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
-#: The formats of a program that claims none.
-_UNCLAIMED = tuple(name for name in CLAIMS["FORMATS"] if name not in OTHER_CODE_FORMATS)
+
+
+def _unclaimed() -> tuple[str, ...]:
+    """The formats of a program that claims none."""
+    return tuple(name for name in claimable("FORMATS") if name not in OTHER_CODE_FORMATS)
 
 
 class CommandTarget:
@@ -73,7 +76,7 @@ class CommandTarget:
         self._answered = False  # whether any question was ever answered
         self._failed = ""  # why the last run ended
         self._running: Running | None = None
-        self._reader = AnswerReader(command, Claims(formats=_UNCLAIMED))
+        self._reader = AnswerReader(command, Claims(formats=_unclaimed()))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
 
@@ -123,7 +126,7 @@ class CommandTarget:
             )
             self._covered[key] = not answer.unsupported
         # Formats of integers are no claims.
-        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
         return self._covered[key] and claimed
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:

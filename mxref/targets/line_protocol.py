@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, words
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers
-from mxref.targets.target import CLAIMS, TargetError, claimed_names, claims_cover
+from mxref.targets.target import TargetError, claimable, claimed_names, claims_cover
 
 __all__ = [
     "LONGEST",
@@ -91,8 +91,8 @@ class Claims:
     """What a target claims of itself, in remarks."""
 
     policy: Policy = field(default_factory=Policy)
-    formats: Collection[str] = tuple(CLAIMS["FORMATS"])
-    floats: Collection[str] = tuple(CLAIMS["FLOATS"])
+    formats: Collection[str] = field(default_factory=lambda: tuple(claimable("FORMATS")))
+    floats: Collection[str] = tuple(claimable("FLOATS"))
 
     def cover(self, format: str, float: str) -> bool:
         """Whether a format and float type are claimed."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
@@ -70,7 +70,7 @@ class ResultsTarget:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether there is a file of answers that are not all `unsupported`."""
         answers = self.answers.get(f"{op}/{format}.{float}")
-        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
         if answers is None or not claimed:
             return False
         return not answers or not all(answer.unsupported for answer in answers.values())

@@ -109,7 +109,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
 )
-from mxref.operations.registry import INTEGERS, OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
@@ -117,26 +117,32 @@ from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.imports import TargetError, is_of_library
-from mxref.targets.product_calls import MULTIPLES, ProductFunction
+from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
-    "CLAIMS",
     "PythonTarget",
     "Target",
     "TargetError",
+    "claimable",
     "claimed_names",
     "claims_cover",
     "reading_attributes",
     "target_of",
+    "usual_formats",
 ]
 
-_INTEGERS = {name: op for op, one in INTEGERS.items() for name in one.formats}
-_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
-#: What a target may claim, formats beside those of the standard included.
-CLAIMS: Mapping[str, Mapping[str, object]] = {
-    "FORMATS": {**_FORMATS, **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS},
-    "FLOATS": LAYOUTS,
-}
+
+def usual_formats() -> dict[str, object]:
+    """The formats that a target covers unless it names them: those of MX, and of calls."""
+    calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
+    return {**calls, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
+
+
+def claimable(claim: str) -> Mapping[str, object]:
+    """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
+    if claim == "FLOATS":
+        return LAYOUTS
+    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 class Target(Protocol):
@@ -189,7 +195,7 @@ class PythonTarget:
     @property
     def claims_formats(self) -> bool:
         """Whether it names its formats; else it is asked all of MX."""
-        return self.formats != frozenset(_FORMATS)
+        return self.formats != frozenset(usual_formats())
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
@@ -280,7 +286,7 @@ def _read(module: object, name: str) -> PythonTarget:
         name=name,
         operations=operations,
         policy=policy,
-        formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
+        formats=_claimed(has.get("FORMATS"), name, "FORMATS", usual_formats()),
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
@@ -314,7 +320,7 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
     Raises:
         TargetError: a name that is not known.
     """
-    known, found = CLAIMS[claim], set()
+    known, found = claimable(claim), set()
     for name in names:
         try:
             own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)

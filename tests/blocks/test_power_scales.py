@@ -13,7 +13,6 @@ import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.blocks.routes import FEW
-from mxref.cases.splitmix import splitmix64
 from mxref.exact.format_table import POWERS, PowerFormat
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -29,6 +28,7 @@ from mxref.formats.catalog import (
     Specials,
 )
 from mxref.numbers.scale_steps import scale_steps
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 

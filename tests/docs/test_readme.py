@@ -13,7 +13,6 @@ import pytest
 from helpers import ROOT
 from safetensors.numpy import save_file
 
-from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
 from mxref.conformance.checking import check
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL
@@ -25,6 +24,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
 )
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES
 
@@ -162,5 +162,6 @@ def test_the_numbers_of_what_verify_asks() -> None:
     assert f"each axis up to {max(LONG):,}, some up to {max(LARGE):,}" in text
     assert f"at most {most:,} elements; {fewer:,} if the vectors take more than {fast:g} s" in text
     assert f"{few:,} above {slow:g} s, {fewest:,} above {slower:g} s" in text
-    blocks, numbers = QUESTIONS["quantize"], max(QUESTIONS.values())
+    blocks = REGISTRY["quantize"].questions
+    numbers = max(one.questions for one in REGISTRY.values())
     assert f"{blocks:,} blocks or up to {numbers:,} numbers" in text

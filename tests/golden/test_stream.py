@@ -17,11 +17,11 @@ from helpers import ELEMENT, PATIENCE
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.splitmix import splitmix64
 from mxref.cli import main
 from mxref.golden import case_streams
 from mxref.golden.case_streams import CHAIN, CaseStream, every_stream
 from mxref.golden.level2 import DisagreementError
+from mxref.operands.splitmix import splitmix64
 
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 

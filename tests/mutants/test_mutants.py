@@ -15,7 +15,6 @@ from helpers import ROOT, all_files
 import mxref
 from mxref import golden
 from mxref.cases.answers import exact_answer
-from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import MODELS
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
@@ -35,6 +34,7 @@ from mxref.mutants.block_mutants import quantizer
 from mxref.mutants.decoder import decoder, dequantizer
 from mxref.mutants.encoder import encoder
 from mxref.mutants.shared_scale_mutants import scaler
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"

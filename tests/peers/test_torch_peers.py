@@ -16,7 +16,7 @@ import mxref
 from mxref import golden
 from mxref.conformance import target_of, verify
 from mxref.targets.array_libraries import at_offset, host_array, library_of
-from mxref.targets.layout_calls import strided
+from mxref.targets.calls import strided
 
 FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 EXPONENT_BITS = {torch.bfloat16: (torch.int16, 7), torch.float32: (torch.int32, 23)}

@@ -20,9 +20,9 @@ from mxref import golden
 from mxref.conformance import TargetError, target_of, verify
 from mxref.formats.catalog import E4M3
 from mxref.golden import VectorFile
+from mxref.operands.returned import AnswerError, array_of, code_words, float_words
 from mxref.targets.array_libraries import at_offset, host_array, library_of
-from mxref.targets.layout_calls import strided
-from mxref.targets.returned import AnswerError, array_of, code_words, float_words
+from mxref.targets.calls import strided
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 HOST, GPU = (1, 0), (2, 3)

@@ -16,7 +16,7 @@ from helpers import ROOT, run, sentence
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
-from mxref.operations.word_rows import NO_WORD
+from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 from mxref.profiles import profile
 from mxref.targets.calls import Answers, without_cases

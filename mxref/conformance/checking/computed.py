@@ -27,14 +27,14 @@ from mxref.conformance.verdict.failure_kinds import (
     outermost,
 )
 from mxref.golden.reasons import reason
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
-    INTEGER_OPERATIONS,
+    CALL_OPERATIONS,
     LAYER_OPERATIONS,
     PRODUCT_OPERATIONS,
     WEIGHT_ONLY_OPERATIONS,
 )
-from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
@@ -165,7 +165,7 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
     """A vector file of these questions, with the columns of the plain files."""
     alone = like.op in (
         *PRODUCT_OPERATIONS,
-        *INTEGER_OPERATIONS,
+        *CALL_OPERATIONS,
     )  # the others are bounds, or refuse
     plain = 1 if alone else like.plain
     columns = like.columns[:plain]
@@ -184,4 +184,4 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
 
 def _parsed(like: VectorFile, column: str) -> AnyPolicy:
     """The policy of a column."""
-    return column if like.op in INTEGER_OPERATIONS else Policy.parse(column)
+    return column if like.op in CALL_OPERATIONS else Policy.parse(column)

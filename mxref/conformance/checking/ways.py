@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
 __all__ = ["Call", "Rows", "Ways"]
@@ -76,7 +76,7 @@ class Ways:
     @property
     def usable(self) -> bool:
         """Whether there are cases to ask in one call."""
-        return self._cases.size > 0 and self.file.op not in VARIED_OPERATIONS
+        return self._cases.size > 0 and not REGISTRY[self.file.op].varied
 
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""

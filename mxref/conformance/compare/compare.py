@@ -21,15 +21,15 @@ from mxref.conformance.compare.product_intervals import (
 )
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
+from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
+    CALL_OPERATIONS,
     DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
     LAYER_OPERATIONS,
     PRODUCT_OPERATIONS,
     WEIGHT_ONLY_OPERATIONS,
 )
-from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format
@@ -157,7 +157,7 @@ def judged(
         own: the right answers; if None those of the slow twin and of the columns.
     """
     name = _spelled(file, policy)
-    if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
+    if file.op in CALL_OPERATIONS and not isinstance(policy, str):
         name, own = nearest(file, inputs, asked)
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
@@ -196,7 +196,7 @@ def right_answers(
         return padded(exact_answers(file.op, file.format, file.float, questions, policy))
 
     def by_policy() -> Answers:
-        if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
+        if file.op in CALL_OPERATIONS and not isinstance(policy, str):
             return Answers(file.outputs(0))
         name = _spelled(file, policy)
         if name in file.columns:

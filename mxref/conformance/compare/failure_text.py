@@ -14,13 +14,13 @@ from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.operands.word_rows import padded
 from mxref.operations.registry import (
+    CALL_OPERATIONS,
     DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
 )
-from mxref.operations.word_rows import padded
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
 
@@ -46,7 +46,7 @@ def difference(file: VectorFile, failure: Failure) -> str:
     """The first wrong word, with the input that belongs to it; or the error."""
     if failure.got is None:
         return failure.error
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         return integer_difference(file, failure, partial(show_float, layout=F32))
     return _no_refusal(file, failure) if failure.refused else _first_difference(file, failure)
 

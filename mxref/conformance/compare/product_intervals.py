@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
 from mxref.cases.records import VectorFile
+from mxref.operands.word_rows import stripped
 from mxref.operations.layers import layer_bounds
 from mxref.operations.product_words import Side, pair_formats
 from mxref.operations.products import bounds, groups
-from mxref.operations.weight_only import interval
-from mxref.operations.word_rows import stripped
+from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
@@ -139,8 +139,9 @@ def sums_inside(
 
     Those of `offset` hold those of the other orders.
     """
+    layer = WEIGHT_ONLY_OPERATIONS[file.op]
     each = (
-        _inside(interval(file.op, file.format, stripped(row), order, nibbles), file, answer).all()
+        _inside(layer.interval(file.format, stripped(row), order, nibbles), file, answer).all()
         for row, answer in zip(inputs, answers, strict=True)
     )
     return np.fromiter(each, bool, len(inputs))

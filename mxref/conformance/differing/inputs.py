@@ -13,9 +13,9 @@ from mxref.cases.grid import grid, pattern
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.read import read_vectors
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.differing.sides import Words, rounded_to
 from mxref.formats.catalog import BlockFormat
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["blocks", "data"]
 

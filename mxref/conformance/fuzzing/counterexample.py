@@ -20,8 +20,8 @@ from mxref.conformance.compare.failure_text import (
 )
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import block_format
-from mxref.operations.registry import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
-from mxref.operations.word_rows import padded
+from mxref.operands.word_rows import padded
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.targets.calls import code_format
 
 __all__ = ["Answer", "Changed", "Counterexample"]
@@ -84,7 +84,7 @@ def _place(file: VectorFile, index: int) -> str:
         return f" in element {index - 1}" if index else " as the scale"
     if file.op == "dequantize":
         return f" in element {index}"
-    return f" in word {index}" if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS) else ""
+    return f" in word {index}" if file.op in (*LAYOUT_OPERATIONS, *CALL_OPERATIONS) else ""
 
 
 def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
@@ -96,7 +96,7 @@ def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     if index is None:
         return "an answer"
     word = answer[index]
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         return f"{word:0{file.out_digits}x}"
     if file.op in ("dequantize", *PRODUCT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])

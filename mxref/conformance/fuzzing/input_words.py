@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import has_grid
 from mxref.conformance.fuzzing.variants import VARIANTS
@@ -26,11 +25,11 @@ from mxref.formats.catalog import (
     code_format,
     element_format,
 )
+from mxref.operands.word_rows import NO_WORD, padded
 from mxref.operations.layouts import packing_of
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.product_words import PAIRS, pair_formats
-from mxref.operations.registry import INTEGER_FLOATS, INTEGERS
-from mxref.operations.word_rows import NO_WORD, padded
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -83,7 +82,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("matmul", PAIRS, ("f32",)),
         ("linear", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
-        *((op, INTEGERS[op].formats, (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
+        *((op, CALL_OPERATIONS[op].formats, (CALL_OPERATIONS[op].slot,)) for op in CALL_OPERATIONS),
     ):
         for format, slot in itertools.product(formats, slots):
             if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):

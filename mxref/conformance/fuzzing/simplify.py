@@ -6,7 +6,7 @@ one, all in one call, and the simplest that still fails is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from mxref.bits import simplicity
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.conformance.fuzzing.smaller_integers import smaller_cases
 from mxref.conformance.fuzzing.smaller_layers import (
     blanked_layers,
     rounder_layers,
     smaller_layers,
 )
 from mxref.formats.catalog import E8M0, block_format
-from mxref.operations.registry import INTEGER_OPERATIONS
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.registry import CALL_OPERATIONS
 
-__all__ = ["attempts", "simplest"]
+__all__ = ["attempts", "simplest", "smaller_calls"]
 
 Words = NDArray[np.uint64]
 #: From cases, one a row, to whether a target answers each wrongly.
@@ -70,8 +69,8 @@ def _first(wrong: Wrong, rows: Words) -> Words | None:
 def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
     """Ways to simplify a case of `count` words of an operation."""
     match file.op:
-        case op if op in INTEGER_OPERATIONS:
-            yield partial(smaller_cases, op, file.format)
+        case op if op in CALL_OPERATIONS:
+            yield partial(smaller_calls, op, file.format)
         case "encode" | "encode_scale" | "encode_stochastic" | "shared_scale":
             yield _floats(file, 0, _SCALARS)
         case "decode":
@@ -101,6 +100,28 @@ def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
                 yield from (_codes(place, 0) for place in range(first, count))
             else:
                 yield from (_floats(file, place, _IN_BLOCKS) for place in range(first, count))
+
+
+def smaller_calls(op: str, format: str, row: Words) -> Words:
+    """Calls to try instead of one, the simplest first, padded, without those that have no answer.
+
+    >>> row = padded([(1, 3, 0, 5, 0)])[0]
+    >>> [stripped(one) for one in smaller_calls("pack_int4", "int4", row)[:4]]
+    [(1, 1, 0), (1, 1, 5), (1, 2, 5, 0), (1, 2, 0, 5)]
+    """
+    words, operation = stripped(row), CALL_OPERATIONS[op]
+    first = operation.first_policy(format)
+
+    def has_answer(case: Sequence[int]) -> bool:
+        try:
+            operation.answer(format, case, first)
+        except ValueError:
+            return False
+        return True
+
+    tried = dict.fromkeys(tuple(one) for one in operation.smaller(format, words))
+    legal = [one for one in tried if one != words and has_answer(one)]
+    return padded(legal) if legal else np.empty((0, len(words)), np.uint64)
 
 
 def _floats(file: VectorFile, place: int, reach: int) -> Attempt:

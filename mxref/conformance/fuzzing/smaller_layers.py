@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout
+from mxref.operands.word_rows import padded
 from mxref.operations.layers import layer_of
-from mxref.operations.word_rows import padded
 
 __all__ = ["blanked_layers", "rounder_layers", "smaller_layers"]
 

@@ -24,13 +24,13 @@ from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
+from mxref.operands.returned import AnswerError
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Trial", "Words"]

@@ -10,7 +10,6 @@ import numpy as np
 from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.answers import fast_answers
 from mxref.cases.grid import grid, pattern
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -33,6 +32,7 @@ from mxref.conformance.identification.scale_questions import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 __all__ = ["block_pools"]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.compare.compare import answered_or_refused
 from mxref.conformance.identification.layer_questions import (
     layer_predictions,
@@ -20,8 +19,9 @@ from mxref.conformance.identification.layer_questions import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operands.splitmix import splitmix64
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "shown"]

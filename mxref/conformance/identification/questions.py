@@ -31,7 +31,7 @@ from mxref.conformance.identification.pools import (
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat
-from mxref.operations.word_rows import padded
+from mxref.operands.word_rows import padded
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 

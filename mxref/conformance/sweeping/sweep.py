@@ -46,7 +46,7 @@ __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
-    op for op in registry.OPERATIONS if op not in (*registry.VARIED_OPERATIONS, "encode_stochastic")
+    op for op, one in registry.REGISTRY.items() if not one.varied and op != "encode_stochastic"
 )
 _ON_BLOCKS = ("quantize", "dequantize")
 #: Seconds between two writes of the state.

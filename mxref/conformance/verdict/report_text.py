@@ -8,7 +8,7 @@ from itertools import groupby
 
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import RULES
+from mxref.cases.words import KNOWN_RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.describe.description import Description
@@ -19,7 +19,7 @@ from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 from mxref.support.text import a_few
@@ -110,14 +110,14 @@ def verdict_text(report: Report) -> str:
 def _standing(report: Report) -> str:
     """What the standard says of answers that it does not rule out and that nothing known gives."""
     failing = {row.op for row in report.rows if row.failures}
-    if failing <= {*INTEGER_OPERATIONS}:
+    if failing <= {*CALL_OPERATIONS}:
         return "no standard says what is right here"
-    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in INTEGER_OPERATIONS]
+    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in CALL_OPERATIONS]
     text = "the standard leaves these bits open"
     if any(scales):
         text = "the standard recommends other scales but requires none (MX 6.3)"
         text += "" if all(scales) else ", and leaves the other bits open"
-    return text + " and has no integer operations" * bool(failing & {*INTEGER_OPERATIONS})
+    return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
 
 
 def _is_scale(file: VectorFile, failure: Failure) -> bool:
@@ -287,4 +287,4 @@ def _order(finding: Finding) -> tuple[int, str, str, str]:
 def _why(failure: Failure) -> str:
     """The clause of a failure with its title, or its error."""
     rule = failure.case.rule
-    return failure.error if failure.got is None else f"{rule}, {RULES[rule]}"
+    return failure.error if failure.got is None else f"{rule}, {KNOWN_RULES[rule]}"

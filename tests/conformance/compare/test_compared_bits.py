@@ -7,7 +7,7 @@ import pytest
 from verify_helpers import RIGHT, Kit, Run
 
 from mxref.conformance.compare.tensor_cases import scale_counts, scale_places, tensors_of
-from mxref.operations.word_rows import NO_WORD
+from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
 #: name -> vector files, body of a target that is right all the same

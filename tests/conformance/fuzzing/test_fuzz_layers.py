@@ -19,8 +19,8 @@ from mxref.conformance.fuzzing.smaller_layers import (
     rounder_layers,
     smaller_layers,
 )
+from mxref.operands.word_rows import stripped
 from mxref.operations.layers import exact_layer, fast_layer, layer_of, layer_sizes
-from mxref.operations.word_rows import stripped
 
 
 def found(examples: int = 25, **functions: Any) -> Counterexample | None:

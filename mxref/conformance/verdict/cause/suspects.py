@@ -23,10 +23,10 @@ from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.infinity_mutants import spoiled
+from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
@@ -95,7 +95,7 @@ def layouts_of_mutants(op: str) -> tuple[str, ...]:
     >>> layouts_of_mutants("unpack_int4")
     ()
     """
-    ours = (m.policy for m in MUTANTS if m.op == op and op in LAYOUT_OPERATIONS)
+    ours = (m.policy for m in mutants_of(op) if op in LAYOUT_OPERATIONS)
     return tuple(dict.fromkeys(ours))
 
 
@@ -110,8 +110,8 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
     whole = fmt is not None and fmt.tensor_scale
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m))
-        for m in MUTANTS
-        if m.op == op and format in m.formats and m.run is not None
+        for m in mutants_of(op)
+        if format in m.formats and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS
     )
 

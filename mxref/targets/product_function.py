@@ -1,4 +1,4 @@
-"""Calls of a target's `matmul`: cases of one length are the rows of both sides of one call."""
+"""A target's `matmul`, called with operands padded to the multiples that it takes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
-from mxref.cases.records import VectorFile
-from mxref.operations.product_words import Side, pair_formats
-from mxref.operations.products import groups
-from mxref.targets.returned import AnswerError, array_of, float_words
+from mxref.operands.returned import AnswerError, array_of
 
-__all__ = ["MULTIPLES", "ProductFunction", "call_matmul", "call_products"]
+__all__ = ["MULTIPLES", "ProductFunction"]
 
 #: The default multiples of rows, columns and the summed axis: whole blocks.
 MULTIPLES = (1, 1, 32)
@@ -95,36 +92,3 @@ def _padded(scales: U8, codes: U8, rows: int, length: int) -> tuple[U8, U8]:
     ones = np.full((count, -(-elements // _SIZE)), _ONE, np.uint8)
     ones[: len(scales), : scales.shape[1]] = scales
     return ones, full
-
-
-def call_matmul(
-    function: Callable[..., Any], file: VectorFile, a: Sequence[Side], b: Sequence[Side]
-) -> NDArray[np.uint64]:
-    """The words of the product of every row of one side with every row of the other.
-
-    Raises:
-        AnswerError: a result of another shape or dtype.
-    """
-    layout = LAYOUTS[file.float]
-    sides = (
-        np.array([getattr(row, name) for row in rows], np.uint8)
-        for rows in (a, b)
-        for name in ("scales", "codes")
-    )
-    names = (fmt.name for fmt in pair_formats(file.format))
-    result = function(*sides, *names, layout.dtype)
-    return float_words(result, (len(a), len(b)), layout)
-
-
-def call_products(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Words in, words out; the rows of the second side are asked in reverse order.
-
-    So a scale taken from the same row of the other side is a wrong one.
-    """
-    answers = np.empty((len(inputs), 1), np.uint64)
-    for some, a, b in groups(inputs):
-        words = call_matmul(function, file, a, b[::-1])
-        answers[some, 0] = np.diagonal(words[:, ::-1])
-    return answers

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.splitmix import splitmix64
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["Draws", "Ints", "Words"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import FloatLayout, refuse_masked
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import dtype_of
-from mxref.targets.array_libraries import host_array
+from mxref.support.host_arrays import host_array
 
 __all__ = ["AnswerError", "array_of", "code_array", "code_words", "float_words", "pair_of"]
 
