@@ -63,7 +63,7 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in CALL_OPERATIONS  # whose words are no codes of a format
+    coded = op not in CALL_OPERATIONS  # words of calls are no codes of a format
     one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):

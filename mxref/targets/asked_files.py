@@ -59,7 +59,7 @@ def read_for(
         op, format, float = names_of(stem)
         formats_of_op = CALL_OPERATIONS[op].formats if op in CALL_OPERATIONS else _FORMATS
         if op not in OPERATIONS or format not in formats_of_op or stem in named:
-            continue  # reading it refuses a file of unknown name
+            continue  # left to `read_vectors`, which refuses unknown names
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
     found = {file.stem: file for file in read} | unread

@@ -47,7 +47,7 @@ __all__ = [
     "without_cases",
 ]
 
-#: What Python says of a call with other arguments than a function has parameters.
+#: Python's message for a call whose arguments are not a function's parameters.
 _PARAMETERS = re.compile(r"\) (takes|missing) ")
 #: Modules of interruptions, which are not imported for this.
 _INTERRUPTIONS = (
