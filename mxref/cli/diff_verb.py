@@ -198,7 +198,7 @@ def _print_tensors(found: Difference, tensors: Sequence[DataFigures]) -> None:
 
 
 def _summed(found: Difference, given: int) -> Sequence[DataFigures]:
-    """The figures on data, those of several given tensors as one."""
+    """The figures on data; several tensors that were given are summed."""
     if given > 1 and found.total is not None:
         return [*found.figures[:-given], found.total]
     return found.figures
@@ -250,7 +250,7 @@ def _bytes(found: Difference, made: Bytes, other: str, words: tuple[int, ...]) -
 
 
 def _shown(words: tuple[int, ...]) -> tuple[int, ...]:
-    """The first words, up to the last non-zero one."""
+    """The first words, without zeros at the end."""
     last = max((place for place, word in enumerate(words) if word), default=0)
     return words[: min(last + 1, _SHOWN)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mxref.bits.floats import FloatLayout
-from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
+from mxref.cli.text_tables import table_lines
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 
 #: Width of the text in columns.

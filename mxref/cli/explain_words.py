@@ -1,15 +1,15 @@
-"""``mxref explain`` with a model, a flag or a standing, or the id of a case."""
+"""``mxref explain`` with a coverage model, a flag, a standing, or the id of a case."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
+from mxref.cli.explanation import LINES, WIDTH, Explanation, print_wrapped
 from mxref.cli.screen import vectors_folder
 
-#: What the standing of a member of a choice says of it.
+#: standing -> what it says of a member of a choice.
 STANDINGS = {
     "required": "the standard says `must`, or it follows from a `must`; every other answer fails",
     "recommended": "the standard says `should`",
@@ -20,12 +20,12 @@ STANDINGS = {
 __all__ = ["explain_case", "explain_words"]
 
 
-def explain_words(options: argparse.Namespace) -> list[Answer]:
-    """The model, the flag and the standing of a name."""
+def explain_words(options: argparse.Namespace) -> list[Explanation]:
+    """The explanations of a model, a flag or a standing with a name."""
     from mxref.cases.words import FLAGS, MODELS
 
     return [
-        Answer({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
+        Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
         for kind, texts in (("model", MODELS), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
@@ -35,7 +35,7 @@ def _show_word(data: dict[str, Any]) -> None:
     print_wrapped(f"{data['kind']} {data['name']}: {data['about']}")
 
 
-def explain_case(options: argparse.Namespace) -> Answer | None:
+def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
     from mxref.cases.words import KNOWN_MODELS, KNOWN_RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
@@ -63,7 +63,7 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in CALL_OPERATIONS  # whose words are no codes of a format
+    coded = op not in CALL_OPERATIONS  # words of calls are no codes of a format
     one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):
@@ -81,7 +81,7 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         "model": {"name": case.model, "about": KNOWN_MODELS[case.model]},
         "out": outs,
     }
-    return Answer(data | {"flags": list(case.flags)}, _show_case)
+    return Explanation(data | {"flags": list(case.flags)}, _show_case)
 
 
 def _show_case(data: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ def _show_case(data: dict[str, Any]) -> None:
 
 
 def _wrapped(text: str, most: int = 6) -> str:
-    """Words in lines, at most so many, then dots: `--json` has all."""
+    """Words in at most `most` lines, then dots: `--json` has all."""
     lines = list(lines_of(text.split(" "), WIDTH - 24 if most > 1 else WIDTH - 10))
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1]} ..."]

@@ -1,4 +1,4 @@
-"""Names of formats and float types as users type them: of other libraries, in capitals."""
+"""Names of formats and float types as users type them: other libraries' names, capitals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: The scale formats that single numbers are converted to.
 _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
-#: The names of formats that verbs take, in lines; `vectors` are those that have vectors.
+#: kind -> the names of formats that its verbs take, in lines; `vectors` are those with vectors.
 FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
@@ -61,7 +61,7 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
 
 
 def typed_format(parameter: str, name: str) -> str:
-    """The name that a format has here; an unknown one as it is.
+    """The name that mxref has for a format; an unknown name as it is.
 
     Raises:
         ValueError: a name of several formats, or a dtype that is none.
@@ -83,7 +83,7 @@ def typed_format(parameter: str, name: str) -> str:
 
 
 def format_of_file(parameter: str, name: str) -> str:
-    """`typed_format`, for options that name files: those of integer operations are known, too.
+    """`typed_format`, for options that name files: formats of integer operations are known, too.
 
     Raises:
         ValueError: as `typed_format`.
@@ -102,7 +102,7 @@ def format_of_file(parameter: str, name: str) -> str:
 
 
 def typed_float(name: str) -> str:
-    """The name that a float type has here; an unknown one as it is.
+    """The name that mxref has for a float type; an unknown name as it is.
 
     >>> typed_float("torch.bfloat16"), typed_float("FP32"), typed_float("f33")
     ('bf16', 'f32', 'f33')

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.answer import WIDTH
+from mxref.cli.explanation import WIDTH
 from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
@@ -98,10 +98,10 @@ def explain_format(
     """Print a format; False if there is none of that name.
 
     Args:
-        typed: its name as users type it.
+        typed: the format's name as users type it.
         every: whether all codes of an 8-bit format are printed.
         as_json: whether to print JSON.
-        whole: a format of at most so many codes is printed whole.
+        whole: formats of at most this many codes are printed whole.
         print_rows: prints the table of codes.
     """
     name = typed_format("format", typed)
@@ -126,7 +126,7 @@ def explain_format(
 
 
 def format_data(typed: str) -> dict[str, Any] | None:
-    """What `explain_format` prints, as JSON values; None if there is no format of that name."""
+    """The facts that `explain_format` prints, as JSON values; None if no format has that name."""
     name = typed_format("format", typed)
     if name in _BLOCKS:
         return _block(_BLOCKS[name])
@@ -150,7 +150,7 @@ def _properties(fmt: CodeFormat) -> dict[str, Any]:
         "inf": "-" if fmt.inf_code is None else _spans([fmt.inf_code], digits, fmt),
         "nan": "-" if fmt.nan_code is None else _nan_spans(fmt, digits),
     }
-    if _is_integer(fmt):  # a step of 2**-6 throughout: neither exponent nor subnormals
+    if _is_integer(fmt):  # the step is 2**-6 throughout: no exponent, no subnormals
         fields["s/e/m"] = "n/64"
         fields |= dict.fromkeys(("bias", "min normal", "max subnormal", "min subnormal"))
     return fields
@@ -169,7 +169,7 @@ def _nan_spans(fmt: CodeFormat, digits: int) -> str:
 
 
 def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
-    """The codes of a span of magnitudes, for each sign."""
+    """The codes in a span of magnitudes, for each sign."""
     return " ".join(
         "-".join(f"{sign | end:0{digits}x}" for end in dict.fromkeys(ends))
         for sign in sorted({0, fmt.sign_bit})

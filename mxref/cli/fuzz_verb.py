@@ -1,4 +1,4 @@
-"""``mxref fuzz``: search an implementation for wrong answers, and show the simplest as code."""
+"""``mxref fuzz``: search an implementation for wrong answers, and print the simplest as code."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _under(row: FuzzRow) -> str:
 
 
 def _by(row: FuzzRow, policy: Policy) -> str:
-    """What a row was compared with; integers have policies of their own."""
+    """The policy that a row was compared with; integer operations have policies of their own."""
     if row.profile:
         return f"profile {row.profile}"
     from mxref.operations.registry import CALL_OPERATIONS

@@ -1,4 +1,4 @@
-"""``mxref identify``: which choices an implementation makes."""
+"""``mxref identify``: the choices that an implementation makes."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def _run(options: argparse.Namespace) -> int:
         _print_integers(more)
         if found or not more:
             _print(name, found, options)
-    if ending:  # beside JSON on stderr
+    if ending:  # with --json it goes to stderr
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
     return 0 if same and all(same) and not ending else 1
 
 
 def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
-    """For each result the shift and the known bugs that explain it, in words; or empty strings."""
+    """For each result the shift and the known bugs that explain it, in words, or empty strings."""
     hints: dict[Cause, None] = {}
     found = []
     for one in results:
@@ -110,13 +110,13 @@ def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
 def _hedge(
     options: argparse.Namespace, probes: int, policy: object, only: tuple[str, str] | None = None
 ) -> str:
-    """On how few questions a policy was found, and the command that asks many.
+    """A warning: on how few questions a policy rests, and the command that asks many.
 
     Args:
         options: the arguments of the verb.
         probes: number of questions.
-        policy: the policy; None where `verify` finds it itself.
-        only: the operation and format; those that were chosen by default.
+        policy: the policy; None where `verify` determines it itself.
+        only: an operation and format; those that are asked by default if None.
     """
     ops, formats = ([only[0]], [only[1]]) if only else (options.op, options.format)
     target = [options.target] if options.target is not None else ["--cmd", options.cmd]
@@ -127,7 +127,7 @@ def _hedge(
 
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
-    """The shift or the known bugs that explain answers that are of no policy."""
+    """The shift or the known bugs that explain answers of no policy."""
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
     from mxref.conformance.verdict.cause.causes import find_causes

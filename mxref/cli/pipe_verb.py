@@ -35,7 +35,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _gen(options: argparse.Namespace) -> int:
-    from mxref.targets.lines import prompt_lines, questions_of
+    from mxref.targets.line_protocol import prompt_lines, questions_of
 
     questions = (question for file in chosen_files(options) for question in questions_of(file))
     for line in prompt_lines(questions):

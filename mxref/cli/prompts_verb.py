@@ -25,7 +25,7 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.formats.catalog import OTHER_CODE_FORMATS
     from mxref.targets.results import write_prompts
 
-    # A program that has not the formats of others is not asked them unawares.
+    # A program is asked about formats beside MX's only if they are named.
     left_out = () if options.format else OTHER_CODE_FORMATS
     files = [file for file in chosen_files(options) if file.format not in left_out]
     size = write_prompts(options.folder, files)

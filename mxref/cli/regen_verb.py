@@ -56,8 +56,8 @@ def _run(options: argparse.Namespace) -> int:
         if options.check:
             return run(options, folder)
         if options.level == 2:
-            store.read_manifest(folder)  # a folder without one is refused before the long run
-        with store.alone(folder):
+            store.read_manifest(folder)  # refuses a folder without a manifest before the long run
+        with store.locked(folder):
             return run(options, folder)
     except DisagreementError as error:
         print(error)
@@ -118,13 +118,15 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
             print(f"{name} is not what the manifest of {folder} says")
         print(f"{total}: {len(problems)} differ from the manifest")
         return 1 if problems else 0
-    changed = store.write_level2(folder, level2.entries(found, old if options.only else ()))
+    changed = store.write_level2(
+        folder, level2.manifest_entries(found, old if options.only else ())
+    )
     print(f"{total}: the manifest of {folder} {'has changed' if changed else 'is as it was'}")
     return 0
 
 
 def _stream(options: argparse.Namespace) -> int:
-    from mxref.golden.stream import streams
+    from mxref.golden.case_streams import every_stream
     from mxref.policy.policy import Policy
 
     if options.seed is None or (options.count is None) == (options.seconds is None):
@@ -132,14 +134,14 @@ def _stream(options: argparse.Namespace) -> int:
     if options.seconds is not None and not 0 < options.seconds < math.inf:
         raise ValueError(f"--seconds must be positive and finite, got {options.seconds:g}")
     policy = str(Policy.parse(options.policy or "ocp"))
-    every = streams(options.seed, policy)
+    every = every_stream(options.seed, policy)
     chosen = [one for one in every if one.name.startswith(options.only or "")]
     if not chosen:
         got = f"got {options.only!r}: such as {every[0].name}"
         raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # in turn: each stream has its share of the time
+    while chains:  # streams take turns, so that each has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0

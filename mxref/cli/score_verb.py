@@ -125,7 +125,7 @@ def chosen_files(files: list[VectorFile], name: str) -> list[VectorFile]:
 
 
 def _killed(cells: Iterable[Cell]) -> tuple[int, int]:
-    """The number of cells that are killed, and of those that are applicable."""
+    """The numbers of killed cells and of applicable ones."""
     verdicts = [cell.verdict for cell in cells if cell.applicable]
     return verdicts.count("killed"), len(verdicts)
 

@@ -1,4 +1,4 @@
-"""Number to E8M0 scale code and back, and the scale that a block shares, of fewer bits, too.
+"""Number to E8M0 scale code and back, and the scale of a block, also in narrower power formats.
 
 Source: OCP MX v1.0 5.4.1 (E8M0), 6.3 (conversion). The choices are N3, N6 to N8, N22 and N23.
 """
@@ -21,7 +21,7 @@ from mxref.exact.format_table import (
     ELEMENTS,
     FLOATS,
     ElementType,
-    ScaleType,
+    PowerFormat,
     check_int,
     look_up,
 )
@@ -100,7 +100,7 @@ def _rounded_code(n: int, e: int, rounding: str, tiny_scale: str) -> int:
     return choose(lower, where, 0, rounding)
 
 
-def scale_number(code: int, chosen: Mapping[str, str], scale: ScaleType = E8M0) -> Number:
+def scale_number(code: int, chosen: Mapping[str, str], scale: PowerFormat = E8M0) -> Number:
     """Read a scale code as a number, under `scale_00` and `scale_ff`, the last code.
 
     Source: OCP MX v1.0 5.4.1.
@@ -150,7 +150,7 @@ def block_scaler(
     fmt: ElementType,
     rule: str,
     chosen: Mapping[str, str],
-    scale: ScaleType = E8M0,
+    scale: PowerFormat = E8M0,
 ) -> Callable[[Number], BlockScale]:
     """Make the function from a finite amax to the scale of its block.
 

@@ -104,7 +104,7 @@ FLOATS: Final[Mapping[str, FloatType]] = {
 }
 
 
-class ScaleType(NamedTuple):
+class PowerFormat(NamedTuple):
     """One format of powers of two: code c is 2**(c - bias), the last code NaN; no zero, no sign.
 
     Source: OCP MX v1.0 5.4.1, Table 7 (E8M0); the others are like it.
@@ -117,19 +117,19 @@ class ScaleType(NamedTuple):
     nan: int
 
 
-E8M0: Final = ScaleType("e8m0", 8, 127, 0xFE, 0xFF)
-POWERS: Final[Mapping[str, ScaleType]] = {
+E8M0: Final = PowerFormat("e8m0", 8, 127, 0xFE, 0xFF)
+POWERS: Final[Mapping[str, PowerFormat]] = {
     "e8m0": E8M0,
-    "e5m0": ScaleType("e5m0", 5, 15, 0x1E, 0x1F),
-    "e4m0": ScaleType("e4m0", 4, 7, 0xE, 0xF),
-    "e2m0": ScaleType("e2m0", 2, 1, 0x2, 0x3),
+    "e5m0": PowerFormat("e5m0", 5, 15, 0x1E, 0x1F),
+    "e4m0": PowerFormat("e4m0", 4, 7, 0xE, 0xF),
+    "e2m0": PowerFormat("e2m0", 2, 1, 0x2, 0x3),
 }
 
 
-def bad(parameter: str, requirement: str, got: object) -> ValueError:
+def domain_error(parameter: str, requirement: str, got: object) -> ValueError:
     """Make the error for an argument outside its domain, in one sentence.
 
-    >>> str(bad("code", "an int from 0 to 15", 16))
+    >>> str(domain_error("code", "an int from 0 to 15", 16))
     'code must be an int from 0 to 15; got 16'
     """
     return ValueError(f"{parameter} must be {requirement}; got {got!r}")
@@ -143,7 +143,7 @@ def look_up(table: Mapping[str, _Entry], parameter: str, name: str) -> _Entry:
     """
     entry = table.get(name)
     if entry is None:
-        raise bad(parameter, "one of " + ", ".join(table), name)
+        raise domain_error(parameter, "one of " + ", ".join(table), name)
     return entry
 
 
@@ -156,7 +156,7 @@ def check_int(parameter: str, number: int, bits: int) -> None:
     ValueError: code must be a Python int from 0 to 0xff; got 256
     """
     if type(number) is not int or number >> bits:
-        raise bad(parameter, f"a Python int from 0 to {2**bits - 1:#x}", number)
+        raise domain_error(parameter, f"a Python int from 0 to {2**bits - 1:#x}", number)
 
 
 def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
@@ -233,13 +233,13 @@ def value(code: int, format: str) -> Fraction:
     if scale is not None:
         check_int("code", code, scale.bits)
         if code == scale.nan:
-            raise bad("code", f"a finite {format} code", hex(code))
+            raise domain_error("code", f"a finite {format} code", hex(code))
         return Fraction(2) ** (code - scale.bias)
     fmt = FORMATS.get(format)
     if fmt is None:
-        raise bad("format", "one of " + ", ".join([*FORMATS, *POWERS]), format)
+        raise domain_error("format", "one of " + ", ".join([*FORMATS, *POWERS]), format)
     check_int("code", code, fmt.bits)
     sign, n, e = read_code(code, fmt)
     if n < 0:
-        raise bad("code", f"a finite {format} code", hex(code))
+        raise domain_error("code", f"a finite {format} code", hex(code))
     return (-n if sign else n) * Fraction(2) ** e

@@ -1,4 +1,4 @@
-"""Integer quantization and its kin, one number at a time.
+"""Operations on integers, one number at a time: affine, int4, weight-only, RESCALE, sampling.
 
 Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q13.
 """

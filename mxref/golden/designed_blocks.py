@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mxref.bits.floats import F32, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
-from mxref.golden.models import at
+from mxref.golden.models import pattern_at
 
 __all__ = ["designed_blocks"]
 
@@ -58,7 +58,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
         yield f"turned_{first:03}", [*signed, numbers[-1]]
     for field in _block_fields(fmt, layout):
-        edge = at(field, 128, layout)
+        edge = pattern_at(field, 128, layout)
         for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
             block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
             block[1::2] = [bits | sign for bits in block[1::2]]
@@ -74,7 +74,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
     yield "smallest_subnormals", [1, 1 | sign] * 16
     yield (
         "wide_spread",
-        [at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
+        [pattern_at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
     )
 
 

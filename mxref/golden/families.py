@@ -62,7 +62,7 @@ def families() -> list[Family]:
 
 
 def default_families() -> list[Family]:
-    """The families that `mxref verify` asks by default: small ones that are too large for files.
+    """The families that `mxref verify` asks by default: few cases, but too large for stored files.
 
     >>> [family.name for family in default_families() if family.format == "mxint8"][3:]
     ['dequantize.mxint8.f64.ocp', 'quantize.mxint8.f16.ocp', 'quantize.mxint8.f64.ocp']

@@ -1,4 +1,4 @@
-"""Files of integer operations: the answers of every policy that differs in one choice."""
+"""Files of integer operations, with the answers of each policy that differs in one choice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from mxref.cases.records import VectorFile
 from mxref.golden.affine_inputs import axis_cases, code_cases, double_cases, value_cases
-from mxref.golden.entries import CaseInput, Words, cases_of
+from mxref.golden.case_inputs import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
 from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
 from mxref.golden.weight_only_inputs import weight_only_cases

@@ -18,7 +18,7 @@ from mxref.formats.catalog import (
     block_format,
     element_format,
 )
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
 from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
@@ -110,7 +110,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         half = (1 << _BELOW_F32 - 1) - 1 + (kept & 1)
         rounded = magnitude + half >> _BELOW_F32 << _BELOW_F32
         code = codes_below.get(rounded)
-        # All ties are numbers of float32: none is crossed, but one may be arrived at.
+        # All ties are numbers of float32: rounding crosses none, but may arrive at one.
         if code is None or rounded == magnitude or (code == fmt.max_code and not fp8):
             return False
         return (code & 1 == 1) == (magnitude < rounded)
@@ -286,7 +286,7 @@ _ELEMENTS: Mapping[str, Callable[[ElementFormat, FloatLayout], Explain]] = {
 
 
 def _scaled(op: str, format: str, layout: FloatLayout) -> Explain:
-    """Blocks under a scale that is a small float, behind the scale of their tensor if any."""
+    """Blocks whose scale is a small float, behind the tensor's scale if there is one."""
     fmt = block_format(format)
     first = 1 if fmt.tensor_scale else 0
 

@@ -33,7 +33,7 @@ class Table:
     Args:
         rounding: the rounding.
         negative: the sign.
-        steps: pairs of a magnitude pattern and the code that begins there, saturating, from zero.
+        steps: pairs of a magnitude pattern and the code that begins there, from zero, saturating.
         beyond: the steps that each other overflow method adds, up to infinity.
     """
 

@@ -24,8 +24,8 @@ from mxref.formats.catalog import (
     Specials,
 )
 from mxref.golden import models
+from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks
-from mxref.golden.entries import CaseInput, cases_of
 from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.integer_cases import call_tasks
 from mxref.golden.lane_blocks import lane_blocks
@@ -40,11 +40,11 @@ from mxref.policy.policy import Policy
 
 __all__ = ["file_tasks", "made_files", "vector_files"]
 
-#: Formats beside those of MX that have files, of `encode` and `decode`, float32 alone.
+#: Formats beside those of MX that have stored files: of `encode` and `decode`, float32 alone.
 _FNUZ = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ)
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
-#: Members of choices that are no columns: they raise errors.
+#: Members of choices that have no column, since they raise errors.
 _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 _ROUNDINGS = ("ocp+rounding=", "ocp+pre_rounding=")
 #: Choices that change nothing in whole blocks under E8M0 scales.
@@ -92,7 +92,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
 
 @cache
 def made_files() -> Mapping[str, Callable[[], VectorFile]]:
-    """Makers, by stems, of the files of formats beside those of MX that are not stored.
+    """Makers, by stem, of the files that are not stored: those of formats beside those of MX.
 
     They are made in a tenth of a second, when a target or an option names the format.
     """
@@ -170,7 +170,7 @@ def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
 
 
 def _turned(index: int, count: int) -> list[int]:
-    """Codes in an order of their own: of no two lanes the codes are equal in all of 15 blocks."""
+    """Codes in an order by block: in no two lanes are the codes equal in all of 15 blocks."""
     step, half = 2 * index + 1, index + 1
     return [(step * lane + half * (lane // 16) + 5 * index) % count for lane in range(32)]
 

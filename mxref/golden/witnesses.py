@@ -1,4 +1,4 @@
-"""Cases of the vectors that show what a member of a choice changes."""
+"""The cases of the vectors that show what a member of a choice changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST = ("quantize", "encode", "shared_scale", "encode_scale", "dequantize", "d
 _FLOATS = ("f32", "f64", "bf16", "f16")
 #: Formats whose blocks are looked at before the others.
 _FORMATS = ("mxfp4_e2m1", "e2m1", "mxfp8_e4m3", "e4m3")
-#: Policies of choices that make no difference under `ocp`: for both answers.
+#: Choices that make no difference under `ocp` -> the policy under which both answers are taken.
 _SHOWN_UNDER = {
     "clamp": "ocp+overflow=nonsaturating",
     "tiny_scale": "ocp+scale_rounding=ties_to_away",

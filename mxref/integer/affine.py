@@ -33,8 +33,8 @@ class QParams:
     """Parameters of affine quantization: q = clamp(rne(x / scale) + zero_point).
 
     Args:
-        scale: positive; () for a tensor, (C,) for the indices along the axis, or with as many
-            dimensions as the values, for groups along it. Operations round it to float32 first.
+        scale: positive; () for a tensor, (C,) for the indices along the axis, or as many dimensions
+            as the values have, for groups along it. Operations round it to float32 first.
         zero_point: integers within the range; one, or one for each scale.
         quant_min: the smallest code.
         quant_max: the largest code.
@@ -83,7 +83,7 @@ class QParams:
             object.__setattr__(self, name, value)
 
     def laid(self, values: Array, *parameters: Array) -> list[Array]:
-        """Values, split into groups, and parameters beside them; raises ValueError if none fits."""
+        """Values, split into groups, and parameters that broadcast to them; else a ValueError."""
         shape, mine = values.shape, self.scale.shape
         if self.axis is None:
             return [values, *parameters]

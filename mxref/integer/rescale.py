@@ -25,7 +25,8 @@ def multiplier_shift(
         bits: 32 or 16.
 
     Returns:
-        M and S in the scale's shape. Below S = 62 bits are cut off M instead.
+        M and S in the scale's shape. Where S would be above 62 it is 62, and low bits of M are cut
+        off.
 
     Raises:
         TypeError: no floats.
@@ -40,7 +41,7 @@ def multiplier_shift(
     parts = split(float64_numbers(scale, "scale").view(np.uint64), F64)
     if (parts.negative | parts.is_nan | parts.is_inf | (parts.significand == 0)).any():
         raise ValueError("scale must be positive and finite")
-    cut = 54 - bits  # A subnormal scale has no bit left at S = 62, whatever is cut.
+    cut = 54 - bits  # Of a subnormal scale S = 62 leaves no bit, whatever is cut here.
     m = parts.significand + (1 << cut - 1) - 1 + (parts.significand >> cut & 1) >> cut
     full = m >> bits - 1
     m, shift = m >> full, -(parts.exponent + cut) - full

@@ -52,7 +52,7 @@ def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first"
 
     Args:
         packed: bytes (..., ceil(k / 2)).
-        k: codes of a row; of an odd number the last nibble is not read.
+        k: codes of a row; if it is odd, the last nibble is not read.
         nibbles: `high_first` or `low_first`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The museum of mutants: wrong implementations that the vectors must catch, some of them seen."""
+"""The museum of mutants: wrong implementations, some of them seen, that the vectors must catch."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["INTEGER_OPERATIONS"]
 
 Array = NDArray[Any]
 _BYTES = ("bytes",)
-#: Parts of a pixel in which coordinates are counted.
+#: Coordinates are counted in this many parts of a pixel.
 _ONE = 2 * 32767
 _RESCALED = (
     "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
@@ -64,7 +64,7 @@ def _rescaler(
     clamped: bool = True,
     ignore: bool = False,
 ) -> Function:
-    """A `rescale`, right but for what is given."""
+    """A `rescale` that is right except for what is given."""
 
     def run(q: Array, m: Array, s: Array, zin: int, zout: int, dtype: Any, bits: int) -> Array:
         with np.errstate(all="ignore"):
@@ -97,7 +97,7 @@ def _next_channel(
 def _zero_point_first(
     q: Array, m: Array, s: Array, zin: int, zout: int, dtype: Any, bits: int
 ) -> Array:
-    """The zero point of the output added before the multiplication."""
+    """The output's zero point added before the multiplication."""
     found: Array = _rescaler()(q.astype(np.int64) + zout, m, s, zin, 0, dtype, bits)
     return found
 
@@ -109,7 +109,7 @@ def _sampled(image: Array, grid: Array, align: Any, padding: Any, zero: int) -> 
 def _sampler(
     *, half: bool = True, wraps: bool = False, tie: Callable[[Array], Any] = lambda whole: whole & 1
 ) -> Function:
-    """A `grid_sample`, right but for what is given; `tie` says whether a tie is rounded up."""
+    """A `grid_sample`, right except for what is given; `tie` says whether a tie is rounded up."""
 
     def run(image: Array, grid: Array, align: Any, padding: str, zero: int) -> Array:
         total, places = np.zeros((len(image), *grid.shape[:2]), np.int64), []

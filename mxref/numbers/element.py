@@ -159,7 +159,7 @@ def stochastic(
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """`Encoder` of an element format under a policy."""
+    """The rounding to an element format under a policy: its `Encoder`."""
 
     target: CodeFormat
     policy: ElementPolicy

@@ -60,9 +60,9 @@ def key_layout(
     layout: FloatLayout,
     pre_rounding: PreRounding = PreRounding.NONE,
 ) -> FloatLayout:
-    """Layout of the odd-rounded keys that tell apart what rounds to different numbers of a target.
+    """Layout of odd-rounded keys that round to a target as the numbers themselves do.
 
-    A key keeps two fraction bits more than the target, and more again where the target's subnormals
+    A key keeps two fraction bits more than the target. It keeps more where the target's subnormals
     reach below those of the source, or where the numbers are rounded to a wider type first.
     """
     keep = target.mantissa_bits + 2 + max(0, layout.emin - target.emin)

@@ -46,7 +46,7 @@ def code_array(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArr
     """Codes of a shape as integers of their own dtype, not copied."""
     array = array_of(result)
     if isinstance(result, list | tuple) and not array.size and 0 in shape:
-        return np.empty(shape, np.uint8)  # a list without items has neither type nor shape
+        return np.empty(shape, np.uint8)  # an empty list has neither type nor shape
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
         array = array.view(np.uint8)

@@ -24,14 +24,14 @@ from mxref.reports.verify_plots import row_plots
 
 __all__ = ["write_verify_page"]
 
-#: Rows that have plots, and words of a case that are shown.
+#: Rows that have plots, and words that are shown of a case, at most.
 _PLOTTED, _WORDS = 3, 16
 _HEADS = re.compile(r"(?P<head>BUG|POLICY|PROFILE|NEAREST|CAUSE UNKNOWN|known)\b:?(?P<rest>.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the report: its first word if that names a kind of cause, and its indentation."""
+    """A line of the report: the kind of cause that it begins with, its text and its indentation."""
 
     head: str
     text: str
@@ -40,7 +40,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A failing case: what it is one of, what it says, and its words in bits."""
+    """A failing case: its kind, its description, and its words in bits."""
 
     title: str
     id: str
@@ -99,7 +99,7 @@ def write_verify_page(path: Path, report: Report, show: int = 10, command: str =
 
 
 def _line(text: str) -> _Line:
-    """A line of the report, taken apart.
+    """A line of the report, split into its parts.
 
     >>> _line("    encode e2m1")
     _Line(head='', text='encode e2m1', depth=2)
@@ -113,7 +113,7 @@ def _line(text: str) -> _Line:
 
 
 def _cases(report: Report, show: int) -> list[_Case]:
-    """The first failing case of each kind, at first of two kinds of an operation and format."""
+    """The first failing case of each kind; at first only two kinds of each operation and format."""
     rank: Counter[tuple[str, ...]] = Counter()
     order = []
     for key, failures in report.groups.items():

@@ -1,4 +1,4 @@
-"""Strategies of cases of operations of calls, from their fields."""
+"""Strategies of cases of operations of calls, made from their fields."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _WORDS = 5000
 
 
 def integer_cases(op: str, format: str) -> Cases:
-    """The words of a case of an operation of calls: one call that has an answer, or a NaN in it.
+    """The words of cases of an operation of calls; a case is one call that has an answer.
 
-    Some are those of the search, which are near where kernels go wrong.
+    Some cases are those of the search, near to where kernels go wrong.
 
     Args:
         op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale`,

@@ -1,4 +1,4 @@
-"""Putting cases to Python functions: words in, words out, and the errors of cases."""
+"""Calls of a target's Python functions: words in, words out, and the errors of cases."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ __all__ = [
     "without_cases",
 ]
 
-#: What Python says of a call with other arguments than a function has parameters.
+#: Python's message for a call whose arguments are not a function's parameters.
 _PARAMETERS = re.compile(r"\) (takes|missing) ")
-#: Interruptions by modules, which are not imported for this.
+#: Modules of interruptions, which are not imported for this.
 _INTERRUPTIONS = (
     ("asyncio.exceptions", "CancelledError"),
     ("_pytest.outcomes", "OutcomeException"),
@@ -59,14 +59,14 @@ _INTERRUPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of a target: one row of words a case; errors of cases without answer."""
+    """The answers of a target: a row of words for each case; and the errors of cases."""
 
     words: NDArray[np.uint64]
     errors: Mapping[int, str] = field(default_factory=dict)
 
 
 def code_format(file: VectorFile) -> CodeFormat:
-    """The format whose codes the file's elements are; of products those of the first operand."""
+    """The format of the codes that are a file's elements; of products that of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
     if file.op in DOT_OPERATIONS:
@@ -75,7 +75,7 @@ def code_format(file: VectorFile) -> CodeFormat:
 
 
 def without_cases(op: str, format: str, float: str) -> VectorFile:
-    """A vector file without cases, for questions that are in no file.
+    """A vector file without cases, for questions that no file has.
 
     >>> without_cases("quantize", "mxfp4_e2m1", "bf16").stem
     'quantize/mxfp4_e2m1.bf16'
@@ -87,9 +87,9 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
 def call_function(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], *, offset: int = 0
 ) -> Answers:
-    """The answers by one call; if it raises, by one call a case, to find the cases that raise.
+    """The answers from one call; if it raises, from a call for each case, to find those that raise.
 
-    An answer of the wrong shape or type to the one call fails every case. `offset` is that of
+    If the result of the one call has a wrong shape or type, every case fails. `offset` is that of
     `call_operation`.
     """
     function = _displaced(function, offset)
@@ -109,7 +109,7 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses a target's output, which must not stand in a report, its warnings and copies.
+    """Suppress a target's output, which must not stand in a report, its warnings, and its copies.
 
     What it replaces of Python and NumPy is put back (`names_kept`).
     """
@@ -143,7 +143,7 @@ def _ask_each(
 
 
 def _call_refused(error: BaseException, file: VectorFile) -> str:
-    """What is wrong with a function's parameters, and which it should have; else empty."""
+    """What is wrong with a function's parameters, and which it should have; empty if nothing is."""
     ((frame, _),) = deque(traceback.walk_tb(error.__traceback__), 1)
     inside = not frame.f_globals.get("__name__", "").startswith("mxref.")
     if inside or not isinstance(error, TypeError) or not _PARAMETERS.search(message(error)):
@@ -152,7 +152,7 @@ def _call_refused(error: BaseException, file: VectorFile) -> str:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception is the target's own, whatever its class, and no interruption.
+    """Whether an exception is the target's own fault, whatever its class, and no interruption.
 
     Interruptions are KeyboardInterrupt, `asyncio.CancelledError` and the outcomes of pytest, so
     that a person, a scheduler or pytest-timeout can end a check.
@@ -168,7 +168,7 @@ def is_fault(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """A target's exception and its place in one line; what is wrong with an answer as it is."""
+    """A target's exception and its place in one line; of a wrong answer the text alone."""
     if isinstance(error, AnswerError):
         return str(error)
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
@@ -177,7 +177,7 @@ def error_text(error: BaseException) -> str:
 
 
 def message(error: BaseException) -> str:
-    r"""The class and text of an exception of a target, in one short line, even if `str` raises.
+    r"""The class and text of a target's exception in one short line, even if its `str` raises.
 
     >>> message(ValueError("no such\nformat")), message(MemoryError())
     ('ValueError: no such format', 'MemoryError')
@@ -269,7 +269,7 @@ def call_codes(
 
 
 def _displaced(function: Callable[..., Any], offset: int) -> Callable[..., Any]:
-    """The function, given copies of its arrays that start at an offset."""
+    """A function that passes copies of its arrays, starting at an offset, to the given one."""
     if not offset:
         return function
 

@@ -15,7 +15,7 @@ from mxref.operands.returned import AnswerError, array_of
 
 __all__ = ["MULTIPLES", "ProductFunction"]
 
-#: Of rows, of columns and of the summed axis, unless a target says otherwise: whole blocks.
+#: The default multiples of rows, columns and the summed axis: whole blocks.
 MULTIPLES = (1, 1, 32)
 _ONE = 0x7F
 _SIZE = 32
@@ -28,7 +28,7 @@ class ProductFunction:
     Args:
         function: takes scales (m, k / 32) and codes (m, k), scales (n, k / 32) and codes (n, k),
             the names of both formats and, if it has a seventh parameter, the dtype of the result.
-        takes_dtype: whether it has that parameter; `*arguments` stand for the six alone.
+        takes_dtype: whether it has that parameter; `*arguments` count as the first six alone.
         multiples: of m, n and k.
     """
 
@@ -40,7 +40,7 @@ class ProductFunction:
     def of(
         cls, function: Callable[..., Any], taking: Callable[..., Any], multiples: object
     ) -> ProductFunction:
-        """The `matmul` of a target; `taking` is the same function for NumPy's arrays.
+        """The `matmul` of a target; `taking` is the same function for arrays of NumPy.
 
         Raises:
             ValueError: multiples that are no three positive integers.
@@ -58,7 +58,7 @@ class ProductFunction:
 
     @property
     def floats(self) -> tuple[str, ...]:
-        """The float types of its results: float32 alone if it is not told the dtype."""
+        """The float types of its results: float32 alone if it does not take the dtype."""
         return tuple(LAYOUTS) if self.takes_dtype else ("f32",)
 
     def __call__(

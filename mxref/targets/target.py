@@ -126,7 +126,7 @@ __all__ = [
     "claimable",
     "claimed_names",
     "claims_cover",
-    "reading",
+    "reading_attributes",
     "target_of",
     "usual_formats",
 ]
@@ -146,7 +146,7 @@ def claimable(claim: str) -> Mapping[str, object]:
 
 
 class Target(Protocol):
-    """An implementation to be checked, of whatever kind: it answers words with words."""
+    """An implementation to be checked, of any kind: it answers words with words."""
 
     @property
     def name(self) -> str:
@@ -178,7 +178,7 @@ class PythonTarget:
         policy: the policy that it claims.
         formats: the formats that it covers.
         floats: the float types that it covers.
-        lacks: float types that its library of arrays cannot hold, each with the reason.
+        lacks: float types that its array library cannot hold, each with the reason.
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
     """
@@ -207,7 +207,7 @@ class PythonTarget:
         return call_function(self.operations[file.op], file, inputs)
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """The codes of many floats (n,) as the target returned them, without conversion to words.
+        """The codes of many floats (n,) as the target returned them, not converted to words.
 
         Args:
             file: of `encode`, `encode_scale` or `shared_scale`.
@@ -221,8 +221,8 @@ class PythonTarget:
 
 
 @contextlib.contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Makes a TargetError of what the attributes of a target raise when they are read."""
+def reading_attributes(name: str) -> Iterator[None]:
+    """Turn exceptions that a target's attributes raise when they are read into a TargetError."""
     try:
         with names_kept():
             yield
@@ -234,13 +234,13 @@ def reading(name: str) -> Iterator[None]:
 
 
 def target_of(module: object, name: str) -> PythonTarget:
-    """The target made of a module or any object with the operations as attributes."""
-    with reading(name):
+    """The target made of a module, or of any object with the operations as attributes."""
+    with reading_attributes(name):
         return _read(module, name)
 
 
 def _read(module: object, name: str) -> PythonTarget:
-    """`target_of`, without a word for exceptions of the attributes that it reads."""
+    """`target_of`, without handling exceptions of the attributes that it reads."""
     names = (
         *OPERATIONS,
         "POLICY",
@@ -280,7 +280,7 @@ def _read(module: object, name: str) -> PythonTarget:
         operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     threads = has.get("THREADS", False)
-    if not isinstance(threads, int):  # a number is a kernel's own constant
+    if not isinstance(threads, int):  # an integer `THREADS` is a constant of the kernel
         raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,

@@ -23,7 +23,7 @@ from helpers import PATIENCE, VECTORS
 from mxref import files
 from mxref.cli import main
 from mxref.support.interruption import STEADY, TerminationError, unwinding_signals
-from mxref.targets.exits import exits_raised
+from mxref.targets.exit_guards import exits_raised
 from mxref.targets.loading import load_target
 from mxref.targets.target import TargetError
 

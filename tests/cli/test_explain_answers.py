@@ -26,8 +26,8 @@ from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
+from mxref.golden.explain_number import fraction, nearest_codes, neighbours, parse_number
 from mxref.golden.witnesses import witness
 from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy
@@ -325,7 +325,7 @@ def test_ties_go_where_the_slow_twin_has_them(format: str) -> None:
             code = exact.encode(f32(abs(middle)) | (middle < 0) << 31, "f32", format, rounding)
             code = 0 if exact.value(code, format) == 0 else code
             assert said[rounding] == f"{code:02x}", (middle, rounding)
-        near = [value for _, value in around(middle, fmt)]
+        near = [value for _, value in nearest_codes(middle, fmt)]
         i = every.index(low)
         assert near == every[max(i - 1, 0) : i + 3]
 

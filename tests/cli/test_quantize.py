@@ -21,7 +21,8 @@ import mxref
 from mxref import files
 from mxref.cli import main, quantize_figures
 from mxref.cli import quantize_verb as verb
-from mxref.cli.quantize_figures import Figures, Sum
+from mxref.cli.quantize_figures import Figures
+from mxref.support.decibels import SumOfSquares
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -240,7 +241,7 @@ def test_sums_of_squares_are_exact() -> None:
     generator = np.random.default_rng(3)
     x = generator.standard_normal(2000) * 2.0 ** generator.integers(-1070, 1020, 2000)
     x[:6] = [0.0, -0.0, 2.0**-1074, sys.float_info.max, -1.0, 0.5]
-    total = Sum()
+    total = SumOfSquares()
     total.add(x[:700])
     total.add(x[700:])
     want = Fraction(0)

@@ -77,7 +77,7 @@ def test_the_table_quantizes_by_every_format_and_rule_that_it_names(
 def test_the_install_line_names_the_extras_that_verbs_ask_for() -> None:
     asked = set()
     for path in (ROOT / "mxref").rglob("*.py"):
-        asked |= set(re.findall(r'needs\(.+, "(\w+)"\)', path.read_text("utf-8")))
+        asked |= set(re.findall(r'missing_package\(.+, "(\w+)"\)', path.read_text("utf-8")))
     assert {"io", "report", "dask"} <= asked
     named = set(re.findall(r"`(\w+)`", section("Install")))
     assert asked <= named

@@ -22,7 +22,7 @@ from mxref.cli.explain_choices import explain_members, integer_choices
 from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.spec_notes import clauses, sections
 from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
-from mxref.golden.explain import answers, fraction, neighbours, parse_number
+from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
 from mxref.numbers.element import encode
 from mxref.policy.policy import READS, Policy
 from mxref.profiles import PROFILES

@@ -23,7 +23,7 @@ from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.golden.regen import _compare_references
 from mxref.golden.vector_cases import made_files
 from mxref.policy.policy import Policy
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import PythonTarget
 

@@ -23,7 +23,7 @@ from needs import absent, checkout
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, TargetError, load_target, verify
 from mxref.operations.registry import CALL_OPERATIONS
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Those of the environment `current`.

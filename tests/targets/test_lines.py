@@ -23,10 +23,10 @@ from mxref.golden import VectorFile
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-from mxref.targets.lines import (
+from mxref.targets.line_protocol import (
     PROTOCOL,
     Answer,
-    Question,
+    LineQuestion,
     in_order,
     in_rows,
     parse_answer,
@@ -163,7 +163,7 @@ def test_the_easy_question_is_legal(stem: str) -> None:
 
 
 def answered(op: str, format: str, float: str, text: str) -> Answer:
-    return parse_answer(Question("1", without_cases(op, format, float), ()), text.split())
+    return parse_answer(LineQuestion("1", without_cases(op, format, float), ()), text.split())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mxref.cases.records import words
 from mxref.conformance import TargetError, check, target_of
 from mxref.operations.product_words import operands
 from mxref.targets.calls import call_operation
-from mxref.targets.lines import questions_of
+from mxref.targets.line_protocol import questions_of
 from mxref.targets.results import piped_results
 
 

@@ -22,7 +22,7 @@ from mxref.mutants.weight_only_mutants import OPERANDS
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.call_operation import AskedCall
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import Answers, call_function
 from mxref.targets.target import PythonTarget
 

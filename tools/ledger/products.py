@@ -28,7 +28,7 @@ from mxref.operations.product_words import PAIRS, Side, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import is_fault, quiet, without_cases
 from mxref.targets.target import PythonTarget
 

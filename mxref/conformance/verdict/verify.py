@@ -35,7 +35,7 @@ from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGH
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.targets.asked import is_asked
+from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target

@@ -12,7 +12,7 @@ from verify_helpers import OPERATIONS, RIGHT, Kit
 
 from mxref.golden import VectorFile
 from mxref.operations import registry
-from mxref.targets import asked as asked_module
+from mxref.targets import asked_files as asked_module
 
 
 def test_a_right_target_conforms(

@@ -1,4 +1,4 @@
-"""The vector files that a target is asked; no others are read or made."""
+"""The vector files that a target is asked; no other files are read or made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAI
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
-    """Whether a target covers these, and a policy has answers to them."""
+    """Whether a target covers an operation, format and float type, and a policy has answers."""
     return target.covers(op, format, float) and answerable(op, format, float, policy)
 
 
@@ -35,22 +35,22 @@ def read_for(
     read: Iterable[VectorFile] = (),
     formats: Collection[str] = (),
 ) -> list[VectorFile]:
-    """The vector files that are needed: a folder's in the order of its manifest, then others.
+    """The vector files that are needed: a folder's in the order of its manifest, then made ones.
 
-    The others are made here, of formats beside those of MX; a target that does not name the format
-    is not asked them, nor are they listed.
+    Made files are those of formats beside MX's. A target that does not name such a format is not
+    asked about it, and the files are not listed.
 
     Args:
         folder: where the manifest is.
-        target: the target; a file that it is not asked is given without its cases.
+        target: the target; files that it is not asked come without their cases.
         policy: the policy that its answers are compared with.
-        ids: cases whose files are read in any case.
+        ids: ids of cases whose files are read in any case.
         only: the operations, formats and float types that it is asked; all by default.
-        read: files that have been read already.
-        formats: formats whose files are given in any case, without their cases if not asked.
+        read: files that were read before.
+        formats: formats whose files come in any case, without their cases if they are not asked.
 
     Raises:
-        VectorError: no manifest, or a file that is read and is damaged.
+        VectorError: there is no manifest, or a file that is read is damaged.
     """
     named = set(map(stem_of, ids))
     unread: dict[str, VectorFile] = {}
@@ -59,7 +59,7 @@ def read_for(
         op, format, float = names_of(stem)
         formats_of_op = CALL_OPERATIONS[op].formats if op in CALL_OPERATIONS else _FORMATS
         if op not in OPERATIONS or format not in formats_of_op or stem in named:
-            continue  # reading it refuses a file of unknown name
+            continue  # left to `read_vectors`, which refuses unknown names
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
     found = {file.stem: file for file in read} | unread

@@ -1,4 +1,4 @@
-"""A number's neighbours in a format, and the code that every single choice gives it."""
+"""A number's neighbours in a format, and the codes that single choices give it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mxref.exact.sources import prepared, read_checked
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["answers", "around", "fraction", "neighbours", "parse_number"]
+__all__ = ["answers", "fraction", "nearest_codes", "neighbours", "parse_number"]
 
 _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
 
@@ -98,11 +98,11 @@ def neighbours(
     )
 
 
-def around(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
+def nearest_codes(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
     """The codes nearest to a number, at most two at or below it and two above, with their values.
 
     >>> from mxref.formats.catalog import E2M1
-    >>> [(code, float(value)) for code, value in around(Fraction(9, 4), E2M1)]
+    >>> [(code, float(value)) for code, value in nearest_codes(Fraction(9, 4), E2M1)]
     [(3, 1.5), (4, 2.0), (5, 3.0), (6, 4.0)]
     """
     finite = _finite(fmt)
@@ -172,7 +172,7 @@ def _ratio(text: str) -> Fraction | None:
 
 
 def _nearest(text: str, layout: FloatLayout) -> str:
-    """The end of a sentence about a comma for a point, and about a pattern without 0x."""
+    """A hint for an error message: a comma for a point, or a pattern without 0x."""
     near = ""
     if re.fullmatch(r"[+-]?\d*,\d+", text, re.ASCII):
         near = text.replace(",", ".")
@@ -188,7 +188,7 @@ def _decimal_number(text: str) -> Fraction | None:
         return None
     if not number.is_finite():
         return None
-    # Far beyond every float type only the magnitude matters.
+    # Far outside every float type only whether it is huge or tiny matters.
     if number and abs(number.adjusted()) > 1000:
         return Fraction(10) ** (1000 if number.adjusted() > 0 else -1000)
     return Fraction(number)

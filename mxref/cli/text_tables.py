@@ -1,4 +1,4 @@
-"""Tables as lines of text. Where they are too wide names are folded, numbers never are."""
+"""Tables as lines of text; in tables that are too wide names are folded, numbers never."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _GAP = 2
 #: Names are not folded into fewer characters than these.
 _LEAST = 16
 _NUMBER = re.compile(r"[-+]?(?:\d\S*|inf|nan)(?: dB| %)?")
-#: After a space, and after signs that join words; not where a number or its unit goes on.
+#: Places to break: after a space and after signs that join words, but not inside a number or before
+#: its unit.
 _BREAK = re.compile(r"(?<= )(?! |dB|%)|(?<=[+_=,./])(?![\d ])|(?<=[^\d ][./])(?! )")
 
 
@@ -20,9 +21,9 @@ def table_lines(table: Sequence[Sequence[str]], width: int | None = None) -> lis
 
     Args:
         table: rows of cells.
-        width: characters that a line may have; any number if None. Of a table that is too wide the
-            names are folded; if that is not enough, a row goes on in further, indented lines. Only
-            a word that is wider by itself makes a longer line.
+        width: characters that a line may have; any number if None. In a wider table the names are
+            folded. If that is not enough, a row goes on in further, indented lines. A longer line
+            is made only for a single word.
 
     >>> table = [("choice", "shown by"), ("rounding", "encode.e2m1.f32.3e800000")]
     >>> table_lines(table)
@@ -57,7 +58,7 @@ def _total(widths: Sequence[int]) -> int:
 def _narrowed(
     columns: Sequence[Sequence[str]], widths: Sequence[int], width: int
 ) -> tuple[list[int], bool]:
-    """Widths of columns of which the widest are folded, and whether they fit."""
+    """Widths of the columns after the widest ones are folded, and whether the columns fit."""
     new = list(widths)
     least = []
     for column, natural in zip(columns, widths, strict=True):
@@ -67,7 +68,7 @@ def _narrowed(
     while _total(new) > width:
         wide = [i for i, one in enumerate(new) if one > least[i]]
         if not wide:
-            # Each row has several lines: they are filled with names as wide as they are.
+            # Each row takes several lines, in which names need not be folded.
             return [
                 max(low, min(w, width - _GAP)) for low, w in zip(least, widths, strict=True)
             ], False
@@ -76,7 +77,7 @@ def _narrowed(
 
 
 def _groups(widths: Sequence[int], width: int) -> list[list[int]]:
-    """The columns of each line of a row."""
+    """The columns that stand in each line of a row."""
     groups: list[list[int]] = [[]]
     for i, one in enumerate(widths):
         if groups[-1] and _total([widths[j] for j in groups[-1]] + [one]) > width - _GAP:
@@ -98,7 +99,7 @@ def _side_by_side(cells: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """A text in lines; a part that is too wide for one has it alone."""
+    """A text in lines; a part that is too wide has a line of its own."""
     lines = [""]
     for part in _parts(text):
         if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
@@ -108,7 +109,7 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of a text that are not folded.
+    """The parts of a text between places to break.
 
     >>> _parts("ocp+nan=signed, 1e+05 at layers.0.weight is 18.05 dB")
     ['ocp+', 'nan=', 'signed, ', '1e+05 ', 'at ', 'layers.', '0.', 'weight ', 'is ', '18.05 dB']

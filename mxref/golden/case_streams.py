@@ -1,4 +1,4 @@
-"""Endless cases from a seed, with a running digest, so that two machines can be compared.
+"""Endless cases from a seed, with a running digest by which two machines can be compared.
 
 A stream is one operation, format, float type and policy. Case i depends only on the stream's name,
 the seed and i. After every 2**16 cases, and after the last one,
@@ -31,22 +31,22 @@ from mxref.golden.level2 import compare
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
-__all__ = ["CHAIN", "Stream", "streams"]
+__all__ = ["CHAIN", "CaseStream", "every_stream"]
 
 #: Cases between two digests.
 CHAIN = 1 << 16
 #: Cases computed in one call; divides CHAIN.
 _PART = 1 << 13
-#: The slow twin checks one in _SHARE cases; a prime, so that it meets every period of the cases.
+#: The slow twin checks one in this many cases; a prime, so that it meets every period of them.
 _SHARE = 61
-#: Random words of a case; of `quantize` eight for the block and one for each element.
+#: operation -> random words of a case; of `quantize` eight for the block, one for each element.
 _WORDS = {"quantize": 40, "dequantize": 33}
 
 U64 = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class CaseStream:
     """An endless stream of cases.
 
     Args:
@@ -84,7 +84,7 @@ class Stream:
     def inputs(self, start: int, count: int) -> NDArray[Any]:
         """Input words of cases, one case a row.
 
-        >>> Stream("encode", "e2m1", "f32", 1).inputs(5, 1).shape
+        >>> CaseStream("encode", "e2m1", "f32", 1).inputs(5, 1).shape
         (1, 1)
         """
         width = _WORDS.get(self.op, 2)
@@ -102,7 +102,7 @@ class Stream:
         return _scalars(words, _thresholds(self.op, self.format, layout), self.op, layout)
 
     def chain(self, count: int | None = None) -> Iterator[tuple[int, str]]:
-        """Number of cases so far and state, after every 2**16 cases and after the last one.
+        """Pairs of the number of cases so far and the state, every 2**16 cases and after the last.
 
         Args:
             count: number of cases; endless if None.
@@ -130,10 +130,10 @@ class Stream:
             yield done, state.hex()
 
 
-def streams(seed: int, policy: str = "ocp") -> list[Stream]:
-    """A stream for each float type of each format of operations with too many inputs to try all.
+def every_stream(seed: int, policy: str = "ocp") -> list[CaseStream]:
+    """A stream for each float type of each format, of operations with too many inputs to try all.
 
-    >>> len(streams(0))
+    >>> len(every_stream(0))
     100
     """
     names = [
@@ -141,7 +141,7 @@ def streams(seed: int, policy: str = "ocp") -> list[Stream]:
         ("encode_scale", E8M0.name),
         *((op, block) for op in ("quantize", "dequantize") for block in BLOCK_FORMATS),
     ]
-    return [Stream(op, fmt, float, seed, policy) for op, fmt in names for float in LAYOUTS]
+    return [CaseStream(op, fmt, float, seed, policy) for op, fmt in names for float in LAYOUTS]
 
 
 def _bytes(words: NDArray[Any]) -> bytes:
@@ -154,7 +154,7 @@ _LIMITS = np.array([64, 80, 91, 96, 112, 116, 120, 124, 126, 127], np.uint64)
 
 @functools.cache
 def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
-    """Patterns at which answers change; frozen, since another list changes every stream."""
+    """Patterns at which answers change; frozen, since a different list changes every stream."""
     m = np.uint64(layout.mantissa_bits)
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
     if op == "encode":

@@ -1,6 +1,6 @@
 """The line protocol: questions and answers as lines of text, for targets in any language.
 
-The section of that name in `vectors/README.md` is the contract with those who write such a program.
+The section with that name in `vectors/README.md` is the contract with authors of such programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "Claims",
     "Dialogue",
     "LineError",
-    "Question",
+    "LineQuestion",
     "in_order",
     "in_rows",
     "not_counted",
@@ -37,23 +37,23 @@ __all__ = [
     "questions_of",
 ]
 
-#: Version of the protocol, which mxref's first line names.
+#: Version of the protocol; mxref's first line names it.
 PROTOCOL = 1
-#: Characters that a line of answers may have, its end not counted.
+#: The most characters of a line of answers, without its end.
 LONGEST = 1 << 16
 _HEX = re.compile("[0-9a-fA-F]*")
 
 
 class LineError(ValueError):
-    """A line that cannot be the next answer: nothing from there on can be trusted."""
+    """A line that cannot be the next answer; nothing after it can be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One case put to a target.
+class LineQuestion:
+    """One case as it is put to a target.
 
     Args:
-        id: what the answer begins with.
+        id: the word that the answer must begin with.
         file: operation, format and float type.
         inputs: the input words.
         again: whether it was asked before.
@@ -68,7 +68,7 @@ class Question:
         """The prompt, without its line end.
 
         >>> from mxref.targets.calls import without_cases
-        >>> Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,)).line()
+        >>> LineQuestion("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,)).line()
         '7 encode e2m1 bf16 3fc0'
         """
         file = self.file
@@ -83,12 +83,12 @@ class Answer:
     words: tuple[int, ...] = ()
     error: str = ""
     unsupported: bool = False  #: the target says that it does not have this
-    cut_off: bool = False  #: it was not asked, or does not count, because of an earlier answer
+    cut_off: bool = False  #: not asked, or not counted, because of an earlier line
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of a target, made in remarks."""
+    """What a target claims of itself, in remarks."""
 
     policy: Policy = field(default_factory=Policy)
     formats: Collection[str] = field(default_factory=lambda: tuple(claimable("FORMATS")))
@@ -101,29 +101,29 @@ class Claims:
 
 def questions_of(
     file: VectorFile, inputs: NDArray[np.uint64] | None = None, first: int = 0
-) -> list[Question]:
+) -> list[LineQuestion]:
     """The cases of a file as questions, by their ids; or other inputs, numbered from `first`."""
     if inputs is None:
-        return [Question(case.id, file, case.inputs) for case in file.cases]
-    # Every pattern is a float, also the one that fills up rows of different lengths.
+        return [LineQuestion(case.id, file, case.inputs) for case in file.cases]
+    # The pattern that fills up short rows is a float, too, like every pattern.
     is_padded = REGISTRY[file.op].varied
     rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
-    return [Question(str(number), file, row) for number, row in enumerate(rows, first)]
+    return [LineQuestion(str(number), file, row) for number, row in enumerate(rows, first)]
 
 
-def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Iterator[bytes]:
-    """The prompt as lines with their ends, the first a remark."""
+def prompt_lines(questions: Iterable[LineQuestion], *, header: bool = True) -> Iterator[bytes]:
+    """The prompt as lines with their ends, the first of them a remark."""
     if header:
         yield f"# mxref lines {PROTOCOL}\n".encode("ascii")
     for question in questions:
         yield f"{question.line()}\n".encode("ascii")
 
 
-def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
-    """The answer behind an id; a malformed answer is an error of its case.
+def parse_answer(question: LineQuestion, fields: Sequence[str]) -> Answer:
+    """The answer after an id; a malformed answer is an error of its case.
 
     >>> from mxref.targets.calls import without_cases
-    >>> question = Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
+    >>> question = LineQuestion("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
     >>> parse_answer(question, ["3"]).words, parse_answer(question, ["0x3"]).error
     ((3,), "word '0x3' is no hex number")
     >>> parse_answer(question, ["encode", "e2m1", "bf16", "ocp", "3fc0"]).error
@@ -151,14 +151,14 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
 
 
 def _count(file: VectorFile) -> int | None:
-    """The number of words of an answer; None where it is part of the answer."""
+    """The number of words of an answer; None where the answer itself determines it."""
     one = REGISTRY[file.op]
     easy = one.easy(file.format, file.float)
     return None if one.single else one.counts(file.format, easy, Policy())[1]
 
 
 def in_rows(answers: Sequence[Answer]) -> Answers:
-    """Answers to questions as rows of words."""
+    """Answers to questions as rows of words, and their errors."""
     errors = {row: answer.error for row, answer in enumerate(answers) if answer.error}
     errors |= {
         row: "says `unsupported`, but not of all with this operation, format and float type"
@@ -169,23 +169,23 @@ def in_rows(answers: Sequence[Answer]) -> Answers:
 
 
 class AnswerReader:
-    """Lines of answers, split into fields; remarks are taken out, and claims noted.
+    """Reads lines of answers: splits them into fields, and takes out remarks and their claims.
 
     Args:
         target: what errors call the target.
-        claims: what it has said of itself before.
+        claims: what the target has claimed before.
     """
 
     __slots__ = ("_answers", "_target", "claims", "number")
 
     def __init__(self, target: str, claims: Claims | None = None) -> None:
         self.claims = claims or Claims()
-        self.number = 0  #: of the line read last, from 1
+        self.number = 0  #: number of the line that was read last, from 1
         self._answers = 0
         self._target = target
 
     def fields(self, line: bytes) -> list[str] | None:
-        """The fields of a line, the id first; None of a remark.
+        """The fields of a line, the id first; None for a remark.
 
         Raises:
             LineError: the line is too long, cut off, empty or no text.
@@ -236,16 +236,16 @@ def _shown(line: bytes) -> str:
 
 
 class Dialogue:
-    """Questions, and the answers so far, in the same order.
+    """Questions, and the answers received so far, in the same order.
 
     Args:
         questions: what was asked.
-        reader: of the lines of this run of the target.
+        reader: reads the lines of this run of the target.
     """
 
     __slots__ = ("_questions", "_reader", "answers")
 
-    def __init__(self, questions: Sequence[Question], reader: AnswerReader) -> None:
+    def __init__(self, questions: Sequence[LineQuestion], reader: AnswerReader) -> None:
         self.answers: list[Answer] = []
         self._questions = questions
         self._reader = reader
@@ -256,7 +256,7 @@ class Dialogue:
         return len(self.answers) == len(self._questions)
 
     def hear(self, line: bytes) -> bool:
-        """Take a line, which begins with the id of the next question; True if it is an answer.
+        """Take a line, which must begin with the id of the next question; True if it is an answer.
 
         Raises:
             LineError: it is neither that nor a remark.
@@ -288,9 +288,9 @@ class Dialogue:
     def break_off(self, reason: str, others: str | None = None) -> None:
         """Note why the next question has no answer, and the error of the others, if known.
 
-        If all have one, the last supported answer becomes an error, so that each fault is reported;
-        that of a question asked for the first time, if there is one. Without questions it is the
-        only answer.
+        If all questions have answers, the last supported answer becomes an error, so that each
+        fault is reported; one to a question asked for the first time is preferred. Without
+        questions the error is the only answer.
         """
         if self.complete and self.answers:
             places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
@@ -304,7 +304,7 @@ class Dialogue:
 
 
 def in_order(
-    lines: Iterable[bytes], questions: Sequence[Question], target: str
+    lines: Iterable[bytes], questions: Sequence[LineQuestion], target: str
 ) -> tuple[list[Answer], Claims]:
     """The answers to all questions, from lines in the order of the questions; and the claims.
 
@@ -324,5 +324,5 @@ def in_order(
 
 
 def not_counted(fault: LineError) -> str:
-    """The error of the questions behind a line that is no answer."""
+    """The error of the questions after a line that is no answer."""
     return f"does not count: {fault}"

@@ -1,7 +1,7 @@
-"""A format as a ruler with an element code for each place on it.
+"""The breakpoints of a format: magnitudes and the midpoints between them, with element codes.
 
-The magnitudes and the midpoints between them are integers in one unit, so small that every source
-number of half the smallest magnitude or more is an integer too. Encoding finds the number's place.
+They are integers in one unit, so small that every source number of half the smallest magnitude or
+more is an integer too. Encoding finds the place of a number among them.
 
 Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 5.2.1; P3109 interim report v4.0 (N18).
 """
@@ -19,14 +19,14 @@ from mxref.exact.choice_table import STOCHASTIC
 from mxref.exact.format_table import FORMATS, UNSIGNED, look_up, magnitude
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.rounding import goes_up
-from mxref.exact.side import SignCodes, largest_code, make_side
+from mxref.exact.sign_codes import SignCodes, largest_code, make_sign_codes
 
 
-class Ruler(NamedTuple):
-    """The points of one format, and the codes of both signs.
+class Breakpoints(NamedTuple):
+    """The breakpoints of one format, and the codes of both signs.
 
-    stochastic: the rounding, if it is a stochastic one. unit: a power of two; the points are counts
-    of 2**unit, magnitudes and midpoints in turn. sides: of positive numbers and of negative ones.
+    stochastic: the rounding, if it is a stochastic one. points: magnitudes and midpoints in turn,
+    as counts of 2**unit. sides: the codes of positive numbers and of negative ones.
     """
 
     stochastic: str | None
@@ -36,8 +36,8 @@ class Ruler(NamedTuple):
 
 
 @cache
-def ruler(format: str, **chosen: str) -> Ruler:
-    """Make the ruler of a format under a member of every choice in ELEMENT_CHOICES.
+def breakpoints(format: str, **chosen: str) -> Breakpoints:
+    """Make the breakpoints of a format under a member of every choice in ELEMENT_CHOICES.
 
     Half the smallest magnitude is 2**64 units. A source number is n * 2**e with n < 2**64, so it
     either is a whole number of units or lies below that half.
@@ -45,7 +45,7 @@ def ruler(format: str, **chosen: str) -> Ruler:
     Source: OCP MX v1.0 5.3.1 to 5.3.4; OFP8 Rev 1.0 5.2.1.
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-    >>> r = ruler("e2m1", **settle({}, ELEMENT_CHOICES))
+    >>> r = breakpoints("e2m1", **settle({}, ELEMENT_CHOICES))
     >>> r.unit, [p // 2**64 for p in r.points[:5]], r.sides[0].answers[1:10]
     (-66, [0, 1, 2, 3, 4], (0, 0, 0, 1, 1, 1, 2, 2, 2))
     """
@@ -58,25 +58,25 @@ def ruler(format: str, **chosen: str) -> Ruler:
     for low, high in pairwise(counts):
         points += [low, (low + high) // 2]
     points.append(counts[-1])
-    positive = make_side(0, top, fmt, chosen)
-    negative = positive if fmt.sign == UNSIGNED else make_side(1, top, fmt, chosen)
+    positive = make_sign_codes(0, top, fmt, chosen)
+    negative = positive if fmt.sign == UNSIGNED else make_sign_codes(1, top, fmt, chosen)
     stochastic = chosen["rounding"] if chosen["rounding"] in STOCHASTIC else None
-    return Ruler(stochastic, unit, tuple(points), (positive, negative))
+    return Breakpoints(stochastic, unit, tuple(points), (positive, negative))
 
 
 @cache
-def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
+def code_finder(breaks: Breakpoints) -> Callable[[Number, int, int], int]:
     """Make the function from a number, n below 2**64, and random bits to its element code.
 
-    Its arguments: the number, random_bits and random_width, which only a stochastic ruler reads.
+    Its arguments: the number, random_bits and random_width, read by a stochastic rounding.
     Special values: ValueError for a NaN where it is an error.
     Source: OCP MX v1.0 5.3.
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-    >>> placer(ruler("e2m1", **settle({}, ELEMENT_CHOICES)))((1, 3, -1), 0, 0)
+    >>> code_finder(breakpoints("e2m1", **settle({}, ELEMENT_CHOICES)))((1, 3, -1), 0, 0)
     11
     """
-    stochastic, unit, points, sides = marks
+    stochastic, unit, points, sides = breaks
     limit = points[-1].bit_length()
     values = points[::2]
 
@@ -99,20 +99,20 @@ def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
     return place
 
 
-def place_ratio(marks: Ruler, sign: int, magnitude: Fraction) -> int:
+def code_of_ratio(breaks: Breakpoints, sign: int, magnitude: Fraction) -> int:
     """Return the element code of a rational number by a deterministic rounding.
 
     Source: OCP MX v1.0 5.3.
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-    >>> marks = ruler("e2m1", **settle({}, ELEMENT_CHOICES))
-    >>> [place_ratio(marks, 1, Fraction(n, 12)) for n in (2, 3, 4, 29, 30, 1000)]  # ties: 3 and 30
+    >>> breaks = breakpoints("e2m1", **settle({}, ELEMENT_CHOICES))
+    >>> [code_of_ratio(breaks, 1, Fraction(n, 12)) for n in (2, 3, 4, 29, 30, 1000)]  # ties: 3, 30
     [8, 8, 9, 12, 12, 15]
     """
-    side = marks.sides[sign]
-    count, rest = divmod(magnitude.numerator << -marks.unit, magnitude.denominator)
-    i = bisect_right(marks.points, count)
-    return side.answers[2 * i - 1 if marks.points[i - 1] == count and rest == 0 else 2 * i]
+    side = breaks.sides[sign]
+    count, rest = divmod(magnitude.numerator << -breaks.unit, magnitude.denominator)
+    i = bisect_right(breaks.points, count)
+    return side.answers[2 * i - 1 if breaks.points[i - 1] == count and rest == 0 else 2 * i]
 
 
 def _special(n: int, side: SignCodes) -> int:

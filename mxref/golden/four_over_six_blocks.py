@@ -1,4 +1,4 @@
-"""Blocks for NVFP4's "4 over 6", whose two scales have errors that are equal or nearly so."""
+"""Blocks for NVFP4's "4 over 6" whose two scales have equal or nearly equal errors."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from collections.abc import Callable, Iterator
 
 from mxref.operands.splitmix import splitmix64
 
-__all__ = ["near_choices"]
+__all__ = ["four_over_six_blocks"]
 
 _SIZE = 16
-#: Seeds of blocks whose errors have equal sums, for each error that is added; found by search among
-#: 60,000, with most of the three that are near it told apart by orders and precisions of sums.
+#: Seeds of blocks whose errors have equal sums, by the kind of error. They were found among 60,000:
+#: most of the three blocks near each one depend on the order and precision of the sums.
 _SEEDS = {"mae": (23408, 56312), "mse": (39974, 1764)}
 
 
-def near_choices(points: Callable[[int], int], sign_bit: int) -> Iterator[tuple[str, list[int]]]:
-    """Blocks of amax 6 whose errors under the scales 1 and 1.5 have equal sums, and near ones.
+def four_over_six_blocks(
+    points: Callable[[int], int], sign_bit: int
+) -> Iterator[tuple[str, list[int]]]:
+    """Blocks of amax 6 with equal sums of errors under the scales 1 and 1.5, and blocks near them.
 
-    Each is followed by three with every element moved by -1, 0 or 1 ulp: what decides there is the
-    order of the additions and their precision. Random ones come last.
+    Each is followed by three blocks in which every element is moved by -1, 0 or 1 ulp: there the
+    order and precision of the additions decide. Random blocks come last.
 
     Args:
         points: the float pattern of n eighths, 0 to 48.
-        sign_bit: that of the float type.
+        sign_bit: the sign bit of the float type.
 
-    >>> blocks = dict(near_choices(lambda n: n << 20, 1 << 31))
+    >>> blocks = dict(four_over_six_blocks(lambda n: n << 20, 1 << 31))
     >>> len(blocks), len(blocks["mae_0"])
     (20, 16)
     """
@@ -51,7 +53,7 @@ def near_choices(points: Callable[[int], int], sign_bit: int) -> Iterator[tuple[
 
 
 def _tie(seed: int) -> tuple[list[int], list[int], list[list[int]]]:
-    """Eighths of a block with its largest element, signs, and three times steps of -1, 0 or 1."""
+    """A block in eighths with its largest element, its signs, and three lists of steps in ulps."""
     draws = [int(word) for word in splitmix64(seed, 2 * _SIZE)]
     eighths = [draw % 49 for draw in draws[:_SIZE]]
     eighths[seed % _SIZE] = 48

@@ -1,4 +1,4 @@
-"""What `mxref explain` says of one thing: data, which `--json` prints, and how it is shown."""
+"""One explanation of `mxref explain`: its data, which `--json` prints, and how it is shown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
+from mxref.cli.text_tables import table_lines
 
 __all__ = [
     "LINES",
     "WIDTH",
-    "Answer",
+    "Explanation",
     "few",
-    "print_answers",
+    "print_explanations",
     "print_part",
     "print_rows",
     "print_wrapped",
@@ -26,19 +26,19 @@ __all__ = [
 
 #: Columns and lines of a screen.
 WIDTH, LINES = 100, 45
-#: Meanings of a word that are shown in full if they fit a screen.
+#: Meanings of a word up to this number are shown in full if they fit a screen.
 _IN_FULL = 3
 #: Columns of the label of a part.
 _LABEL = 12
 
 
-class Answer(NamedTuple):
-    """What is said of one thing.
+class Explanation(NamedTuple):
+    """The explanation of one thing.
 
     Args:
-        data: JSON values: its `kind`, `name`, what it is `about` in a sentence, and more.
+        data: JSON values: its `kind`, `name`, a sentence on what it is (`about`), and more.
         show: prints the data as text.
-        more: what takes time to find, and is left out where a word has several meanings.
+        more: computes data that takes time; left out where a word has several meanings.
     """
 
     data: dict[str, Any]
@@ -46,8 +46,8 @@ class Answer(NamedTuple):
     more: Callable[[], dict[str, Any]] | None = None
 
 
-def print_answers(answers: Sequence[Answer], asked: str, *, as_json: bool) -> None:
-    """Print what a word means: all of it if that fits a screen, else a line for each meaning."""
+def print_explanations(answers: Sequence[Explanation], asked: str, *, as_json: bool) -> None:
+    """Print what a word means: in full if that fits a screen, else a line for each meaning."""
     for one in answers:
         if len(answers) <= _IN_FULL and one.more is not None:
             one.data.update(one.more())
@@ -74,7 +74,7 @@ def print_answers(answers: Sequence[Answer], asked: str, *, as_json: bool) -> No
     print(f"more of one: mxref explain {last['kind']} {last['name']}")
 
 
-def _show_all(answers: Sequence[Answer]) -> None:
+def _show_all(answers: Sequence[Explanation]) -> None:
     for i, one in enumerate(answers):
         if i:
             print()
@@ -82,7 +82,7 @@ def _show_all(answers: Sequence[Answer]) -> None:
 
 
 def print_part(label: str, text: str) -> None:
-    """Print a part beside its label, in as many lines as it takes; nothing if it is empty."""
+    """Print a part beside its label, in as many lines as it takes; nothing if the text is empty."""
     if text:
         print_wrapped(f"  {label:{_LABEL - 3}} {' '.join(text.split())}", " " * _LABEL)
 
@@ -93,13 +93,13 @@ def print_wrapped(text: str, indent: str = "    ") -> None:
 
 
 def wrapped(text: str, indent: str = "    ") -> list[str]:
-    """A text in lines; words are kept whole, and lines after the first are indented."""
+    """The lines of a text; words are kept whole, and lines after the first are indented."""
     text = encodable(text)
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def encodable(text: str) -> str:
-    """A text with `?` for what stdout cannot encode."""
+    """A text with `?` for characters that stdout cannot encode."""
     encoding = sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 
@@ -114,7 +114,7 @@ def print_rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def few(names: Sequence[str], count: int) -> str:
-    """The first names, and how many more there are.
+    """The first names, and the number of the others.
 
     >>> few(["a", "b", "c"], 2), few(["a", "b"], 2)
     ('a, b and 1 more', 'a, b')

@@ -19,10 +19,11 @@ from mxref.exact.rounding import ABOVE, BELOW, TIE, choose, stops_at_max
 class SignCodes(NamedTuple):
     """The element codes for the numbers of one sign.
 
-    zero, infinite, nan: for those numbers (nan: None when NaN is an error). exact: for the number
-    of each magnitude code. between: for the numbers above it, rounded down and up. answers: both
-    under one deterministic rounding; index 2*i - 1 is the answer on the i-th point (from 1), index
-    2*i the one between it and the next.
+    zero, infinite, nan: the codes of those numbers (nan: None when NaN is an error). exact: for
+    each magnitude code the code of its number. between: for each magnitude code the codes of the
+    numbers just above it, rounded down and up. answers: the codes under one deterministic rounding;
+    index 2*i - 1 is for a number on the i-th point (from 1), index 2*i for those between it and the
+    next.
     """
 
     zero: int
@@ -114,8 +115,8 @@ def overflow_code(sign: int, fmt: ElementType, chosen: Mapping[str, str], *, fin
     return join_sign(sign, largest_code(sign, fmt, chosen), fmt)
 
 
-def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) -> SignCodes:
-    """Make the codes of one sign, for the magnitude codes 0 to top, which is above the largest.
+def make_sign_codes(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) -> SignCodes:
+    """Make the codes of one sign for the magnitude codes 0 to top, one above the largest.
 
     chosen: a member of every choice in ELEMENT_CHOICES.
     Special values: see `SignCodes`; codes above the largest overflow.
@@ -123,7 +124,7 @@ def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) 
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
     >>> from mxref.exact.format_table import ELEMENTS
-    >>> make_side(1, 8, ELEMENTS["e2m1"], settle({}, ELEMENT_CHOICES)).exact
+    >>> make_sign_codes(1, 8, ELEMENTS["e2m1"], settle({}, ELEMENT_CHOICES)).exact
     (8, 9, 10, 11, 12, 13, 14, 15, 15)
     """
     largest = largest_code(sign, fmt, chosen)
@@ -138,7 +139,7 @@ def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) 
         between[largest] = (over, over)
     answers = []
     if chosen["rounding"] not in STOCHASTIC:
-        answers.append(zero)  # never read: no magnitude is below zero
+        answers.append(zero)  # index 0, never read: no magnitude is below zero
         for code, pair in enumerate(between):
             rounded = [
                 choose(code, where, sign, chosen["rounding"]) for where in (BELOW, TIE, ABOVE)

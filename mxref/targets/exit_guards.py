@@ -1,4 +1,4 @@
-"""A target that shares its process with a test runner must not end it as if all were well."""
+"""Guards so that a target in a test runner's process cannot end it as if all tests passed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 __all__ = ["exits_guarded", "exits_raised", "keep_status"]
 
-#: What ends this process, or puts another program in its place.
+#: Functions of `os` that end this process, or replace its program.
 _ENDS = ("_exit", "execv", "execve")
-#: The threads that ask a target now.
+#: The threads that are calling a target.
 _asking: set[int] = set()
-#: Gives the exit status of this process instead of 0: 1 until all tests have run.
+#: Returns the exit status that replaces 0: 1 until all tests have run.
 _outcome: Callable[[], int] = lambda: 1  # noqa: E731 - a default
 
 
 def exits_guarded() -> None:
-    """Let nothing that runs in this process end it with status 0 by `os._exit`, from now on.
+    """From now on let no `os._exit` end this process with status 0.
 
-    That holds for every thread, handler and name that `os._exit` is kept under afterwards; the
-    status is then 1, or that of `keep_status`. Copies of this process may still end as they like,
-    and `os.exec` works in the main thread. An `_exit` of C is not caught.
+    This holds for every thread, handler and other name of `os._exit`. The status is then 1, or that
+    of `keep_status`. Copies of this process may still end freely, and `os.exec` works in the main
+    thread. An `_exit` called from C is not caught.
     """
     if getattr(os._exit, "guards", 0) != os.getpid():
         for name in _ENDS:
@@ -56,9 +56,10 @@ def _guard(name: str) -> None:
 
 @contextlib.contextmanager
 def exits_raised() -> Iterator[None]:
-    """Makes a fault of `os._exit` and `os.exec`, where a target must not end who asks it.
+    """Turn `os._exit` and `os.exec`, called by a target in this thread, into an exception.
 
-    What is called in another thread, as by a time limit, ends the process as `exits_guarded` says.
+    Called in another thread, such as that of a time limit, they end the process as `exits_guarded`
+    says.
     """
     exits_guarded()
     thread = threading.get_ident()
@@ -72,7 +73,7 @@ def exits_raised() -> Iterator[None]:
 
 
 def keep_status(outcome: Callable[[], int]) -> None:
-    """Let a target that ends the process after all tests, as at its exit, hide no failure.
+    """Let a target that ends the process after all tests, such as at exit, hide no failure.
 
     Args:
         outcome: gives the exit status of this process.

@@ -10,7 +10,7 @@ from mxref.operands.case_input import CaseInput
 __all__ = ["CaseInput", "Why", "Words", "cases_of"]
 
 Words = tuple[int, ...]
-#: Whether the standard requires the answer, the clause that decides it, and flags.
+#: Whether the standard requires the answer, the clause that decides it, and the case's flags.
 Why = tuple[bool, str, tuple[str, ...]]
 
 
