@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.operands.case_input import OWN
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["FLAGS", "KNOWN_MODELS", "KNOWN_RULES", "MODELS", "RULES", "SECTIONS"]
 
@@ -132,6 +133,10 @@ RULES = {
     "Q12": "RESCALE",
     "Q13": "grid sampling",
 }
+
+for _row in REGISTRY.values():
+    RULES |= _row.clauses
+    MODELS |= _row.models
 
 #: Those, and what operations from outside of mxref have.
 KNOWN_MODELS = MODELS | {OWN: "inputs of an operation that mxref has not"}

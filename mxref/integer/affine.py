@@ -23,6 +23,8 @@ from mxref.support.integers import integer
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
 
+__all__ = ["SNORM8", "SNORM16", "QParams", "choose_qparams", "dequantize_affine", "quantize_affine"]
+
 Array = NDArray[Any]
 
 _DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16, np.int32)))

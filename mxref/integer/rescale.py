@@ -12,6 +12,8 @@ from mxref.bits.single import float64_numbers, int64_array, integer_array
 from mxref.integer.integer_choices import Rounding, chosen
 from mxref.support.integers import integer
 
+__all__ = ["multiplier_shift", "rescale"]
+
 _TYPES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2", "i4", "i8")))
 
 

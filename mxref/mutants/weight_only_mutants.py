@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.integer.weight_only import linear_qcs8w, unpack_int4
+from mxref.integer.layers import linear_qcs8w, unpack_int4
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 
 __all__ = ["OPERANDS", "WEIGHT_ONLY", "Operands"]

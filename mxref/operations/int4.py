@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
 from mxref.integer.integer_choices import Nibbles
-from mxref.integer.weight_only import pack_int4, unpack_int4
+from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed

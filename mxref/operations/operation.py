@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ class Operation(ABC):
     name: ClassVar[str]
     #: The parameters of a target's function.
     parameters: ClassVar[str]
+    #: Clauses of SPEC_NOTES and coverage models of its cases that no other operation has.
+    clauses: ClassVar[Mapping[str, str]] = {}
+    models: ClassVar[Mapping[str, str]] = {}
     #: Whether cases of one file have different numbers of words in.
     varied: ClassVar[bool] = False
     #: Whether answers of one file have different numbers of words, too: a call has one case.

@@ -22,7 +22,7 @@ from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import sum_bounds
 from mxref.exact.integer import linear, pack_int4
 from mxref.integer.integer_choices import Nibbles, Order
-from mxref.integer.weight_only import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
+from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size

@@ -16,6 +16,8 @@ from mxref.integer.integer_choices import Nibbles, Order, chosen
 from mxref.products.intervals import Bounds
 from mxref.support.integers import integer
 
+__all__ = ["linear_bounds", "linear_qcs4w", "linear_qcs8w", "pack_int4", "unpack_int4"]
+
 Array = NDArray[Any]
 #: What `offset` adds to a weight.
 _OFFSET = 8
