@@ -12,7 +12,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
-from mxref.cases.words import FLAGS, KNOWN_MODELS, KNOWN_RULES
+from mxref.cases.words import FLAGS, known_models, known_rules
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -175,7 +175,7 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     if "name" in record and " " not in record["in"]:
         raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
     flags, model = tuple(map(str, record.get("flags", ()))), record["model"]
-    for known, words in ((FLAGS, flags), (KNOWN_MODELS, (model,)), (KNOWN_RULES, (rule,))):
+    for known, words in ((FLAGS, flags), (known_models(), (model,)), (known_rules(), (rule,))):
         for word in words:
             if word not in known:
                 raise VectorError(f"{where}: {word!r} is no known flag, model or rule")

@@ -93,11 +93,11 @@ def _show_clause(data: dict[str, Any]) -> None:
 
 def _explain_section(name: str) -> list[Explanation]:
     """A section of MX v1.0, in the words of the clauses of SPEC_NOTES that name it."""
-    from mxref.cases.words import RULES
+    from mxref.cases.words import rules
 
     number, _, table = name.removeprefix("MX-").partition("-T")
     naming = sections().get(number, ())
-    if not name.startswith("MX-") or not (name in RULES or (naming and not table)):
+    if not name.startswith("MX-") or not (name in rules() or (naming and not table)):
         return []
     if table:
         naming = tuple(c.name for c in clauses().values() if f"MX Table {table}" in c.text)
@@ -105,7 +105,7 @@ def _explain_section(name: str) -> list[Explanation]:
     data = {
         "kind": "clause",
         "name": name,
-        "about": RULES.get(name, ""),
+        "about": rules().get(name, ""),
         "in": f"OCP MX v1.0, {number}{f', Table {table}' if table else ''}",
         "clauses": [
             {

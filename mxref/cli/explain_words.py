@@ -22,11 +22,11 @@ __all__ = ["explain_case", "explain_words"]
 
 def explain_words(options: argparse.Namespace) -> list[Explanation]:
     """The explanations of a model, a flag or a standing with a name."""
-    from mxref.cases.words import FLAGS, MODELS
+    from mxref.cases.words import FLAGS, models
 
     return [
         Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
-        for kind, texts in (("model", MODELS), ("flag", FLAGS), ("standing", STANDINGS))
+        for kind, texts in (("model", models()), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
 
@@ -37,7 +37,7 @@ def _show_word(data: dict[str, Any]) -> None:
 
 def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import KNOWN_MODELS, KNOWN_RULES
+    from mxref.cases.words import known_models, known_rules
     from mxref.conformance.compare.failure_text import show_input, show_output
     from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
@@ -77,8 +77,8 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
-        "rule": {"clause": case.rule, "about": KNOWN_RULES[case.rule], "standing": required},
-        "model": {"name": case.model, "about": KNOWN_MODELS[case.model]},
+        "rule": {"clause": case.rule, "about": known_rules()[case.rule], "standing": required},
+        "model": {"name": case.model, "about": known_models()[case.model]},
         "out": outs,
     }
     return Explanation(data | {"flags": list(case.flags)}, _show_case)

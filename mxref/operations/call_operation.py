@@ -75,8 +75,6 @@ class CallOperation(ChoosingOperation):
     formats: ClassVar[tuple[str, ...]]
     #: What its files have in place of a float type.
     slot: ClassVar[str] = "bytes"
-    #: Whether mxref has not got it: `defined` sets it.
-    is_own: bool = False
     #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
     mutants: ClassVar[tuple[Any, ...]] = ()
     #: How many of its fields, the last ones, are what it works on; those before are parameters.

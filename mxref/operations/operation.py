@@ -32,6 +32,8 @@ class Operation(ABC):
     its numbers or the layout of its bytes.
     """
 
+    #: Whether mxref has not got it: `defined` sets it.
+    is_own: bool = False
     #: Its name in files and commands.
     name: ClassVar[str]
     #: The parameters of a target's function.

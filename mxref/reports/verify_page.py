@@ -12,7 +12,7 @@ import numpy as np
 
 from mxref.bits.floats import FloatLayout
 from mxref.cases.records import VectorFile, words
-from mxref.cases.words import FLAGS, KNOWN_RULES
+from mxref.cases.words import FLAGS, known_rules
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
@@ -127,7 +127,7 @@ def _case(failures: Sequence[tuple[VectorFile, Failure]]) -> _Case:
     file, failure = failures[0]
     case = failure.case
     title = f"{file.op} {file.format}, {file.float}"
-    why = f"{case.rule}, {KNOWN_RULES[case.rule]}"
+    why = f"{case.rule}, {known_rules()[case.rule]}"
     meanings = "; ".join(f"{flag}: {FLAGS[flag]}" for flag in case.flags)
     count = f"{len(failures)} wrong like this" if len(failures) > 1 else "1 wrong like this"
     shown = _in_bits(file, failure)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import KNOWN_RULES
+from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.describe.description import Description
@@ -287,4 +287,4 @@ def _order(finding: Finding) -> tuple[int, str, str, str]:
 def _why(failure: Failure) -> str:
     """The clause of a failure with its title, or its error."""
     rule = failure.case.rule
-    return failure.error if failure.got is None else f"{rule}, {KNOWN_RULES[rule]}"
+    return failure.error if failure.got is None else f"{rule}, {known_rules()[rule]}"
