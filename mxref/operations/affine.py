@@ -25,7 +25,8 @@ from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, Scales, Size, signed
 from mxref.operations import affine_draws
-from mxref.operations.call_operation import AskedCall, CallOperation, result_type
+from mxref.operations.asked_call import AskedCall, result_type
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.own_choices import DEFAULT
 

@@ -24,6 +24,7 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
 from mxref.operands.kinds import Codes, Floats, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
+from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
@@ -125,6 +126,7 @@ class Quantize(_OfBlocks):
 
     name = "quantize"
     parameters = "values, format"
+    blocks = "numbers"
     arrays = 2
     questions = 1 << 12
 
@@ -157,6 +159,20 @@ class Quantize(_OfBlocks):
         element, read = block_format(format).element.name, self.twin_choices(policy)
         blocks = (exact.quantize(w, slot, element, **read) for w in questions)
         return [(scale, *codes) for scale, codes in blocks]
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """Amax, or the element under the scale."""
+        fmt, layout = block_format(format), LAYOUTS[slot]
+        tensor, inputs = _tensor_scale(fmt, words)
+        if index == 0:
+            top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
+            return f"scale: {tensor}amax {show_float(top, layout)}, "
+        element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
+        return f"{element}, {tensor}scale {show_code(want[0], fmt.scale)}, "
+
+    def place(self, index: int) -> str:
+        """The scale, or an element."""
+        return f" in element {index - 1}" if index else " as the scale"
 
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
@@ -195,6 +211,7 @@ class Dequantize(_OfBlocks):
 
     name = "dequantize"
     parameters = "scale_codes, codes, format, dtype"
+    blocks = "codes"
     questions = 1 << 12
     from_codes = True
 
@@ -235,6 +252,17 @@ class Dequantize(_OfBlocks):
             for w in questions
         ]
 
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The scale, and the code of the element."""
+        fmt = block_format(format)
+        tensor, inputs = _tensor_scale(fmt, words)
+        scale = f"{tensor}scale {show_code(inputs[0], fmt.scale)}"
+        return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt.element)}, "
+
+    def place(self, index: int) -> str:
+        """An element."""
+        return f" in element {index}"
+
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
@@ -256,6 +284,13 @@ class Dequantize(_OfBlocks):
         scales, codes = words[..., :1], words[..., 1:]
         blocks = Blocks(codes, scales, fmt, codes.ndim - 1, codes.shape, tensor_scale=tensor)
         return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+
+
+def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
+    """The scale of the tensor in words, if there is one, and the other words of a case."""
+    if not fmt.tensor_scale:
+        return "", words
+    return f"tensor scale {show_float(words[0], LAYOUTS['f32'])}, ", words[1:]
 
 
 def _scaled_block(

@@ -14,7 +14,6 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -25,42 +24,19 @@ from mxref.operands import fields as of_fields
 from mxref.operands.case_input import OWN, CaseInput
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
-from mxref.operands.kinds import Size, signed
-from mxref.operands.returned import AnswerError, array_of
+from mxref.operands.kinds import Size
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
+from mxref.operations.asked_call import AskedCall, result_type, result_words, words_of
 from mxref.operations.operation import AnyPolicy, Kinds, Words
 from mxref.operations.own_choices import ChoosingOperation
 from mxref.operations.simpler import Attempt
 from mxref.policy.policy import Policy
 
-__all__ = [
-    "AskedCall",
-    "CallOperation",
-    "integers_of",
-    "result_type",
-    "result_words",
-    "signed",
-    "words_of",
-]
+__all__ = ["CallOperation"]
 
 #: Questions of the vectors of an operation that has no designed ones.
 _DRAWN = 64
-
-
-@dataclass(frozen=True, slots=True)
-class AskedCall:
-    """A call.
-
-    Args:
-        arguments: what the function is given.
-        dtype: of the result.
-        shape: of the result.
-    """
-
-    arguments: tuple[Any, ...]
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
 
 
 class CallOperation(ChoosingOperation):
@@ -150,6 +126,10 @@ class CallOperation(ChoosingOperation):
     def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
         """Patterns of the answer, which stand for themselves."""
         return [None] * count
+
+    def place(self, index: int) -> str:
+        """The number of the word."""
+        return f" in word {index}"
 
     def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
         """What is smaller, without what has no answer."""
@@ -310,48 +290,6 @@ class CallOperation(ChoosingOperation):
         name = policy if isinstance(policy, str) else self.first_policy(format)
         rows = (stripped(row) for row in words.astype(np.uint64))
         return padded([self.answer(format, row, name) for row in rows])
-
-
-def words_of(result: NDArray[Any]) -> tuple[int, ...]:
-    """The words of an array: patterns of its own width.
-
-    >>> words_of(np.int8([-1, 2])), words_of(np.float32([1]))
-    ((255, 2), (1065353216,))
-    """
-    return tuple(result.reshape(-1).view(f"u{result.dtype.itemsize}").tolist())
-
-
-def integers_of(words: Sequence[int], dtype: Any) -> NDArray[Any]:
-    """Words in two's complement as an array.
-
-    >>> integers_of((0xFFFFFFFF, 1), np.int8)
-    array([-1,  1], dtype=int8)
-    """
-    return np.array(words, np.uint32).view(np.int32).astype(dtype)
-
-
-def result_type(format: str) -> np.dtype[Any]:
-    """The type of the integers out, by the format.
-
-    >>> result_type("int16_axis"), result_type("int32-int8")
-    (dtype('int16'), dtype('int8'))
-    """
-    return np.dtype(format.split("_")[0].split("-")[-1])
-
-
-def result_words(result: object, call: AskedCall) -> NDArray[Any]:
-    """The words of what a function has returned for a call.
-
-    Raises:
-        AnswerError: another shape or dtype.
-    """
-    array = array_of(result)
-    if array.dtype != call.dtype:
-        raise AnswerError(f"the result must be {call.dtype}, got {array.dtype}")
-    if array.shape != call.shape:
-        raise AnswerError(f"the result must have shape {call.shape}, got {array.shape}")
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(f"u{flat.dtype.itemsize}")
 
 
 def _is_size(field: Field) -> bool:

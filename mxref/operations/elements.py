@@ -16,6 +16,7 @@ from mxref.numbers.element import decode, encode
 from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
 from mxref.operands.kinds import Codes, Floats, Magnitudes
 from mxref.operands.returned import code_array, code_words, float_words
+from mxref.operands.shown import show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of
 from mxref.policy.policy import READS, Policy
@@ -68,6 +69,10 @@ class ToCodes(Operation):
         """Codes."""
         return [Codes(self.code_format(format))] * count
 
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The float."""
+        return f"in {show_float(words[0], LAYOUTS[slot])}, "
+
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call."""
         values = floats_of(words[:, 0], slot)
@@ -103,6 +108,11 @@ class _FromCodes(Operation):
     def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
         """Floats."""
         return [Floats(slot)] * count
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The code."""
+        (kind,) = self.kinds_in(format, slot, words)
+        return f"code {kind.shown(words[0])}, " if kind else ""
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call."""
@@ -161,6 +171,11 @@ class EncodeStochastic(Operation):
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """Zero, with eight random bits that are zeros."""
         return 0, 0, 8
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The float, and the random bits."""
+        number, draw, width = words
+        return f"in {show_float(number, LAYOUTS[slot])}, random bits {draw:x} of {width}, "
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call for each number of random bits."""

@@ -18,7 +18,8 @@ from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed
-from mxref.operations.call_operation import AskedCall, CallOperation
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.weight_only import exact_unpacked
 

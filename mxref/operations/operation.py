@@ -47,6 +47,8 @@ class Operation(ABC):
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: Of operations on whole blocks, what a block has at first: numbers, or codes.
+    blocks: ClassVar[str] = ""
     #: How many arrays its function returns; of two the first has scale codes.
     arrays: ClassVar[int] = 1
     #: The most questions of the search about a format and float type; 0 if it has none.
@@ -144,6 +146,26 @@ class Operation(ABC):
         >>> REGISTRY["quantize"].kinds_out("mxfp4_e2m1", "f32", 33)[0].shown(0x80)
         '80 = 2^1'
         """
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """What a word of an answer comes from, in words, with a comma behind; or empty.
+
+        Args:
+            format: the format.
+            slot: the float type.
+            words: the case.
+            want: the right answer.
+            index: the number of the word.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode"].source("e4m3", "f32", (0x3F800000,), (0x38,), 0)
+        'in 3f800000 = 0x1p+0 = 1, '
+        """
+        return ""
+
+    def place(self, index: int) -> str:
+        """Where a word of an answer is, in words; empty if there is only one."""
+        return ""
 
     def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
         """Ways to simplify a case, each from a case, a row, to simpler ones, the simplest first."""

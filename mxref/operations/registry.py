@@ -20,11 +20,12 @@ from mxref.operations.elements import (
 )
 from mxref.operations.int4 import PackInt4, UnpackInt4
 from mxref.operations.layer_operations import LayerOperation, Linear, LinearGradients
-from mxref.operations.layouts import LayoutOperation, Pack, PackScales, Unpack, UnpackScales
+from mxref.operations.layouts import LayoutOperation, Pack, Unpack
 from mxref.operations.operation import Operation
 from mxref.operations.products import Matmul
 from mxref.operations.rescaling import Rescale
 from mxref.operations.sampling import GridSample
+from mxref.operations.scale_layouts import PackScales, UnpackScales
 from mxref.operations.tensors import QuantizeTensor
 from mxref.operations.weight_only import LinearQcs4w, LinearQcs8w, WeightOnlyOperation
 

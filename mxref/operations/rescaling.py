@@ -22,7 +22,8 @@ from mxref.integer.rescale import rescale
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Size, signed
-from mxref.operations.call_operation import AskedCall, CallOperation, result_type, words_of
+from mxref.operations.asked_call import AskedCall, result_type, words_of
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 
 __all__ = ["Rescale", "largest_difference"]

@@ -16,7 +16,8 @@ from mxref.integer.sampler import grid_sample
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Flags, Integers, Size, signed
-from mxref.operations.call_operation import AskedCall, CallOperation
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 
 __all__ = ["GridSample"]

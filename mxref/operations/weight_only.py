@@ -26,7 +26,8 @@ from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpa
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size
-from mxref.operations.call_operation import AskedCall, CallOperation
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
 from mxref.products.intervals import Bounds

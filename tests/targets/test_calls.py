@@ -16,7 +16,7 @@ from mxref import golden
 from mxref.cases.records import Case
 from mxref.golden import VectorFile
 from mxref.operands.returned import AnswerError
-from mxref.operations.call_operation import result_words
+from mxref.operations.asked_call import result_words
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.targets.calls import call_function, call_operation, without_cases
 from mxref.targets.profile_target import profile_target

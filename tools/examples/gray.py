@@ -11,7 +11,8 @@ from mxref.mutants import Mutant
 from mxref.operands.case_input import OWN, CaseInput
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Size
-from mxref.operations.call_operation import AskedCall, CallOperation
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 
 Array = NDArray[Any]
 _FORMATS = ("uint8", "uint16")

@@ -20,7 +20,7 @@ from mxref.conformance.verdict.cause.integer_causes import sums_of
 from mxref.mutants import MUTANTS
 from mxref.mutants.weight_only_mutants import OPERANDS
 from mxref.operands.word_rows import padded, stripped
-from mxref.operations.call_operation import AskedCall
+from mxref.operations.asked_call import AskedCall
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.asked_files import read_for
 from mxref.targets.calls import Answers, call_function

@@ -17,8 +17,8 @@ from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features, alike
 from mxref.operands.draws import Draws
 from mxref.operations.affine_draws import beside_values
-from mxref.operations.call_operation import AskedCall as Asked
-from mxref.operations.call_operation import result_words
+from mxref.operations.asked_call import AskedCall as Asked
+from mxref.operations.asked_call import result_words
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]

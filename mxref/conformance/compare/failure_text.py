@@ -12,8 +12,8 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
-from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
-from mxref.operands.kinds import Kind
+from mxref.formats.catalog import CodeFormat
+from mxref.operands.kinds import Codes, Kind
 from mxref.operands.shown import show_code, show_fields, show_float
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import (
@@ -23,7 +23,6 @@ from mxref.operations.registry import (
     LAYOUT_OPERATIONS,
     REGISTRY,
 )
-from mxref.targets.calls import code_format
 
 __all__ = [
     "describe",
@@ -66,12 +65,13 @@ def shown_by(kind: Kind | None, word: int) -> str:
 
 def _no_refusal(file: VectorFile, failure: Failure) -> str:
     """The answer to a case that is an error, with its input if it has one."""
-    (number, *_), (code, *more) = failure.case.inputs, failure.got or ()
+    (code, *more), operation = failure.got or (0,), REGISTRY[file.op]
     if more:
         return f"want an error, got {1 + len(more)} codes"
-    came = show_float(number, LAYOUTS[file.float])
-    fmt = E8M0 if file.op == "shared_scale" else code_format(file)
-    return f"in {came}, want an error, got {show_code(code, fmt)}{show_fields(code, fmt)}"
+    came = operation.source(file.format, file.float, failure.case.inputs, (), 0)
+    (kind,) = operation.kinds_out(file.format, file.float, 1)
+    fields = show_fields(code, kind.fmt) if isinstance(kind, Codes) else ""
+    return f"{came}want an error, got {shown_by(kind, code)}{fields}"
 
 
 def _first_difference(file: VectorFile, failure: Failure) -> str:
@@ -92,33 +92,12 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
     index = int(
         np.argmin(same_answers(file, *words, padded([failure.case.inputs]), bits=failure.bits)[0])
     )
-    layout, fmt = LAYOUTS[file.float], code_format(file)
-    inputs, tensor = failure.case.inputs, ""
-    scale_format: CodeFormat = E8M0
-    if file.format in OTHER_BLOCK_FORMATS:
-        scale_format = OTHER_BLOCK_FORMATS[file.format].scale
-        if OTHER_BLOCK_FORMATS[file.format].tensor_scale:
-            tensor, inputs = f"tensor scale {show_float(inputs[0], F32)}, ", inputs[1:]
-    if file.op == "encode_stochastic":
-        number, draw, width = inputs
-        drawn = f"in {show_float(number, layout)}, random bits {draw:x} of {width}"
-        return f"{drawn}, {_codes(want[0], got[0], fmt)}"
-    if file.op in ("encode", "encode_scale", "shared_scale"):
-        target = E8M0 if file.op == "shared_scale" else fmt
-        return f"in {show_float(inputs[0], layout)}, {_codes(want[0], got[0], target)}"
-    if file.op == "quantize":
-        if index == 0:
-            top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
-            amax = f"scale: {tensor}amax {show_float(top, layout)}"
-            return f"{amax}, {_codes(want[0], got[0], scale_format)}"
-        element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
-        scale = f"{tensor}scale {show_code(want[0], scale_format)}"
-        return f"{element}, {scale}, {_codes(want[index], got[index], fmt)}"
-    came = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
-    if file.op == "dequantize":
-        scale = f"{tensor}scale {show_code(inputs[0], scale_format)}"
-        return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt)}, {came}"
-    return f"code {show_code(inputs[0], fmt)}, {came}"
+    operation, inputs = REGISTRY[file.op], failure.case.inputs
+    kind = operation.kinds_out(file.format, file.float, len(want))[index]
+    came = operation.source(file.format, file.float, inputs, want, index)
+    if isinstance(kind, Codes):
+        return f"{came}{_codes(want[index], got[index], kind.fmt)}"
+    return f"{came}want {shown_by(kind, want[index])}, got {shown_by(kind, got[index])}"
 
 
 def _codes(want: int, got: int, fmt: CodeFormat) -> str:
