@@ -10,13 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import fl
 from mxref.bits.float32_sums import float32_sums
-from mxref.bits.single import float32_patterns, float64_numbers, int64_array
+from mxref.bits.single import float32_patterns, float64_numbers, int64_array, integer_array
 from mxref.bits.weighted_sums import exact_sums, possible_sums, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 from mxref.products.intervals import Bounds
 from mxref.support.integers import integer
 
-__all__ = ["linear_bounds", "linear_qcs4w", "linear_qcs8w", "pack_int4", "unpack_int4"]
+__all__ = [
+    "linear_bounds",
+    "linear_qcs4w",
+    "linear_qcs8w",
+    "pack_int4",
+    "qlinear_matmul",
+    "unpack_int4",
+]
 
 Array = NDArray[Any]
 #: What `offset` adds to a weight.
@@ -144,6 +151,72 @@ def linear_qcs4w(
     shape = float32_patterns(x, "x").shape
     weights = unpack_int4(packed, shape[-1] if shape else 0, nibbles)
     return linear_qcs8w(x, weights, scales, order)
+
+
+def qlinear_matmul(
+    a: ArrayLike,
+    a_scale: float,
+    a_zero: int,
+    b: ArrayLike,
+    b_scale: ArrayLike,
+    b_zero: ArrayLike,
+    y_scale: float,
+    y_zero: int,
+) -> Array:
+    """The product of two matrices of codes, as codes of the first one's dtype.
+
+    The exact sum of (a - a_zero) * (b - b_zero) is rounded to float32, multiplied with the float32
+    number a_scale * b_scale / y_scale, rounded to the nearest integer, ties to even, and saturated
+    after y_zero is added. The product of the scales is rounded before it is divided.
+
+    Args:
+        a: int8 or uint8 (M, K).
+        a_scale: positive and finite, read as float32; so are b_scale and y_scale.
+        a_zero: a code of a.
+        b: int8 or uint8 (K, N).
+        b_scale: one, or one for each column (N,).
+        b_zero: codes of b, as many or one.
+        y_scale: of the result.
+        y_zero: a code of the result.
+
+    Returns:
+        (M, N).
+
+    Raises:
+        TypeError: codes that are no integers.
+        ValueError: codes of other dtypes, shapes that do not fit, scales that are not positive and
+            finite, zero points that are no codes.
+
+    Source: SPEC_NOTES Q14.
+
+    >>> a, b = np.int8([[1, 2]]), np.int8([[3], [-4]])  # 3 - 8 is -5, and half of it a tie
+    >>> qlinear_matmul(a, 0.5, 0, b, 1.0, 0, 1.0, 7).tolist()
+    [[5]]
+    """
+    x, w = integer_array(a, "a"), integer_array(b, "b")
+    if x.dtype not in (np.int8, np.uint8) or w.dtype not in (np.int8, np.uint8):
+        raise ValueError(f"a and b must be int8 or uint8, got {x.dtype} and {w.dtype}")
+    if x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[0]:
+        raise ValueError(f"a and b must be (M, K) and (K, N), got {x.shape} and {w.shape}")
+    zeros = [int64_array(one, "zero points") for one in (a_zero, b_zero, y_zero)]
+    for zero, dtype in zip(zeros, (x.dtype, w.dtype, x.dtype), strict=True):
+        info = np.iinfo(dtype)
+        columns = w.shape[1] if zero is zeros[1] else 1
+        if ((zero < info.min) | (zero > info.max)).any() or zero.size not in (1, columns):
+            raise ValueError(f"zero points must be codes of {dtype}, one or one a column")
+    with np.errstate(over="ignore"):
+        scales = [fl(np.asarray(one, np.float64)) for one in (a_scale, b_scale, y_scale)]
+        factor = fl(fl(scales[0] * scales[1]) / scales[2])
+    if not all(((one > 0) & np.isfinite(one)).all() for one in scales):
+        raise ValueError("scales must be positive and finite as float32")
+    if scales[1].size not in (1, w.shape[1]):
+        raise ValueError(f"b_scale must be one or one a column, got {scales[1].shape}")
+    # Sums of so few products of 9 bits are exact in float64.
+    sums = (x.astype(np.float64) - zeros[0]) @ (w.astype(np.float64) - zeros[1])
+    with np.errstate(over="ignore"):
+        y = np.rint(fl(fl(sums) * factor))
+    info, y_zero = np.iinfo(x.dtype), int(zeros[2])
+    return (np.clip(y, info.min - y_zero, info.max - y_zero) + y_zero).astype(x.dtype)
 
 
 def linear_bounds(x: ArrayLike, w: ArrayLike, scales: ArrayLike, order: str | Order) -> Bounds:

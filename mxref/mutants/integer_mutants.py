@@ -141,6 +141,44 @@ def _unpacks(run: Function) -> Mutant:
     return wrong(run, op="unpack_int4", formats=("int4",), floats=_BYTES, model="M19")
 
 
+def _product(
+    *,
+    tie: Callable[[Array], Array] = np.rint,
+    wide: bool = False,
+    zero_first: bool = False,
+    saturates: bool = False,
+    divided: bool = False,
+    one_scale: bool = False,
+    b_zero_left: bool = False,
+    ends: str = "",
+) -> Function:
+    """A `qlinear_matmul` with a mistake."""
+
+    def run(
+        a: Array, sa: float, za: int, b: Array, sb: Array, zb: Array, sy: float, zy: int
+    ) -> Array:
+        x, w = a.astype(np.int64) - za, b.astype(np.int64) - (0 if b_zero_left else zb)
+        sums = x @ w
+        if saturates:  # pairs of products in 16 bits, as `vpmaddubsw` adds them
+            pairs = [x[:, i : i + 2] @ w[i : i + 2] for i in range(0, x.shape[1], 2)]
+            sums = np.sum([np.clip(one, -32768, 32767) for one in pairs], axis=0)
+        kind = np.dtype(np.float64 if wide else np.float32)
+        columns = sb[:1] if one_scale else sb
+        first, second, third = (np.asarray(one, kind) for one in (sa, columns, sy))
+        factor = first * (second / third) if divided else first * second / third
+        y: Array = sums.astype(kind) * factor
+        y = tie(y + np.asarray(zy, kind)) if zero_first else tie(y) + zy
+        info = np.iinfo(ends or a.dtype)
+        found: Array = np.clip(y, info.min, info.max).astype(np.int64).astype(a.dtype)
+        return found
+
+    return run
+
+
+def _multiplies(run: Function, formats: tuple[str, ...] = ("int8", "uint8")) -> Mutant:
+    return wrong(run, op="qlinear_matmul", formats=formats, floats=_BYTES, model="M24")
+
+
 def _rescales(run: Function, formats: tuple[str, ...] = _RESCALED) -> Mutant:
     return wrong(run, op="rescale", formats=formats, floats=_BYTES, model="M20")
 
@@ -198,4 +236,28 @@ INTEGER_OPERATIONS: Mutants = {
     ),
     "I17b sample_half_down: rounds a tie down": _samples(_sampler(tie=np.zeros_like)),
     "I17 sample_half_up: rounds a tie up": _samples(_sampler(tie=np.ones_like)),
+    "I22 product_tie_up: rounds a tie up": _multiplies(_product(tie=lambda y: np.floor(y + 0.5))),
+    "I22b product_tie_away: rounds a tie away from zero": _multiplies(
+        _product(tie=lambda y: np.copysign(np.floor(np.abs(y) + 0.5), y))
+    ),
+    "I22c product_truncated: cuts the quotient off": _multiplies(_product(tie=np.trunc)),
+    "I22d zero_point_before_rounding: adds the zero point before it rounds": _multiplies(
+        _product(zero_first=True)
+    ),
+    "I23 product_in_float64: multiplies in float64": _multiplies(_product(wide=True)),
+    "I23b scales_divided_first: divides the scale of b before it multiplies": _multiplies(
+        _product(divided=True)
+    ),
+    "I23c scale_of_first_column: takes the scale of the first column for all": _multiplies(
+        _product(one_scale=True)
+    ),
+    "I24 zero_point_of_b_ignored: leaves the zero points of b out": _multiplies(
+        _product(b_zero_left=True)
+    ),
+    "I24b pairs_saturated: saturates sums of two products at 16 bits": _multiplies(
+        _product(saturates=True)
+    ),
+    "I24c signed_ends: saturates at the ends of int8": _multiplies(
+        _product(ends="int8"), ("uint8",)
+    ),
 }

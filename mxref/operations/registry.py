@@ -23,6 +23,7 @@ from mxref.operations.layer_operations import LayerOperation, Linear, LinearGrad
 from mxref.operations.layouts import LayoutOperation, Pack, Unpack
 from mxref.operations.operation import Operation
 from mxref.operations.products import Matmul
+from mxref.operations.quantized_products import QlinearMatmul
 from mxref.operations.rescaling import Rescale
 from mxref.operations.sampling import GridSample
 from mxref.operations.scale_layouts import PackScales, UnpackScales
@@ -71,6 +72,7 @@ REGISTRY: dict[str, Operation] = {
         GridSample(),
         LinearQcs8w(),
         LinearQcs4w(),
+        QlinearMatmul(),
     )
 }
 
