@@ -162,6 +162,8 @@ def qlinear(
     a_zero, b_zero, y_zero = zero_points
     total = sum((a - a_zero) * (b - b_zero) for a, b in pairs)
     factor = quotient(converted(product(a_scale, b_scale), F32), y_scale, F32)
+    if factor[1] == INF:
+        raise ValueError("scale_bits have no finite quotient")
     y = nearest(converted(product(integer32(total), factor), F32))
     if y[1] == INF:
         return low if y[0] else high

@@ -206,9 +206,12 @@ def qlinear_matmul(
             raise ValueError(f"zero points must be codes of {dtype}, one or one a column")
     with np.errstate(over="ignore"):
         scales = [fl(np.asarray(one, np.float64)) for one in (a_scale, b_scale, y_scale)]
-        factor = fl(fl(scales[0] * scales[1]) / scales[2])
     if not all(((one > 0) & np.isfinite(one)).all() for one in scales):
         raise ValueError("scales must be positive and finite as float32")
+    with np.errstate(over="ignore"):
+        factor = fl(fl(scales[0] * scales[1]) / scales[2])
+    if not np.isfinite(factor).all():
+        raise ValueError("a_scale * b_scale / y_scale must be finite as float32")
     if scales[1].size not in (1, w.shape[1]):
         raise ValueError(f"b_scale must be one or one a column, got {scales[1].shape}")
     # Sums of so few products of 9 bits are exact in float64.
