@@ -139,9 +139,7 @@ class Running:
         swept = (
             (
                 i,
-                account.swept(
-                    self._target.name, plan.file, self.policy, inline=inline, digest=plan.digest
-                ),
+                account.swept(name, plan.file, self.policy, inline=inline, digest=plan.digest),
             )
             for i, (account, plan) in pairs
         )
