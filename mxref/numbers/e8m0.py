@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mxref.bits.floats import I64, U8, Parts, Stochastic, floor_log2, round_to_code
+from mxref.bits.floats import I64, U8, FloatLayout, Parts, Stochastic, floor_log2, round_to_code
 from mxref.formats.catalog import E8M0, CodeFormat, ScaleFormat
 from mxref.policy import choices as c
 from mxref.policy.policy import ScalePolicy
@@ -25,6 +25,9 @@ class Powers:
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """E8M0 codes; no random bits are read."""
         return _encode(parts, self.policy).astype(np.uint8)
+
+    def stochastic_table(self, layout: FloatLayout, draw: Stochastic) -> None:
+        """Scales are rounded without random bits."""
 
 
 def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
