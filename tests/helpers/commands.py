@@ -33,11 +33,16 @@ class Example(NamedTuple):
         """Run it, with the names of places in braces filled in."""
         run = call(*shlex.split(self.command.format(**places))[1:])
         assert (run.status, run.err) == (self.status, ""), run.err
-        lines = [_narrow(line) for line in run.out.splitlines() if line.strip()]
-        text = "".join(f"{line}\n" for line in lines)
-        wanted = "".join(map(_pattern, self.shown))
-        assert re.fullmatch(wanted, text), f"{run.out}\n-- wanted --\n" + "\n".join(self.shown)
+        assert fits(self.shown, run.out), f"{run.out}\n-- wanted --\n" + "\n".join(self.shown)
+        text = "\n".join(map(_narrow, run.out.splitlines()))
         assert [one for one in self.absent if one in text] == []
+
+
+def fits(wanted: list[str], text: str) -> bool:
+    """Whether lines are the lines of a text, where `...` stands for any lines or words."""
+    lines = [_narrow(line) for line in text.splitlines() if line.strip()]
+    pattern = "".join(_pattern(_narrow(line)) for line in wanted if line.strip())
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
 def caller(capsys: pytest.CaptureFixture[str], *first: str) -> Call:
