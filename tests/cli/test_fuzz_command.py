@@ -11,44 +11,7 @@ from commands import Call, caller
 
 FLOATS = ("f32", "f16", "bf16", "f64")
 #: Every operation, wrong.
-WRONG = """\
-import numpy as np
-import mxref
-
-def wrong(codes):
-    codes = np.array(codes)
-    codes.reshape(-1)[-1] ^= 1
-    return codes
-
-def encode(values, format): return wrong(mxref.encode(values, format))
-def encode_scale(values): return wrong(mxref.encode_scale(values))
-def shared_scale(amax, format): return wrong(mxref.shared_scale(amax, format)).astype(np.int64)
-def decode(codes, format): return -mxref.decode(codes, format)
-def decode_scale(codes): return -mxref.decode_scale(codes)
-def encode_stochastic(values, random_bits, width, format):
-    return wrong(mxref.encode(values, format, rounding="stochastic_a", random_bits=random_bits,
-                              random_width=width))
-def quantize(values, format, tensor=None):
-    blocks = mxref.quantize(values, format, tensor_scale=tensor)
-    return blocks.scale_codes, wrong(blocks.codes)
-def dequantize(scales, codes, format, dtype, tensor=None):
-    return np.ones(codes.shape, dtype) * dtype.type(3)
-def pack(codes, format): return wrong(mxref.pack(codes, format))
-def unpack(packed, format, n): return wrong(mxref.unpack(packed, format, n))
-def pack_scales(codes): return wrong(mxref.pack_scales(codes))
-def unpack_scales(packed, shape): return wrong(mxref.unpack_scales(packed, shape))
-def pack_blocks(scales, codes, format):
-    return wrong(mxref.pack_blocks(scales, codes[0], format, scale_place="before"))
-def unpack_blocks(packed, format):
-    scales, codes = mxref.unpack_blocks(packed, format, scale_place="before")
-    class Result: pass
-    result = Result()
-    result.scale_codes, result.codes = scales, wrong(codes).reshape(1, -1)
-    return result
-def quantize_tensor(values, format, axis):
-    blocks = mxref.quantize(values, format, axis=axis)
-    return blocks.scale_codes, wrong(blocks.codes)
-"""
+WRONG = (Path(__file__).resolve().parent / "data" / "wrong_kernel.txt").read_text("utf-8")
 
 
 @pytest.fixture

@@ -31,20 +31,9 @@ from ledger.libraries import Pin, missing, pins
 
 FLOOR, PRODUCTS, INTEGERS = "torchao.FLOOR", "mmasim.ALIGNED_35", "torch_integers.TENSOR"
 #: What they say that they have, or a part of it.
-HAS: dict[str, dict[str, Any]] = {
-    FLOOR: {
-        "operations": {"quantize": [], "shared_scale": [], "dequantize": []},
-        "formats": ["e2m1", "mxfp4_e2m1"], "floats": ["f32"], "policy": "",
-    },
-    PRODUCTS: {
-        "operations": {"matmul": ["f32"]},
-        "formats": ["mxfp4_e2m1"], "floats": ["f32"], "policy": "ocp+accumulation=aligned_35",
-    },
-    INTEGERS: {
-        "operations": {"quantize_affine": []}, "formats": ["int8"], "floats": ["f32"],
-        "policy": "ocp",
-    },
-}  # fmt: skip
+HAS: dict[str, dict[str, Any]] = json.loads(
+    (ROOT / "tests" / "tools" / "data" / "adapters_have.json").read_text("utf-8")
+)
 
 
 def adapters() -> dict[str, Adapter]:
