@@ -121,7 +121,7 @@ KIND_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("op", "format", "words", "kind"), KIND_CASES, ids=" ".join)
+@pytest.mark.parametrize(("op", "format", "words", "kind"), KIND_CASES)
 def test_kinds(op: str, format: str, words: str, kind: str) -> None:
     some = [int(word, 16) for word in words.split()]
     file = without_cases(op, format, "f32")
