@@ -63,11 +63,17 @@ def test_in_words(example: Example, tmp_path: Path, call: Call) -> None:
     """Scale 1: 7 is clamped to 6, 0.25 is a tie and goes to 0, the others are exact."""
     values = np.float32([7, 0.25, -4, -4, 1, 1, 1, 1])
     arrays = {"x": values, "empty": values[:0], "nan": np.float32([np.nan, 1]), "zeros": values * 0}
-    arrays |= {"exact": np.float32([1, 2, 3, -0.0]), "scalar": np.float32(7)}
+    arrays |= {
+        "exact": np.float32([1, 2, 3, -0.0]),
+        "scalar": np.float32(7),
+        "odd": np.float32([7, 0.25, np.nan, 1]),
+    }
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
     two = {"one": values, "two": values * 2, "n": np.arange(3)}
     save_file(two, tmp_path / "two.safetensors")
+    two |= {"one": np.float32([7, 0.5, 4, 0]), "two": np.float32([6, 1, 1, 1])}
+    save_file(two, tmp_path / "ways.safetensors")
     sqnr = f"{10 * math.log10((49 + 0.0625 + 32 + 4) / (1 + 0.0625)):.6g}"
     shown = [line.replace("SQNR", sqnr).replace("DIR", str(tmp_path)) for line in example.shown]
     example._replace(shown=shown).check(call, DIR=tmp_path)

@@ -151,32 +151,7 @@ def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Cal
     assert one["tensors"][0]["name"] == "x"
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
-def test_the_table(tmp_path: Path, quantize: Call) -> None:
-    """Scale 1 by floor, 2 by rceil: 7 becomes 6 or 8, 0.5 stays or becomes a zero."""
-    one, two = np.float32([7, 0.5, 4, 0]), np.float32([6, 1, 1, 1])
-    save_file({"one": one, "two": two, "n": np.arange(3)}, tmp_path / "x.safetensors")
-    formats = ["--format", "mxfp4_e2m1", "--format", "nvfp4", "--format", "mxint8"]
-    out = quantize(tmp_path / "x.safetensors", *formats, "--policy=ocp", *POLICIES[1:2]).out
-    lines = out.splitlines()
-    rows = [line.split() for line in lines if line.startswith(("mxfp4", "mxint8"))]
-    names = ["format", "policy", "or", "profile", "bits", "sqnr_db", "largest_error"]
-    assert lines[1].split() == [*names, "saturated", "flushed"]
-    where = [lines.index(one) for one in ("total of 2", "one  [4] float32", "two  [4] float32")]
-    assert where == sorted(where)
-    assert all(lines[i - 1] == "" and lines[i + 1].startswith("mxfp4_e2m1") for i in where)
-    db = [10 * math.log10(x) for x in (65.25 / 1, 65.25 / 1.25)]
-    floor, rceil = rows[4], rows[5]
-    assert floor[:3] == ["mxfp4_e2m1", "ocp", "4.25"]
-    assert [cell.rstrip("+*^") for cell in floor[3:]] == [f"{db[0]:.6g}", "1", "0.25", "0"]
-    assert [cell.rstrip("+*^") for cell in rceil[3:]] == [f"{db[1]:.6g}", "1", "0", "0.25"]
-    marks = "* the best of all; + the best of those whose elements have as many bits"
-    assert lines[-3] == f"{marks}; ^ the best of its format"
-    left = "left out nvfp4 by ocp+scale_rule=rceil: quantize to nvfp4 does not read scale_rule"
-    assert lines[-2].startswith(left)
-    assert lines[-1] == "skipped n: it holds I64, no floats"
+# --- the table: data/quantize.txt has others -----------------------------------------------------
 
 
 def test_eight_ways_fit_100_columns(model: Path, quantize: Call) -> None:
@@ -201,16 +176,6 @@ def test_the_best_rule_of_each_format_is_marked(model: Path, quantize: Call) -> 
         assert {float(cell[:-1]) for cell in some if cell[-1] in "+*^"} == {best}
     assert {cell[-1] for cell in cells if cell[-1] in "+*^"} == {*"*+^"}
     assert "; ^ the best of its format\n" in out
-
-
-def test_a_single_tensor_has_no_total(tmp_path: Path, quantize: Call) -> None:
-    np.save(tmp_path / "x.npy", np.float32([7, 0.25, np.nan, 1]))
-    out = quantize(tmp_path / "x.npy", "--format", "mxfp4_e2m1", "--format", "mxint8").out
-    assert "total" not in out
-    header, *rows = (line.split() for line in out.splitlines() if line.startswith(("form", "mx")))
-    assert header[-2:] == ["not_finite", "nan_blocks"]  # only where there are some
-    assert [row[-2:] for row in rows] == [["1", "1"], ["1", "1"]]
-    assert "best" not in out
 
 
 def figures(sqnr_db: float | None, largest_error: float, not_finite: float = 0.0) -> dict[str, Any]:
