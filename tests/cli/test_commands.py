@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import io
 import json
 import os
 import re
@@ -225,6 +226,28 @@ def test_failed_verify_stays_failure_when_reader_is_gone(tmp_path: Path, few_vec
     result = without_reader("verify", tmp_path / "target.py", "--vectors", few_vectors)
     assert result.returncode != 0
     assert result.stderr == ""
+
+
+# --- pipes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    ("op", "format"),
+    [("quantize_affine", "uint8"), ("pack_int4", "int4"), ("linear_qcs4w", "int4_groups")],
+)
+def test_formats_of_integer_operations_are_names(
+    op: str, format: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = call("gen", op, format)
+    assert run.status == 0
+    lines = run.out.splitlines()
+    assert lines[1].split()[1:3] == [op, format]
+    # Answers to these questions are compared, here wrong ones.
+    text = "\n".join([lines[0], *(f"{line.split()[0]} 00" for line in lines[1:]), ""])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    run = call("check", op, format)
+    assert (run.status, f": {len(lines) - 1} cases, " in run.out) == (1, True)
 
 
 # --- regen and folders of vectors -----------------------------------------------------------------

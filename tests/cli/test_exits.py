@@ -1,4 +1,7 @@
-"""How a command ends: signals, targets that end their process, what is left behind."""
+"""How a command ends: signals, targets that end their process, what is left behind.
+
+tests/support/test_own_process.py has the ends of a check without a target.
+"""
 
 from __future__ import annotations
 
@@ -215,8 +218,8 @@ def started(folder: Path, command: str) -> Iterator[tuple[subprocess.Popen[str],
         yield process, process.stderr
 
 
-def checked(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return helpers.run(sys.executable, *(command or ("-m", "mxref")), *VERIFY, cwd=folder)
+def checked(folder: Path) -> subprocess.CompletedProcess[str]:
+    return helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=folder)
 
 
 @pytest.mark.sampled(12)
@@ -283,19 +286,6 @@ def test_a_target_cannot_take_the_report_away(
     done = helpers.run(sys.executable, "-m", "mxref", verb, "kernel.py", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(("end", "status"), [("codes, format", 0), ("codes * 0, format", 1)])
-def test_an_exit_after_the_verdict_does_not_change_it(
-    end: str, status: int, target: Target, tmp_path: Path
-) -> None:
-    """Nor does the verdict of a copy of the process that a target has left behind."""
-    text = DECODE.replace("mxref.decode(codes, format)", f"mxref.decode({end})")
-    target(f"import atexit, os\nos.fork()\natexit.register(os._exit, {3 - 3 * status})\n{text}")
-    done = checked(tmp_path)
-    assert (done.returncode, done.stderr) == (status, "")
-    assert ("FAIL" if status else "PASS") in done.stdout
 
 
 def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
@@ -425,15 +415,6 @@ def test_a_target_cannot_end_pytest_between_two_calls(
 # --- what outlives a signal, a verdict or a copy --------------------------------------------------
 
 KILLED = "mxref: the check did not end within 0.3 s: killed\n"
-
-
-@pytest.mark.sampled(0)
-def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Path) -> None:
-    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,)).start()\n"
-    target(forever + DECODE)
-    done = checked(tmp_path, "-c", SOON)
-    assert (done.returncode, done.stderr) == (0, KILLED)
-    assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
 @pytest.mark.sampled(6)
