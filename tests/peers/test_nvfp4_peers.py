@@ -139,31 +139,40 @@ def test_torchao(name: str, source: Any, levels: int) -> None:
         assert np.isnan(read[nan].astype(np.float32)).all()
 
 
-def compressed(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+def compressed(
+    x: np.ndarray, levels: int
+) -> tuple[float | None, np.ndarray, np.ndarray, np.ndarray]:
     args = QuantizationArgs(
         num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True
     )
     args.scale_dtype = torch.float8_e4m3fn
     t = to_torch(x)
-    divisor = generate_gparam(t.min(), t.max())
+    divisor = generate_gparam(t.min(), t.max()) if levels == 2 else None
     grouped = t.view(len(x), -1, 16)
     scale, zero = calculate_qparams(grouped.amin(-1), grouped.amax(-1), args, global_scale=divisor)
     q = ct_quantize(t, scale, zero, args, global_scale=divisor)
     back = ct_dequantize(q, scale, zero, args, global_scale=divisor)
     stored = scale.to(torch.float8_e4m3fn).view(torch.uint8).numpy()
-    target = np.dtype(back.dtype.__str__().removeprefix("torch."))
-    return float(divisor), stored, q.float().numpy(), from_torch(back, target)
+    target = np.dtype(str(back.dtype).removeprefix("torch."))
+    return (
+        None if divisor is None else float(divisor),
+        stored,
+        q.float().numpy(),
+        from_torch(back, target),
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "bfloat16"])
 @pytest.mark.parametrize("source", [*TARGETS, np.float16])
-def test_compressed_tensors(name: str, source: Any) -> None:
+@pytest.mark.parametrize("levels", [1, 2])
+def test_compressed_tensors(name: str, source: Any, levels: int) -> None:
     with np.errstate(over="ignore"):  # what is beyond float16 is infinite
         x = tensor(name).astype(source)
-    divisor, scales, numbers, values = compressed(x)
-    blocks = mxref.quantize(x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped")
-    assert blocks.tensor_scale is not None
-    assert np.array_equal(blocks.tensor_scale.value, divisor, equal_nan=True)
+    divisor, scales, numbers, values = compressed(x, levels)
+    policy = "ocp+scale_arithmetic=compressed_tensors+zero_sign=dropped"
+    blocks = mxref.quantize(x, "fp4_ue4m3" if levels == 1 else "nvfp4", policy)
+    if blocks.tensor_scale is not None:
+        assert np.array_equal(blocks.tensor_scale.value, divisor, equal_nan=True)
     # As in torchao: the NaN of a scale may have its sign set there.
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
     finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
