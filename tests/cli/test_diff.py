@@ -8,7 +8,7 @@ import gguf
 import ml_dtypes
 import numpy as np
 import pytest
-from commands import Call, Example, caller, examples
+from commands import Call, Example, assert_sentence, caller, examples
 from safetensors.numpy import save_file
 
 FP4 = ("--format", "mxfp4_e2m1")
@@ -46,6 +46,13 @@ def test_an_error_in_json(diff: Call) -> None:
     nan = {one["kind"]: one for one in report["quantizing"]}["NaN block"]
     assert (nan["a"], nan["b"]["scale"]) == ({"error": True}, "ff")
     assert nan["in"].startswith("7fc00000 00000000 ")
+
+
+@pytest.mark.sampled(0)
+def test_data_that_a_side_refuses(diff: Call, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.float32([np.nan, 1.0]))
+    run = diff("gfloat", "ocp", *FP4, "--data", tmp_path / "x.npy")
+    assert_sentence(run, "values must not be NaN")
 
 
 @pytest.mark.sampled(3)

@@ -71,6 +71,7 @@ CASES = {
     "wide": lambda: rows(3, 60),
     "spread": lambda: rows(7, 30),
     "subnormal": lambda: np.ldexp(rows(4, 6), -135).astype(np.float32),
+    "small": lambda: np.ldexp(rows(8, 4), -12).astype(np.float32),
     "bfloat16": lambda: rows(5, 8).view(np.uint32) & np.uint32(0xFFFF0000),
     "designed": designed,
     "zeros": lambda: np.zeros((16, 32), np.float32),
