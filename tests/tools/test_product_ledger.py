@@ -250,7 +250,7 @@ def test_adapters_of_integers_claim_choices_that_there_are() -> None:
     assert {"torch_integers.TENSOR", "executorch_integers.QCS4W", "tosa_rescale.DOUBLE"} <= {*found}
     known = {
         f"{name}={member}"
-        for op, one in registry.INTEGERS.items()
+        for one in registry.CALL_OPERATIONS.values()
         for format in one.formats
         for name, members in one.choices(format).items()
         for member in members
