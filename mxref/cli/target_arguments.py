@@ -176,7 +176,8 @@ def chosen_target(
     if options.target is not None:
         with contextlib.redirect_stdout(sys.stderr):  # the report owns stdout
             target = load_target(options.target)
-        yield target
+        with target.own.known():
+            yield target
     elif options.cmd is None:
         from mxref.targets.results import read_results
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
-from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
@@ -42,7 +42,8 @@ _GRACE = 1.0
 
 def _unclaimed() -> tuple[str, ...]:
     """The formats of a program that claims none."""
-    return tuple(name for name in claimable("FORMATS") if name not in OTHER_CODE_FORMATS)
+    others = (*OTHER_CODE_FORMATS, *OWN_FORMATS)
+    return tuple(name for name in claimable("FORMATS") if name not in others)
 
 
 class CommandTarget:

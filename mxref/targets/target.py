@@ -108,7 +108,9 @@ from mxref.formats.catalog import (
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
+    OWN_FORMATS,
 )
+from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
@@ -117,6 +119,7 @@ from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.imports import TargetError, is_of_library
+from mxref.targets.own_formats import OwnFormats
 from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
@@ -135,14 +138,15 @@ __all__ = [
 def usual_formats() -> dict[str, object]:
     """The formats that a target covers unless it names them: those of MX, and of calls."""
     calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
-    return {**calls, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
+    every = {**calls, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
+    return {name: one for name, one in every.items() if name not in OWN_FORMATS}
 
 
 def claimable(claim: str) -> Mapping[str, object]:
     """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
     if claim == "FLOATS":
         return LAYOUTS
-    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS}
+    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS, **OWN_FORMATS}
 
 
 class Target(Protocol):
@@ -181,6 +185,7 @@ class PythonTarget:
         lacks: float types that its library of arrays cannot hold, each with the reason.
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
+        own: its own formats, which must be known when it is asked about them.
     """
 
     name: str
@@ -191,6 +196,7 @@ class PythonTarget:
     lacks: Mapping[str, str] = field(default_factory=dict)
     profile: Profile | None = None
     threads: bool = False
+    own: OwnFormats = field(default_factory=OwnFormats)
 
     @property
     def claims_formats(self) -> bool:
@@ -249,6 +255,7 @@ def _read(module: object, name: str) -> PythonTarget:
         "DEVICE",
         "FLOATS",
         "FORMATS",
+        "FORMAT_VALUES",
         "THREADS",
         "MULTIPLES",
     )
@@ -291,6 +298,7 @@ def _read(module: object, name: str) -> PythonTarget:
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
         threads=threads is True,
+        own=OwnFormats.of(has),
     )
 
 
@@ -322,6 +330,9 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
     """
     known, found = claimable(claim), set()
     for name in names:
+        if claim == "FORMATS" and isinstance(name, KINDS):
+            found.add(name.name)
+            continue
         try:
             own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
         except ValueError as error:
