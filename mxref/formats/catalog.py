@@ -39,6 +39,8 @@ __all__ = [
     "E8M0",
     "ELEMENT_FORMATS",
     "INT8",
+    "MX_BLOCKS",
+    "MX_ELEMENTS",
     "OTHER_BLOCK_FORMATS",
     "OTHER_CODE_FORMATS",
     "OTHER_FORMATS",
@@ -245,6 +247,8 @@ OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
     )
 }
+#: The names of the formats of the standard, whatever is registered beside them.
+MX_ELEMENTS, MX_BLOCKS = tuple(ELEMENT_FORMATS), tuple(BLOCK_FORMATS)
 #: Formats of a user, while `registered` lasts; they are in the tables above as well.
 OWN_FORMATS: Mapping[str, ElementFormat | ScaleFormat | BlockFormat] = {}
 

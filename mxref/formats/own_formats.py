@@ -46,7 +46,8 @@ def registered(*formats: OwnFormat) -> Iterator[None]:
 
     Raises:
         ValueError: a name that stands for another format, or cannot be one of a vector file; a
-            format with more than 8 bits or without a zero; a block of several axes.
+            format with more than 8 bits, without a zero or with numbers beyond float32; blocks of
+            several axes, or of an odd number of elements.
         TypeError: no format.
 
     >>> from mxref import formats
@@ -122,10 +123,11 @@ def _refuse(fmt: OwnFormat) -> None:
             f"{fmt.name!r}"
         )
     if isinstance(fmt, BlockFormat):
-        if not isinstance(fmt.block_size, int) or fmt.block_size > _LARGEST:
+        size = fmt.block_size
+        if not isinstance(size, int) or size > _LARGEST or size % 2:
             raise ValueError(
-                f"{fmt.name} must have blocks of at most {_LARGEST} elements along one axis, got "
-                f"{fmt.block_size}"
+                f"{fmt.name} must have blocks of 2, 4, 6 ... or {_LARGEST} elements along one "
+                f"axis, got {size}"
             )
     elif not (isinstance(fmt, ScaleFormat) and fmt.is_power):
         code_format(fmt)

@@ -106,7 +106,7 @@ def resized(
     if size > len(block):
         whole = [*block, *[0] * (size - len(block))]
         parts = [whole[-start:] + whole[:-start] for start in range(0, size, len(block))]
-    elif 1 < size < len(block):
+    elif size < len(block):
         finite = [bits & (layout.sign_bit - 1) for bits in block]
         top = max(range(len(block)), key=lambda i: finite[i] * (finite[i] < layout.inf_bits))
         rest = block[:top] + block[top + 1 :]
@@ -115,6 +115,6 @@ def resized(
             lane = (top + index) % size
             parts.append([*part[:lane], block[top], *part[lane:]])
     else:
-        parts = [block[start : start + size] for start in range(0, len(block), size)]
+        yield name, block
     for index, part in enumerate(parts):
-        yield f"{name}_part_{index:02}" if len(parts) > 1 else name, part
+        yield f"{name}_part_{index:02}", part

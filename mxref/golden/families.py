@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product import product_blocks
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, MX_BLOCKS, Specials
 from mxref.golden.designed_blocks import resized
 from mxref.golden.integer_families import integer_chunks
 from mxref.golden.lane_blocks import lane_blocks
@@ -187,7 +187,7 @@ def _pairs() -> Iterator[Words]:
 
 def _quantize() -> Iterator[Family]:
     about = "every scale code with every odd-rounded key: mxref.cases.product"
-    for block in BLOCK_FORMATS:
+    for block in MX_BLOCKS:
         for text in _policies(scale_rule=["floor", "rceil", "even"]):
             chunks = partial(product_blocks, block, Policy.parse(text))
             yield Family("quantize", block, "f32", text, about, chunks)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mxref.bits.floats import LAYOUTS
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OWN_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, MX_ELEMENTS
 from mxref.mutants.sources import link
 
 __all__ = ["Mutant", "Mutants", "Origins", "blocks_of", "moved", "named", "origins", "wrong"]
@@ -19,8 +19,8 @@ FP8 = ("e5m2", "e4m3")
 FP6_FP4 = ("e3m2", "e2m3", "e2m1")
 FP = (*FP8, *FP6_FP4)
 INT8 = ("int8",)
-ELEMENTS = tuple(name for name in ELEMENT_FORMATS if name not in OWN_FORMATS)
-BLOCKS = tuple(name for name in BLOCK_FORMATS if name not in OWN_FORMATS)
+ELEMENTS = MX_ELEMENTS
+BLOCKS = MX_BLOCKS
 E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.

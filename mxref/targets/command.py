@@ -18,6 +18,8 @@ from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
+from mxref.targets.claims import claimable
+from mxref.targets.imports import TargetError
 from mxref.targets.lines import (
     Answer,
     AnswerReader,
@@ -32,7 +34,6 @@ from mxref.targets.lines import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import TargetError, claimable
 
 __all__ = ["CommandTarget", "command_results"]
 

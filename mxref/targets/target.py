@@ -101,23 +101,14 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.formats.aliases import own_name
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    OTHER_BLOCK_FORMATS,
-    OTHER_CODE_FORMATS,
-    OWN_FORMATS,
-)
-from mxref.formats.own_formats import KINDS
-from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
+from mxref.operations.registry import OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.own_formats import OwnFormats
 from mxref.targets.product_function import MULTIPLES, ProductFunction
@@ -126,27 +117,9 @@ __all__ = [
     "PythonTarget",
     "Target",
     "TargetError",
-    "claimable",
-    "claimed_names",
-    "claims_cover",
     "reading",
     "target_of",
-    "usual_formats",
 ]
-
-
-def usual_formats() -> dict[str, object]:
-    """The formats that a target covers unless it names them: those of MX, and of calls."""
-    calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
-    every = {**calls, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
-    return {name: one for name, one in every.items() if name not in OWN_FORMATS}
-
-
-def claimable(claim: str) -> Mapping[str, object]:
-    """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
-    if claim == "FLOATS":
-        return LAYOUTS
-    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS, **OWN_FORMATS}
 
 
 class Target(Protocol):
@@ -320,33 +293,3 @@ def _claimed(
             f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
         )
     return claimed_names(name, attribute, claimed)
-
-
-def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
-    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
-
-    Raises:
-        TargetError: a name that is not known.
-    """
-    known, found = claimable(claim), set()
-    for name in names:
-        if claim == "FORMATS" and isinstance(name, KINDS):
-            found.add(name.name)
-            continue
-        try:
-            own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
-        except ValueError as error:
-            raise TargetError(f"target {target}: {error}") from None
-        if not isinstance(own, str) or own not in known:
-            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
-        found.add(own)
-    return frozenset(found)
-
-
-def claims_cover(
-    formats: Collection[str], floats: Collection[str], format: str, float: str
-) -> bool:
-    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or format in formats
-    has_format = has_format or all(one in formats for one in format.split("-"))
-    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
