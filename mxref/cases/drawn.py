@@ -83,7 +83,9 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
         return _scales_and_codes(draws, block, count)
     if format in OTHER_BLOCK_FORMATS:
         return _scaled_blocks(draws, block, layout, count)
-    return _blocks(draws, block.element, layout, count)
+    size = block.elements_per_block
+    words = _blocks(draws, block.element, layout, -(-count * size // 32))
+    return words.reshape(-1)[: count * size].reshape(count, size)
 
 
 def drawn_calls(op: str, format: str, count: int, draws: Draws) -> Words:

@@ -51,7 +51,7 @@ _HEADER = {
     "models": dict,
     "flags": dict,
 }
-_FORMATS = (*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
+_FORMATS = CODE_FORMATS, BLOCK_FORMATS, OTHER_BLOCK_FORMATS, (E8M0.name, *PAIRS)
 #: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
 _OCP = Policy()
@@ -102,8 +102,9 @@ def _check_kind(header: dict[str, Any], where: str) -> None:
 def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
-    known = CALL_OPERATIONS[header["op"]].formats if header["op"] in CALL_OPERATIONS else _FORMATS
-    if header["format"] not in known or header["float"] not in (*LAYOUTS, *SLOTS):
+    tables = (CALL_OPERATIONS[op].formats,) if (op := header["op"]) in CALL_OPERATIONS else _FORMATS
+    known = any(header["format"] in table for table in tables)
+    if not known or header["float"] not in (*LAYOUTS, *SLOTS):
         raise VectorError(
             f"{where}: format and float must be known ones, "
             f"got {header['format']!r} and {header['float']!r}"
@@ -264,12 +265,11 @@ def _check_words(
         raise VectorError(f"{where}: holds what is no code of {element.name}")
 
 
-@functools.cache
 def _formats(op: str, name: str) -> tuple[BlockFormat | None, CodeFormat | None]:
     """The block format of a file, and the element format whose codes it has; None for none."""
-    block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
+    block = BLOCK_FORMATS.get(name) or OTHER_BLOCK_FORMATS.get(name)
     element = CODE_FORMATS.get(name) if block is None else block.element
-    return block, None if op in ("shared_scale", *CALL_OPERATIONS) else element
+    return block, None if op == "shared_scale" or op in CALL_OPERATIONS else element
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

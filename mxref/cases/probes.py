@@ -60,7 +60,7 @@ def probes(op: str, format: str, float: str) -> Words:
         count = CODE_FORMATS[format].code_count if op == "decode" else E8M0.code_count
         return np.arange(count, dtype=np.uint64)[:, np.newaxis]
     if op == "dequantize":
-        return _scales_and_codes(BLOCK_FORMATS[format].element.code_count)
+        return _scales_and_codes(BLOCK_FORMATS[format])
     if op == "quantize":
         return _blocks(BLOCK_FORMATS[format], layout)
     if layout.width == 16:
@@ -99,7 +99,7 @@ def _blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
     """Blocks with the thresholds and the exponents of all elements, and random ones."""
     numbers, middles = grid(fmt.element, layout)
     points = [*_near(numbers, middles, layout), *_ladder(layout).tolist()]
-    designed = _filled(points, numbers[-1], layout, 32)
+    designed = _filled(points, numbers[-1], layout, fmt.elements_per_block)
     return np.concatenate([designed, _random_blocks(fmt, layout)])
 
 
@@ -201,8 +201,10 @@ def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
     return np.concatenate([tensor, blocks], axis=1)
 
 
-def _scales_and_codes(count: int) -> Words:
-    """Every scale code with every element code, 32 to a block."""
-    codes = (np.arange(max(count, 32)) % count).reshape(-1, 32).astype(np.uint64)
-    scales = np.repeat(np.arange(256, dtype=np.uint64), len(codes))[:, np.newaxis]
-    return np.concatenate([scales, np.tile(codes, (256, 1))], axis=1)
+def _scales_and_codes(fmt: BlockFormat) -> Words:
+    """Every scale code with every element code, as many to a block as it has."""
+    count, size = fmt.element.code_count, fmt.elements_per_block
+    codes = (np.arange(-(-count // size) * size) % count).reshape(-1, size).astype(np.uint64)
+    scales = np.arange(fmt.scale.code_count, dtype=np.uint64)
+    repeated = np.repeat(scales, len(codes))[:, np.newaxis]
+    return np.concatenate([repeated, np.tile(codes, (len(scales), 1))], axis=1)

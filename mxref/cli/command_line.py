@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from mxref.cli.completion import SHELLS, PrintCompletion
+from mxref.cli.own_names import own_names
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.cli.versions import PrintVersions
 from mxref.support.interruption import end_text, exit_status, held_signals, unwinding_signals
@@ -145,7 +146,8 @@ def _run(words: Sequence[str]) -> int:
         else:
             _name_formats(options)
             options.typed = shlex.join(["mxref", *words])
-            status = options.run(options)
+            with own_names(options):
+                status = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed it

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
     add_json_argument,
@@ -74,6 +75,7 @@ def add_parser(verbs: Verbs) -> None:
         about = "a profile such as jax, or a policy such as ocp+scale_rule=rceil"
         add(name, metavar=f"PROFILE_{name.upper()}", help=about)
     add("--format", required=True, metavar="FORMAT", help="block format, element format or e8m0")
+    add_formats_argument(parser)
     about = "float type of the numbers (default: the first that both take)"
     add("--float", metavar="FLOAT", help=about)
     about = "a .npy, .npz, .safetensors or .gguf file of floats, blocks along the last axes"

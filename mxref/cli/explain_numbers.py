@@ -34,10 +34,8 @@ def check_format(name: str) -> tuple[dict[str, CodeFormat], dict[str, BlockForma
     Raises:
         ValueError: there is no format of that name among them.
     """
-    from mxref.exact.format_table import FORMATS
-
-    known: dict[str, CodeFormat] = {**SCALE_FORMATS, **ELEMENT_FORMATS, **OTHER_FORMATS}
-    formats = {one: fmt for one, fmt in known.items() if one in {*FORMATS, "e8m0"}}
+    formats: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **OTHER_FORMATS}
+    formats |= {one: fmt for one, fmt in SCALE_FORMATS.items() if fmt.subnormals or fmt is E8M0}
     blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
     if name not in {**formats, **blocks}:
         raise ValueError(unknown_name("--format", name, {**formats, **blocks}))

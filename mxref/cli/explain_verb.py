@@ -24,6 +24,7 @@ from mxref.cli.explain_profiles import explain_profile, profile_data
 from mxref.cli.explain_words import explain_case, explain_words
 from mxref.cli.explanation import Explanation, print_explanations, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
     add_json_argument,
@@ -89,6 +90,7 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("--float", metavar="FLOAT", help="float type of the numbers (default: f32)")
     about = "with a number: what each profile makes of it, grouped by the code"
     parser.add_argument("--profiles", action="store_true", help=about)
+    add_formats_argument(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
 

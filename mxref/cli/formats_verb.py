@@ -12,6 +12,7 @@ from typing import Any
 from mxref.bits.floats import LAYOUTS
 from mxref.cli.explanation import WIDTH
 from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -31,8 +32,6 @@ _FLOATS = {
     name: ElementFormat(name, one.exponent_bits, one.mantissa_bits, one.bias, Specials.IEEE)
     for name, one in LAYOUTS.items()
 }
-_CODED: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
-_BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 _NOTES = """\
@@ -64,9 +63,18 @@ def add_parser(verbs: Verbs) -> None:
     about = "one format: its codes with their values"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
     parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
+    add_formats_argument(parser)
     about = "only the names that a verb takes, such as fuzz"
     parser.add_argument("--of", choices=[*FORMATS_OF], metavar="KIND", help=about)
     add_json_argument(parser)
+
+
+def _coded() -> dict[str, CodeFormat]:
+    return {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
+
+
+def _blocks() -> dict[str, BlockFormat]:
+    return {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -83,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.name is None:
         _print_all(as_json=options.json)
     elif not explain_format(options.name, every=options.all, as_json=options.json):
-        raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))
+        raise ValueError(unknown_name("format", options.name, {**_coded(), **_blocks()}))
     return 0
 
 
@@ -105,12 +113,12 @@ def explain_format(
         print_rows: prints the table of codes.
     """
     name = typed_format("format", typed)
-    if name in _BLOCKS:
-        _print_block(_BLOCKS[name], as_json=as_json)
+    if name in _blocks():
+        _print_block(_blocks()[name], as_json=as_json)
         return True
-    if name not in _CODED:
+    if name not in _coded():
         return False
-    fmt = _CODED[name]
+    fmt = _coded()[name]
     codes = _codes(fmt, every=every, whole=whole)
     if as_json:
         print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
@@ -128,11 +136,11 @@ def explain_format(
 def format_data(typed: str) -> dict[str, Any] | None:
     """The facts that `explain_format` prints, as JSON values; None if no format has that name."""
     name = typed_format("format", typed)
-    if name in _BLOCKS:
-        return _block(_BLOCKS[name])
-    if name not in _CODED:
+    if name in _blocks():
+        return _block(_blocks()[name])
+    if name not in _coded():
         return None
-    return {**_properties(_CODED[name]), "codes": _codes(_CODED[name], every=True)}
+    return {**_properties(_coded()[name]), "codes": _codes(_coded()[name], every=True)}
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
@@ -177,8 +185,8 @@ def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
 
 
 def _print_all(*, as_json: bool) -> None:
-    rows = [_properties(fmt) for fmt in _CODED.values()]
-    blocks = [_block(block) for block in _BLOCKS.values()]
+    rows = [_properties(fmt) for fmt in _coded().values()]
+    blocks = [_block(block) for block in _blocks().values()]
     if as_json:
         print(json.dumps({"formats": rows, "block_formats": blocks}, indent=1))
         return

@@ -72,6 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace, target: Target) -> int:
+    from mxref.cases.own_formats import notes_on_references
     from mxref.conformance.fuzzing.fuzz import fuzz
     from mxref.conformance.fuzzing.input_words import subjects
     from mxref.policy.policy import Policy
@@ -101,6 +102,8 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     results = ["ok" if row.found is None else "WRONG" for row in rows]
     table = zip(rows, results, strict=True)
     print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
+    for note in notes_on_references(row.format for row in rows):
+        print(f"note: {note}")
     word, told = "PASS" if passed else "FAIL", f"; {ending}" if ending else ""
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
     by = [_by(row, policy) for row in rows] or [str(policy)]
@@ -113,6 +116,7 @@ def _search(options: argparse.Namespace, target: Target) -> int:
 def _as_json(
     rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool, ending: str
 ) -> dict[str, Any]:
+    from mxref.cases.own_formats import notes_on_references
     from mxref.cases.records import words
     from mxref.operands.word_rows import stripped
 
@@ -132,11 +136,13 @@ def _as_json(
             "code": row.found.code,
         }
 
+    notes = [*notes_on_references(row.format for row in rows)]
     return {
         "target": target,
         "policy": str(policy),
         "passed": passed,
         "ending": ending,
+        **({"notes": notes} if notes else {}),
         "rows": [
             {
                 "op": row.op,

@@ -19,7 +19,7 @@ from mxref.cli.target_arguments import (
 )
 
 if TYPE_CHECKING:
-    from mxref.conformance import Identified
+    from mxref.conformance import Identified, Target
     from mxref.conformance.identification.integer_identification import IntegerFinding
     from mxref.conformance.verdict.cause.causes import Cause
 
@@ -50,25 +50,32 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref import conformance
-    from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
+    from mxref.operations.registry import CALL_OPERATIONS
+
+    with chosen_target(options) as target:
+        integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
+        known = ((one.op, one.format, one.float) for one in settings())
+        refuse_unknown_names(vars(options), (*known, *integers))
+        return _identify(options, target)
+
+
+def _identify(options: argparse.Namespace, target: Target) -> int:
+    from mxref import conformance
+    from mxref.cases.own_formats import notes_on_references
+    from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.integer_identification import (
         identify_integers,
         integer_json,
     )
     from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
-    integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
-    known = ((one.op, one.format, one.float) for one in settings())
-    refuse_unknown_names(vars(options), (*known, *integers))
-    with chosen_target(options) as target:
-        name = target.name
-        found = conformance.identify(
-            target, options.op or OPERATIONS, options.format or None, options.float or None
-        )
-        more = identify_integers(target, options.op or OPERATIONS, options.format or ())
-        ending = ending_of(target)
+    name = target.name
+    found = conformance.identify(
+        target, options.op or OPERATIONS, options.format or None, options.float or None
+    )
+    more = identify_integers(target, options.op or OPERATIONS, options.format or ())
+    ending = ending_of(target)
     if options.json:
         told = [
             {**record, "shift": shift, "bug": bug}
@@ -77,12 +84,15 @@ def _run(options: argparse.Namespace) -> int:
         for record in told:
             policy = None if record["op"] in CALL_OPERATIONS else record["policy"]
             hedge = _hedge(options, record["probes"], policy, (record["op"], record["format"]))
-            record["note"] = f"equals {record['policy']} {hedge}" if record["consistent"] else ""
+            equals = [f"equals {record['policy']} {hedge}"] * record["consistent"]
+            record["note"] = "; ".join([*equals, *notes_on_references([record["format"]])])
         print(json.dumps(told, indent=1))
     else:
         _print_integers(more)
         if found or not more:
             _print(name, found, options)
+        for note in notes_on_references(one.setting.format for one in found):
+            print(f"note: {note}")
     if ending:  # with --json it goes to stderr
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]

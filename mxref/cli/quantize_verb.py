@@ -23,6 +23,7 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.format_names import formats_of
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.quantize_figures import Figures
 from mxref.cli.quantize_table import as_json, defined_figures, print_page, print_ways, text
 from mxref.cli.quantize_ways import Way, ways_of
@@ -85,6 +86,7 @@ def add_parser(verbs: Verbs) -> None:
         help="block format, which must be given; may be given again",
         **more,
     )
+    add_formats_argument(parser)
     about = "choices, such as ocp+scale_rule=rceil (default: ocp); may be given again"
     add("--policy", metavar="POLICY", help=about, **more)
     add(

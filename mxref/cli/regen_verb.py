@@ -7,6 +7,7 @@ import math
 import time
 from pathlib import Path
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, new_parser, vectors_default, vectors_folder
 from mxref.support.workers import cores
 
@@ -19,7 +20,8 @@ def add_parser(verbs: Verbs) -> None:
         "regen",
         _run,
         about,
-        "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16",
+        "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16\n"
+        "  mxref regen --formats my_formats.py --out my_vectors",
         formats="vectors",
         exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
     )
@@ -29,6 +31,7 @@ def add_parser(verbs: Verbs) -> None:
     default += f"; for --check {checked}" if checked != default else ""
     add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
+    add_formats_argument(parser)
     about = "2: exhaustive families, whose digests the manifest has (default: 1, the files)"
     add("--level", type=int, choices=(1, 2), default=1, help=about)
     about = "level 2 and stream: names that begin with NAME, such as encode_scale.e8m0.bf16"
@@ -66,13 +69,16 @@ def _run(options: argparse.Namespace) -> int:
 
 def _refuse_unread(options: argparse.Namespace) -> None:
     """Refuse options that this kind of run does not read."""
+    if options.formats is not None and options.out is None:
+        raise ValueError("--out must be given with --formats: the folder of their vectors")
     kind = "--stream" if options.stream else f"--level {options.level}"
     reads = {
         "--stream": ("only", "seed", "count", "seconds", "policy"),
         "--level 2": ("check", "out", "only", "complete"),
-        "--level 1": ("check", "out"),
+        "--level 1": ("check", "out", "formats"),
     }[kind]
-    for name in ("check", "out", "only", "complete", "seed", "count", "seconds", "policy"):
+    every = ("check", "out", "formats", "only", "complete", "seed", "count", "seconds", "policy")
+    for name in every:
         value = getattr(options, name)
         if value is not None and value is not False and name not in reads:
             raise ValueError(f"regen {kind} does not read --{name}: leave it out")

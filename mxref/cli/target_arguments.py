@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES, names_of, refuse_unknown_names
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import add_vectors_argument, vectors_folder
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def add_target_arguments(
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
     about = "time that --cmd may take for an answer (default 10)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
+    add_formats_argument(parser)
     about = "load TARGET into this process, for debuggers and coverage (default: into a copy of it)"
     parser.add_argument("--in-process", action="store_true", help=about)
 
@@ -176,7 +178,8 @@ def chosen_target(
     if options.target is not None:
         with contextlib.redirect_stdout(sys.stderr):  # the report owns stdout
             target = load_target(options.target)
-        yield target
+        with target.own.known():
+            yield target
     elif options.cmd is None:
         from mxref.targets.results import read_results
 

@@ -20,6 +20,7 @@ from mxref.exact.format_table import (
     E8M0,
     ELEMENTS,
     FLOATS,
+    TWOS_COMPLEMENT,
     ElementType,
     PowerFormat,
     check_int,
@@ -165,7 +166,7 @@ def block_scaler(
     >>> block_scaler(SOURCES["f32"], ELEMENTS["e2m1"], "floor", wrap)((0, 1, -126)).code
     255
     """
-    if fmt.name == "int8" and chosen["int8_emax"] == "one":
+    if fmt.sign == TWOS_COMPLEMENT and chosen["int8_emax"] == "one":
         fmt = fmt._replace(emax=1)
     kind = narrower(source, chosen["amax_type"])
     exponent = RULES[rule]

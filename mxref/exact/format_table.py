@@ -68,14 +68,14 @@ class FloatType(NamedTuple):
     quiet_nan: int
 
 
-# INT8 has no exponent: its value is n / 64, so mantissa_bits is 6 and its bias is not read.
+# INT8 has no exponent: its value is n / 64, the step of a float with these mantissa bits and bias.
 ELEMENTS: Final[Mapping[str, ElementType]] = {
     "e5m2": ElementType("e5m2", 8, 2, 15, 15, 0x7B, 0x7C, 0x7D),
     "e4m3": ElementType("e4m3", 8, 3, 7, 8, 0x7E, None, 0x7F),
     "e3m2": ElementType("e3m2", 6, 2, 3, 4, 0x1F),
     "e2m3": ElementType("e2m3", 6, 3, 1, 2, 0x1F),
     "e2m1": ElementType("e2m1", 4, 1, 1, 2, 0x7),
-    "int8": ElementType("int8", 8, 6, 0, 0, 0x7F, sign=TWOS_COMPLEMENT),
+    "int8": ElementType("int8", 8, 6, 1, 0, 0x7F, sign=TWOS_COMPLEMENT),
     "e4m3fnuz": ElementType("e4m3fnuz", 8, 3, 8, 7, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e5m2fnuz": ElementType("e5m2fnuz", 8, 2, 16, 15, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e4m3b11fnuz": ElementType("e4m3b11fnuz", 8, 3, 11, 4, 0x7F, sign=MINUS_ZERO_IS_NAN),
@@ -173,7 +173,7 @@ def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
     (15, 5)
     """
     if fmt.sign == TWOS_COMPLEMENT:
-        return code, -6
+        return code, 1 - fmt.bias - fmt.mantissa_bits
     exponent, mantissa = divmod(code, 1 << fmt.mantissa_bits)
     if exponent == 0:
         return mantissa, 1 - fmt.bias - fmt.mantissa_bits
@@ -193,7 +193,7 @@ def join_sign(sign: int, magnitude_code: int, fmt: ElementType) -> int:
     if sign == 0 or fmt.sign == UNSIGNED or (magnitude_code == 0 and fmt.sign != PLAIN):
         return magnitude_code
     if fmt.sign == TWOS_COMPLEMENT:
-        return -magnitude_code % 256
+        return -magnitude_code % (1 << fmt.bits)
     return fmt.sign_weight + magnitude_code
 
 

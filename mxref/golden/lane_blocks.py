@@ -70,9 +70,9 @@ def _points(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
     ties = [middles[i] for i in (0, 1, one - 1, one, one + 1, 2 * one - 1)]
     points = [bits for tie in ties for bits in (tie - 1, tie, tie + 1)]
     points += [numbers[1], numbers[1] - 1, numbers[2], numbers[one], numbers[one] - 1]
-    if layout != F16:
+    far = fmt.emin - fmt.mantissa_bits - 27
+    if far - 52 >= layout.emin:  # times 2**-20 the lower one is normal; not in float16
         # A shift count taken modulo 32 or 64 makes these visible again.
-        far = fmt.emin - fmt.mantissa_bits - 27
         points += [pattern(1, far, layout), pattern(3, far - 32, layout)]
     points += [tie | 1 << bit for bit in (5, 1) for tie in ties if tie & -tie > 2 << bit]
     points += [*sticky_bits(fmt, layout)[::9], *near_ties(fmt, layout)[4::5], *numbers[1:]]

@@ -71,7 +71,7 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     if op in ("quantize", "dequantize"):
         element = block_format(format).element
         return (_quantize if op == "quantize" else _dequantize)(element, layout)
-    if format in OTHER_CODE_FORMATS:
+    if format in OTHER_CODE_FORMATS and op != "shared_scale":
         return other_reason(op, OTHER_CODE_FORMATS[format], layout)
     return _ELEMENTS[op](element_format(format), layout)
 

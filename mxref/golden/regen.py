@@ -6,19 +6,16 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import SPEC, VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.golden.agreement import compare_references
 from mxref.golden.integer_cases import call_tasks
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
-from mxref.golden.vector_cases import file_tasks
-from mxref.operands.word_rows import same_width, stripped
-from mxref.operations.registry import REGISTRY
+from mxref.golden.vector_cases import file_tasks, own_files
 from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]
@@ -26,6 +23,8 @@ __all__ = ["build", "check", "write"]
 
 def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
     """Every file of `vectors/` by path, the manifest last; independent of the number of jobs.
+
+    While formats of a user are registered, it is their files alone.
 
     Args:
         jobs: number of processes. With more than one the calling script must be importable
@@ -37,8 +36,10 @@ def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
         RuntimeError: the fast path and the slow twin disagree on a case.
         ValueError: jobs below 1.
     """
-    tasks = call_tasks(operations) if operations else file_tasks()
-    every = list(in_order(_make, tasks, jobs))
+    own = () if operations else own_files().values()
+    every = [_make(make) for make in own]
+    if not every:
+        every = list(in_order(_make, call_tasks(operations) if operations else file_tasks(), jobs))
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
 
@@ -51,6 +52,8 @@ def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
         add("schema.json", _text(schema_lines()), 0)
     for fmt in ELEMENT_FORMATS.values() if not operations else ():
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
+        if not tables:  # while others are registered
+            continue
         add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)
     for made in every:
         add(f"{made.stem}.jsonl", made.lines, made.cases)
@@ -85,7 +88,7 @@ class _Made:
 
 def _make(task: Callable[[], VectorFile]) -> _Made:
     file = task()
-    _compare_references(file)
+    compare_references(file)
     tables: list[str] = []
     is_standard = file.format in ELEMENT_FORMATS
     if file.op == "encode" and is_standard:
@@ -107,21 +110,6 @@ def _make(task: Callable[[], VectorFile]) -> _Made:
 
 def _text(lines: Iterable[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii")
-
-
-def _compare_references(file: VectorFile) -> None:
-    inputs = file.input_words()
-    for index, column in enumerate(file.columns):
-        wanted = file.outputs(index)
-        answers = REGISTRY[file.op].fast(file.format, file.float, inputs, column)
-        got, wanted = same_width(answers.astype(np.uint64), wanted)
-        wrong = np.flatnonzero((got != wanted).any(axis=-1))
-        if wrong.size:
-            case = file.cases[wrong[0]]
-            raise RuntimeError(
-                f"the two references disagree on {case.id} under {column}: "
-                f"slow {list(stripped(wanted[wrong[0]]))}, fast {list(stripped(got[wrong[0]]))}"
-            )
 
 
 def _c_header(arrays: list[str]) -> Iterator[str]:

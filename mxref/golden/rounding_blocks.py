@@ -111,8 +111,12 @@ def far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
 def _wrapped(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     """Significands 1, 1.5 and all ones at depths where a shift modulo 64 gives other codes."""
     m = layout.mantissa_bits
-    exponents = [fmt.emin - depth + _WRAPPED_POWER - m for depth in _WRAPPED]
-    return [pattern(n, exponent, layout) for exponent in exponents for n in _significands(m)]
+    points = []
+    for depth in _WRAPPED:
+        for n in _significands(m):
+            with contextlib.suppress(ValueError):  # no number of the float type
+                points.append(pattern(n, fmt.emin - depth + _WRAPPED_POWER - m, layout))
+    return points
 
 
 def _significands(m: int) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import FLOATS, Function, Mutant, Mutants, moved_heading
+from mxref.mutants.mutant import BLOCKS, FLOATS, Function, Mutant, Mutants, moved_heading
 from mxref.mutants.quotients import quantized
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
@@ -94,7 +94,7 @@ _DESIGNED = {
     "n": ("B7", "B7b", "B11", "B12"),
     "v": ("B7", "B7b", "B11", "B12"),
 }
-_ELEMENTS = {fmt.element.name: name for name, fmt in BLOCK_FORMATS.items()}
+_ELEMENTS = {BLOCK_FORMATS[name].element.name: name for name in BLOCKS}
 _OWN = {name: name if name != "f16" else "f32" for name in FLOATS}
 _PLACES = (
     _Place("q", "blocks", "quantize", in_blocks, _ELEMENTS, _OWN, "M16"),

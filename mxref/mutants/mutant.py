@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mxref.bits.floats import LAYOUTS
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, MX_ELEMENTS
 from mxref.mutants.sources import link
 
 __all__ = [
@@ -28,8 +28,8 @@ FP8 = ("e5m2", "e4m3")
 FP6_FP4 = ("e3m2", "e2m3", "e2m1")
 FP = (*FP8, *FP6_FP4)
 INT8 = ("int8",)
-ELEMENTS = tuple(ELEMENT_FORMATS)
-BLOCKS = tuple(BLOCK_FORMATS)
+ELEMENTS = MX_ELEMENTS
+BLOCKS = MX_BLOCKS
 E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.
@@ -119,7 +119,7 @@ def origins(mutants: Iterable[Mutant]) -> Origins:
 
 def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
     """The block formats of some element formats."""
-    return tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in elements)
+    return tuple(name for name in BLOCKS if BLOCK_FORMATS[name].element.name in elements)
 
 
 #: Heading, "ID name: text" -> a mutant; a pair is one mistake alone and inside blocks.

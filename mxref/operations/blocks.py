@@ -156,8 +156,9 @@ class Quantize(_OfBlocks):
         if format in OTHER_BLOCK_FORMATS:
             choices = policy_of(policy).choices()
             return [_scaled_block(block_format(format), slot, w, choices) for w in questions]
-        element, read = block_format(format).element.name, self.twin_choices(policy)
-        blocks = (exact.quantize(w, slot, element, **read) for w in questions)
+        fmt, read = block_format(format), self.twin_choices(policy)
+        read["scale_format"] = fmt.scale.name
+        blocks = (exact.quantize(w, slot, fmt.element.name, **read) for w in questions)
         return [(scale, *codes) for scale, codes in blocks]
 
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
@@ -235,13 +236,14 @@ class Dequantize(_OfBlocks):
     ) -> list[tuple[int, ...]]:
         """The floats, by the slow twin."""
         fmt, read = block_format(format), self.twin_choices(policy)
+        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
         if format not in OTHER_BLOCK_FORMATS:
+            read["scale_format"] = fmt.scale.name
             return [
-                tuple(exact.dequantize(w[0], one, fmt.element.name, slot, **read) for one in w[1:])
+                tuple(exact.dequantize(w[0], one, names[0], slot, **read) for one in w[1:])
                 for w in questions
             ]
         arithmetic = policy_of(policy).scale.scale_arithmetic.value
-        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
         return [
             tuple(
                 exact.dequantize_scaled(

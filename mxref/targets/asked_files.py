@@ -18,7 +18,7 @@ from mxref.targets.target import Target
 
 __all__ = ["is_asked", "read_for"]
 
-_FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
+_FORMATS = CODE_FORMATS, BLOCK_FORMATS, OTHER_BLOCK_FORMATS, (E8M0.name, *PAIRS)
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
@@ -57,8 +57,9 @@ def read_for(
     stems = by_stem(read_manifest(folder))
     for stem in stems:
         op, format, float = names_of(stem)
-        formats_of_op = CALL_OPERATIONS[op].formats if op in CALL_OPERATIONS else _FORMATS
-        if op not in OPERATIONS or format not in formats_of_op or stem in named:
+        tables = (CALL_OPERATIONS[op].formats,) if op in CALL_OPERATIONS else _FORMATS
+        known = op in OPERATIONS and any(format in table for table in tables)
+        if not known or stem in named:
             continue  # left to `read_vectors`, which refuses unknown names
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)

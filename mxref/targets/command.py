@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
-from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
+from mxref.targets.claims import claimable
+from mxref.targets.imports import TargetError
 from mxref.targets.line_protocol import (
     Answer,
     AnswerReader,
@@ -32,7 +34,6 @@ from mxref.targets.line_protocol import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import TargetError, claimable
 
 __all__ = ["CommandTarget", "command_results"]
 
@@ -42,7 +43,8 @@ _GRACE = 1.0
 
 def _unclaimed() -> tuple[str, ...]:
     """The formats of a program that claims none."""
-    return tuple(name for name in claimable("FORMATS") if name not in OTHER_CODE_FORMATS)
+    others = (*OTHER_CODE_FORMATS, *OWN_FORMATS)
+    return tuple(name for name in claimable("FORMATS") if name not in others)
 
 
 class CommandTarget:

@@ -18,7 +18,8 @@ from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers
-from mxref.targets.target import TargetError, claimable, claimed_names, claims_cover
+from mxref.targets.claims import claimable, claimed_names, claims_cover
+from mxref.targets.imports import TargetError
 
 __all__ = [
     "LONGEST",

@@ -101,48 +101,25 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.formats.aliases import own_name
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    OTHER_BLOCK_FORMATS,
-    OTHER_CODE_FORMATS,
-)
-from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
+from mxref.operations.registry import OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
+from mxref.targets.own_formats import OwnFormats
 from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
     "PythonTarget",
     "Target",
     "TargetError",
-    "claimable",
-    "claimed_names",
-    "claims_cover",
     "reading_attributes",
     "target_of",
-    "usual_formats",
 ]
-
-
-def usual_formats() -> dict[str, object]:
-    """The formats that a target covers unless it names them: those of MX, and of calls."""
-    calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
-    return {**calls, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
-
-
-def claimable(claim: str) -> Mapping[str, object]:
-    """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
-    if claim == "FLOATS":
-        return LAYOUTS
-    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 class Target(Protocol):
@@ -181,6 +158,7 @@ class PythonTarget:
         lacks: float types that its array library cannot hold, each with the reason.
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
+        own: its own formats, which must be known when it is asked about them.
     """
 
     name: str
@@ -191,6 +169,7 @@ class PythonTarget:
     lacks: Mapping[str, str] = field(default_factory=dict)
     profile: Profile | None = None
     threads: bool = False
+    own: OwnFormats = field(default_factory=OwnFormats)
 
     @property
     def claims_formats(self) -> bool:
@@ -249,6 +228,7 @@ def _read(module: object, name: str) -> PythonTarget:
         "DEVICE",
         "FLOATS",
         "FORMATS",
+        "FORMAT_VALUES",
         "THREADS",
         "MULTIPLES",
     )
@@ -291,6 +271,7 @@ def _read(module: object, name: str) -> PythonTarget:
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
         threads=threads is True,
+        own=OwnFormats.of(has),
     )
 
 
@@ -312,30 +293,3 @@ def _claimed(
             f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
         )
     return claimed_names(name, attribute, claimed)
-
-
-def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
-    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
-
-    Raises:
-        TargetError: a name that is not known.
-    """
-    known, found = claimable(claim), set()
-    for name in names:
-        try:
-            own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
-        except ValueError as error:
-            raise TargetError(f"target {target}: {error}") from None
-        if not isinstance(own, str) or own not in known:
-            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
-        found.add(own)
-    return frozenset(found)
-
-
-def claims_cover(
-    formats: Collection[str], floats: Collection[str], format: str, float: str
-) -> bool:
-    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or format in formats
-    has_format = has_format or all(one in formats for one in format.split("-"))
-    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout

@@ -17,7 +17,7 @@ from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
 from mxref.operations.registry import OPERATIONS
 from mxref.profiles import profile
-from mxref.targets.target import claimed_names
+from mxref.targets.claims import claimed_names
 
 #: name -> text of the file, what the sentence says
 BAD_FILES = {

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
@@ -130,7 +131,8 @@ class Ways:
     @property
     def fixed(self) -> int | None:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
-        if self.file.format == "nvfp4":
+        block = OTHER_BLOCK_FORMATS.get(self.file.format)
+        if block is not None and block.tensor_scale:
             return 0
         return 2 if self.file.op == "encode_stochastic" else None
 

@@ -113,7 +113,7 @@ def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
             legal = True
     if legal:
         return None
-    return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
+    return case.rule if case.rule.startswith("MX-") else SECTIONS.get(file.format, "formats")
 
 
 def is_legal(policy: str, asked: Iterable[tuple[str, str]]) -> bool:

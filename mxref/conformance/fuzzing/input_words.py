@@ -51,7 +51,6 @@ Question: TypeAlias = tuple[NDArray[np.uint64], int]
 Ints: TypeAlias = st.SearchStrategy[int]
 Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 
-_BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
 #: Scale codes, those nearest to one first.
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
 #: Variants of blocks of numbers, rotations with twice the weight of others.
@@ -63,15 +62,15 @@ _PACKED = ("e3m2", "e2m3", "e2m1")
 
 def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
     """Every operation, format and float type (or layout of the input bytes)."""
-    floats = tuple(LAYOUTS)
+    floats, blocks = tuple(LAYOUTS), (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
     for op, formats, slots in (
         ("encode", CODE_FORMATS, floats),
         ("decode", CODE_FORMATS, ("f32",)),
         ("encode_scale", (E8M0.name,), floats),
         ("decode_scale", (E8M0.name,), ("f32",)),
         ("shared_scale", ELEMENT_FORMATS, floats),
-        ("quantize", _BLOCKS, floats),
-        ("dequantize", _BLOCKS, floats),
+        ("quantize", blocks, floats),
+        ("dequantize", blocks, floats),
         ("encode_stochastic", ELEMENT_FORMATS, floats),
         ("pack", _PACKED, ("bytes",)),
         ("pack_scales", (E8M0.name,), ("bytes",)),

@@ -192,7 +192,7 @@ def settings() -> Iterator[Setting]:
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
-            formats = BLOCK_FORMATS
+            formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
         if op in DOT_OPERATIONS:

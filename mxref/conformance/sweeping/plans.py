@@ -15,6 +15,7 @@ from mxref.formats.catalog import (
     CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
+    MX_BLOCKS,
     block_format,
     code_format,
     element_format,
@@ -80,7 +81,7 @@ def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
 def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
     names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
     if on_blocks(op):
-        names = BLOCK_FORMATS
+        names = MX_BLOCKS
     elif op in ("encode_scale", "decode_scale"):
         names = (E8M0.name,)
     return tuple(name for name in names if target.covers(op, name, float))
@@ -102,8 +103,8 @@ def _plan(
         floats = {"f32": None}
     if float not in floats:
         raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
-    if on_blocks(op) and format not in BLOCK_FORMATS:
-        raise ValueError(unknown_name(f"format of {op}", format, BLOCK_FORMATS))
+    if on_blocks(op) and format not in MX_BLOCKS:
+        raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(MX_BLOCKS)))
     if op in ("encode_scale", "decode_scale") and format != E8M0.name:
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
     if op in ("encode", "decode", "shared_scale") and format == E8M0.name:

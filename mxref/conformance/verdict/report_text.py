@@ -21,7 +21,8 @@ from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES
+from mxref.profiles import Profile
+from mxref.profiles.registry import BUILT_IN
 from mxref.support.text import a_few
 
 __all__ = ["compared_with_standard", "report_lines", "verdict_text"]
@@ -77,7 +78,7 @@ def _details(report: Report, left: Report, show: int) -> Iterator[str]:
         yield f"asked: {report.scope.text}"
     yield from (f"note: {note}" for note in report.scope.notes)
     if report.profile is not None and report.verdict.startswith("conforms"):
-        yield from _limit(report.profile.name)
+        yield from _limit(report.profile)
     standard = compared_with_standard(report)
     if standard is not None:
         yield f"against the standard: {verdict_text(standard)}"
@@ -88,7 +89,8 @@ def verdict_text(report: Report) -> str:
     verdict = report.verdict
     if report.profile is not None:
         name = f"profile {report.profile.name}"
-        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
+        whose = "mxref's" if report.profile.name in BUILT_IN else "your"
+        verdict = verdict.replace(name, f"{name} ({whose} model of {report.profile.about})", 1)
     if verdict.endswith(UNEXPLAINED):
         verdict += (
             f": {_standing(report)}, and no policy or profile known to mxref gives them: a rule of "
@@ -134,12 +136,12 @@ def compared_with_standard(report: Report) -> Report | None:
     return None if standard.verdict == "conforms" else standard
 
 
-def _limit(name: str) -> Iterator[str]:
+def _limit(profile: Profile) -> Iterator[str]:
     """That the vectors miss steps of a profile whose arithmetic is not the standard's."""
-    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
+    if {"amax", "scale", "divide", "element"} & {*profile.replaced}:
         yield (
-            f"the vectors stand at the standard's steps, and {name} has others as well: "
-            f"`mxref fuzz --profile {name}` looks for those"
+            f"the vectors stand at the standard's steps, and {profile.name} has others as well: "
+            f"`mxref fuzz --profile {profile.name}` looks for those"
         )
 
 

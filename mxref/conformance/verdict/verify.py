@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
+from mxref.cases.own_formats import notes_on_references
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import (
     Answered,
@@ -89,7 +90,8 @@ def begun(
     if profile is None and policy is None:
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
-    scope = Scope(notes=tuple(_needs(target, files, chosen)))
+    alone = notes_on_references(file.format for file in covered)
+    scope = Scope(notes=(*alone, *_needs(target, files, chosen)))
     report = Report(
         target, chosen, (), not_covered, known=known or {}, profile=profile, scope=scope
     )

@@ -22,9 +22,16 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    OWN_FORMATS,
+    block_format,
+)
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.infinity_mutants import spoiled
+from mxref.mutants.mutant import FP, blocks_of
 from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
@@ -108,10 +115,14 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
     """Those of the museum that are not put together here: of elements inside blocks, of orders."""
     fmt = OTHER_BLOCK_FORMATS.get(format)
     whole = fmt is not None and fmt.tensor_scale
+    like = {format}
+    if format in OWN_FORMATS and format in {**ELEMENT_FORMATS, **BLOCK_FORMATS}:
+        # What goes wrong in every float format of MX may do so in it.
+        like = set(blocks_of(FP) if format in BLOCK_FORMATS else FP)
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m))
         for m in mutants_of(op)
-        if format in m.formats and m.run is not None
+        if like <= {*m.formats} and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS
     )
 
