@@ -1,4 +1,4 @@
-"""Formats and profiles of a user's files, known by their names while a verb runs."""
+"""Formats, operations and profiles of a user's files, known by their names while a verb runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _IN_FILE = re.compile(r".+\.py:\w+")
 
 def add_formats_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option that names a file of formats of a user."""
-    about = "a Python file with formats of your own in FORMATS, which are known by their names then"
+    about = "a Python file with your own FORMATS or OPERATIONS, which are known by their names then"
     parser.add_argument("--formats", metavar="FILE", help=about)
 
 
 @contextlib.contextmanager
 def own_names(options: argparse.Namespace) -> Iterator[None]:
-    """Let a verb know the formats of ``--formats FILE``, and profiles given as ``FILE.py:NAME``.
+    """Let a verb know what ``--formats FILE`` defines, and profiles given as ``FILE.py:NAME``.
 
     These are replaced by their names.
 
@@ -35,9 +35,10 @@ def own_names(options: argparse.Namespace) -> Iterator[None]:
     file: str | None = getattr(options, "formats", None)
     with contextlib.ExitStack() as scope:
         if file is not None:
-            known = _formats_of(_imported(file))
-            if not known.formats:
-                raise ValueError(f"--formats must be a file with formats in FORMATS, got {file}")
+            known = _defined_by(_imported(file))
+            if not known:
+                what = "formats in FORMATS or operations in OPERATIONS"
+                raise ValueError(f"--formats must be a file with {what}, got {file}")
             scope.enter_context(known.known())
         for option in _PROFILES:
             given = getattr(options, option, None)
@@ -59,15 +60,15 @@ def _name_of(given: str, scope: contextlib.ExitStack) -> str:
     found = getattr(module, name, None)
     if not isinstance(found, Profile):
         raise ValueError(f"profile must be a Profile of a file, got {given}: none has that name")
-    scope.enter_context(_formats_of(module).known())
+    scope.enter_context(_defined_by(module).known())
     scope.enter_context(registered(found))
     return found.name
 
 
-def _formats_of(module: object) -> Any:
-    from mxref.targets.own_formats import OwnFormats
+def _defined_by(module: object) -> Any:
+    from mxref.targets.own_definitions import OwnDefinitions
 
-    return OwnFormats.of(vars(module))
+    return OwnDefinitions.of(vars(module))
 
 
 def _imported(file: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from mxref.cases.records import VectorFile
@@ -14,14 +14,14 @@ from mxref.golden.weight_only_inputs import weight_only_cases
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 
-__all__ = ["call_tasks", "integer_inputs"]
+__all__ = ["call_file", "call_tasks", "integer_inputs"]
 
 
-def call_tasks(operations: Collection[str] = ()) -> Iterator[Callable[[], VectorFile]]:
-    """Makers of the files of operations of calls: of all of them, or of some."""
-    for op in operations or CALL_OPERATIONS:
-        for format in CALL_OPERATIONS[op].formats:
-            yield partial(_file, op, format)
+def call_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """Makers of the files of the operations of calls that mxref has."""
+    for op, row in CALL_OPERATIONS.items():
+        for format in row.formats if not row.is_own else ():
+            yield partial(call_file, op, format)
 
 
 def integer_inputs(op: str, format: str) -> Iterable[CaseInput]:
@@ -52,7 +52,8 @@ _DESIGNED: Mapping[str, Callable[[str, str], Iterable[CaseInput]]] = {
 }
 
 
-def _file(op: str, format: str) -> VectorFile:
+def call_file(op: str, format: str) -> VectorFile:
+    """The file of an operation of calls and a format."""
     entries: dict[Words, CaseInput] = {}
     for entry in integer_inputs(op, format):
         entries.setdefault(entry.inputs, entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from mxref._version import VECTORS_VERSION
@@ -11,7 +11,6 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import SPEC, VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
 from mxref.golden.agreement import compare_references
-from mxref.golden.integer_cases import call_tasks
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
@@ -21,25 +20,22 @@ from mxref.support.workers import in_order
 __all__ = ["build", "check", "write"]
 
 
-def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
+def build(jobs: int = 1) -> dict[str, bytes]:
     """Every file of `vectors/` by path, the manifest last; independent of the number of jobs.
 
-    While formats of a user are registered, it is their files alone.
+    While formats or operations of a user are known, it is their files alone.
 
     Args:
         jobs: number of processes. With more than one the calling script must be importable
             without effects (``if __name__ == "__main__"``).
-        operations: of operations that are defined elsewhere (`mxref.operations.registry.defined`)
-            the names of those to make alone; all files if empty.
 
     Raises:
         RuntimeError: the fast path and the slow twin disagree on a case.
         ValueError: jobs below 1.
     """
-    own = () if operations else own_files().values()
-    every = [_make(make) for make in own]
+    every = [_make(make) for make in own_files().values()]
     if not every:
-        every = list(in_order(_make, call_tasks(operations) if operations else file_tasks(), jobs))
+        every = list(in_order(_make, file_tasks(), jobs))
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
 
@@ -48,9 +44,8 @@ def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
         digest = hashlib.sha256(data).hexdigest()
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
-    if not operations:
-        add("schema.json", _text(schema_lines()), 0)
-    for fmt in ELEMENT_FORMATS.values() if not operations else ():
+    add("schema.json", _text(schema_lines()), 0)
+    for fmt in ELEMENT_FORMATS.values():
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
         if not tables:  # while others are registered
             continue
@@ -59,7 +54,7 @@ def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)
     header = [line for made in every for line in made.c_array]
-    if not operations:
+    if header:
         cases = sum("{0x" in line for line in header)
         add("plain/encode.h", _text(_c_header(header)), cases)
     manifest = {

@@ -37,7 +37,7 @@ from mxref.golden.agreement import compare_references
 from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks, resized
 from mxref.golden.infinity_blocks import infinity_blocks
-from mxref.golden.integer_cases import call_tasks
+from mxref.golden.integer_cases import call_file, call_tasks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.linear_cases import linear_tasks
@@ -46,6 +46,8 @@ from mxref.golden.reasons import reason
 from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.golden.scaled_cases import scaled_tasks
 from mxref.golden.stochastic_cases import stochastic_tasks
+from mxref.operations.call_operation import CallOperation
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["file_tasks", "made_files", "own_files", "vector_files"]
@@ -122,16 +124,41 @@ def _other_files() -> Mapping[str, Callable[[], VectorFile]]:
 
 
 def own_files() -> Mapping[str, Callable[[], VectorFile]]:
-    """Makers, by stems, of the files of the formats that a user has registered.
+    """Makers, by stem, of the files of the formats and operations of a user that are known.
 
-    A file needs a float type that holds the numbers of the elements and the midpoints between them.
+    A file of a format needs a float type that holds the numbers of the elements and the midpoints
+    between them.
     """
-    return {
+    operations = {
+        f"{op}/{format}.{row.slot}": partial(_own_call, row, format)
+        for op, row in CALL_OPERATIONS.items()
+        for format in row.formats * row.is_own
+    }
+    return operations | {
         f"{op}/{name}.{layout.name}": partial(_own_file, op, name, layout, 2 - one_reference(name))
         for name, fmt in OWN_FORMATS.items()
         for op in _own_operations(fmt)
         for layout in _own_layouts(op, fmt)
     }
+
+
+@cache
+def _own_call(row: CallOperation, format: str) -> VectorFile:
+    """A file of an operation of a user, to which both references have the same answers.
+
+    Raises:
+        ValueError: they differ, so that one of them is wrong.
+    """
+    return _agreed(call_file(row.name, format), f"one reference of {row.name} is wrong")
+
+
+def _agreed(made: VectorFile, otherwise: str) -> VectorFile:
+    """A file, after its answers were compared with those of the fast path."""
+    try:
+        compare_references(made)
+    except RuntimeError as error:
+        raise ValueError(f"{error}: {otherwise}") from None
+    return made
 
 
 def _own_layouts(op: str, fmt: OwnFormat) -> list[FloatLayout]:
@@ -170,12 +197,7 @@ def _own_file(op: str, name: str, layout: FloatLayout, references: int) -> Vecto
         made = (_encode if op == "encode" else _shared_scale)(fmt, layout)
     else:
         made = _other_encode(fmt, layout)
-    if references > 1:
-        try:
-            compare_references(made)
-        except RuntimeError as error:
-            raise ValueError(f"{error}: {name} or its FORMAT_VALUES are wrong") from None
-    return made
+    return _agreed(made, f"{name} or its FORMAT_VALUES are wrong") if references > 1 else made
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:

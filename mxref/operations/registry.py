@@ -120,16 +120,21 @@ WEIGHT_ONLY_OPERATIONS = _OfKind[WeightOnlyOperation](WeightOnlyOperation)
 def defined(*operations: CallOperation) -> Iterator[None]:
     """Adds operations from outside of mxref, for all verbs, until the end of a `with` statement.
 
+    An operation that was added before, in a statement around this one, stays until that ends.
+
     Raises:
-        ValueError: a name that is taken.
+        ValueError: a name that another operation has.
     """
-    taken = [one.name for one in operations if one.name in REGISTRY]
-    if taken or len({one.name for one in operations}) < len(operations):
-        raise ValueError(f"name must be new, got that of {taken or 'two operations'}")
-    for one in operations:
-        REGISTRY[one.name], one.is_own = one, True
-    try:
-        yield
-    finally:
+    with contextlib.ExitStack() as scope:
         for one in operations:
-            del REGISTRY[one.name]
+            if REGISTRY.setdefault(one.name, one) is not one:
+                raise ValueError(f"name must be new, got {one.name!r} of another operation")
+            if not one.is_own:
+                one.is_own = True
+                scope.callback(_forget, one)
+        yield
+
+
+def _forget(operation: CallOperation) -> None:
+    del REGISTRY[operation.name]
+    operation.is_own = False

@@ -8,6 +8,7 @@ from types import ModuleType
 from mxref.operations.registry import OPERATIONS
 from mxref.support.text import unknown_name
 from mxref.targets.imports import TargetError, imported
+from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.target import PythonTarget, reading_attributes, target_of
 
 __all__ = ["load_target", "split_spec"]
@@ -22,7 +23,7 @@ def load_target(spec: str) -> PythonTarget:
     """
     source, mode = split_spec(spec)
     module = imported(source)
-    with reading_attributes(spec):
+    with reading_attributes(spec), OwnDefinitions.of(vars(module)).known():
         if mode and hasattr(module, mode):
             return target_of(getattr(module, mode), spec)
         modes = _modes(module)

@@ -110,7 +110,7 @@ from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
-from mxref.targets.own_formats import OwnFormats
+from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
@@ -158,7 +158,7 @@ class PythonTarget:
         lacks: float types that its array library cannot hold, each with the reason.
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
-        own: its own formats, which must be known when it is asked about them.
+        own: its own formats and operations, which must be known when it is asked about them.
     """
 
     name: str
@@ -169,7 +169,7 @@ class PythonTarget:
     lacks: Mapping[str, str] = field(default_factory=dict)
     profile: Profile | None = None
     threads: bool = False
-    own: OwnFormats = field(default_factory=OwnFormats)
+    own: OwnDefinitions = field(default_factory=OwnDefinitions)
 
     @property
     def claims_formats(self) -> bool:
@@ -215,10 +215,13 @@ def reading_attributes(name: str) -> Iterator[None]:
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module, or of any object with the operations as attributes."""
     with reading_attributes(name):
-        return _read(module, name)
+        has = (one for one in ("FORMATS", "FORMAT_VALUES", "OPERATIONS") if hasattr(module, one))
+        own = OwnDefinitions.of({one: getattr(module, one) for one in has})
+        with own.known():
+            return _read(module, name, own)
 
 
-def _read(module: object, name: str) -> PythonTarget:
+def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     """`target_of`, without handling exceptions of the attributes that it reads."""
     names = (
         *OPERATIONS,
@@ -228,7 +231,6 @@ def _read(module: object, name: str) -> PythonTarget:
         "DEVICE",
         "FLOATS",
         "FORMATS",
-        "FORMAT_VALUES",
         "THREADS",
         "MULTIPLES",
     )
@@ -271,7 +273,7 @@ def _read(module: object, name: str) -> PythonTarget:
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
         threads=threads is True,
-        own=OwnFormats.of(has),
+        own=own,
     )
 
 

@@ -112,3 +112,6 @@ class GrayEncode(CallOperation):
             ends = [*range(32), *range(top - 31, top + 1)]
             yield CaseInput(f"ends_{offset}", (offset, 8, *ends), OWN)
             yield CaseInput(f"powers_{offset}", (offset, 4, *powers), OWN)
+
+
+OPERATIONS = [GrayEncode()]

@@ -1,0 +1,63 @@
+"""What a file of a user defines: formats, what their codes stand for, and operations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mxref import exact
+from mxref.formats.own_formats import KINDS, OwnFormat, registered
+from mxref.operations.call_operation import CallOperation
+from mxref.operations.registry import defined
+
+__all__ = ["OwnDefinitions"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDefinitions:
+    """Formats and operations that a user defines beside a kernel.
+
+    Args:
+        formats: the formats.
+        values: for each format what its codes stand for, by which the slow twin knows it; see
+            `mxref.exact.described`.
+        operations: the operations.
+    """
+
+    formats: tuple[OwnFormat, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    operations: tuple[CallOperation, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.formats or self.operations)
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> OwnDefinitions:
+        """Objects in `FORMATS` and `OPERATIONS` of a target's attributes, and `FORMAT_VALUES`."""
+        some, operations = (
+            found if isinstance(found := attributes.get(name), Collection) else ()
+            for name in ("FORMATS", "OPERATIONS")
+        )
+        return cls(
+            tuple(one for one in some if isinstance(one, KINDS)),
+            attributes.get("FORMAT_VALUES", {}),
+            tuple(one for one in operations if isinstance(one, CallOperation)),
+        )
+
+    @contextlib.contextmanager
+    def known(self) -> Iterator[None]:
+        """Let all verbs know the formats and operations by name while the context lasts.
+
+        Raises:
+            ValueError: see `mxref.formats.registered`, `mxref.exact.described` and
+                `mxref.operations.registry.defined`.
+        """
+        if not isinstance(self.values, Mapping):
+            raise ValueError(
+                f"FORMAT_VALUES must be a dict of names and lists, got {type(self.values).__name__}"
+            )
+        known = registered(*self.formats), exact.described(self.values), defined(*self.operations)
+        with known[0], known[1], known[2]:
+            yield
