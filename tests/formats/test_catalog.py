@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import sentence
-from tables import table
+from tables import number, table
 
 from mxref import formats
 from mxref.formats import catalog
@@ -44,14 +44,6 @@ NAMES = {
 }
 POWERS = ("e8m0", "e5m0")  # without a zero
 MXINT8 = BLOCK_FORMATS["mxint8"]
-
-
-def number(text: str) -> Fraction:
-    """A product of a fraction and a power of two, such as 3*2**-33."""
-    factor, _, exponent = text.rpartition("2**")
-    if not exponent or not _:
-        return Fraction(text)
-    return Fraction(factor.rstrip("*") or 1) * Fraction(2) ** int(exponent)
 
 
 def codes_in(text: str) -> tuple[int, ...]:

@@ -222,8 +222,14 @@ def test_integers(dtype: np.dtype[Any], route: str) -> None:
     numbers = {low, low + 1, high, high - 1, 0, *range(max(low, -50), 51)}
     numbers |= {n for k in range(64) for n in ((1 << k) - 1, 1 << k, (1 << k) + 1) if n <= high}
     values = np.array(sorted(numbers), dtype)
-    for format, policy in (("e5m2", "ocp"), ("e4m3", "ocp+pre_rounding=float16"), ("int8", "ocp")):
+    before = values.tobytes()
+    for format, policy in (
+        *((name, "ocp") for name in ("e5m2", "int8")),
+        ("e4m3", "ocp+pre_rounding=float16"),
+        ("e2m1", "ocp+rounding=toward_negative+overflow=nonsaturating"),
+    ):
         got = mxref.encode(values, format, policy)
+        assert values.tobytes() == before
         for n, code in zip(values.tolist(), got.tolist(), strict=True):
             rounded = n if abs(n) < 1 << 53 else n | 1  # beyond every format's numbers
             bits = int(np.array([rounded], np.float64).view(np.uint64)[0])
@@ -233,17 +239,21 @@ def test_integers(dtype: np.dtype[Any], route: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL_FLOATS)
 def test_small_floats_are_encoded_as_the_numbers_they_are(name: str, route: str) -> None:
-    every = np.arange(element_format(name).code_count, dtype=np.uint8).view(SMALL_FLOATS[name])
-    wide = mxref.decode(every, name)
-    for policy in ("ocp", "ocp+pre_rounding=float16"):
-        want = mxref.encode(wide, "e2m1", policy)
-        is_nan = np.isnan(wide)
-        assert (mxref.encode(every, "e2m1", policy)[~is_nan] == want[~is_nan]).all()
-    flushed = mxref.encode(every, "e2m1", "ocp+subnormal_inputs=flushed+rounding=toward_positive")
-    magnitude = every.view(np.uint8) & np.uint8(element_format(name).sign_bit - 1)
-    subnormal = (magnitude < 1 << element_format(name).mantissa_bits) & (magnitude > 0)
-    assert subnormal.any()
-    assert not (flushed[subnormal] & 7).any()
+    codes = np.arange(element_format(name).code_count, dtype=np.uint8)
+    every = codes.view(SMALL_FLOATS[name])
+    wide = every.astype(np.float64)
+    for policy in ("ocp", "ocp+pre_rounding=float16", "ocp+rounding=to_odd+overflow=propagate"):
+        for format in ("e2m1", "e5m2", "e4m3fnuz"):
+            want = mxref.encode(wide, format, policy)
+            assert (mxref.encode(every, format, policy) == want).all()
+    turned = mxref.encode(every[::-1].reshape(4, -1).T, "e5m2")
+    assert (turned == mxref.encode(wide[::-1].reshape(4, -1).T, "e5m2")).all()
+    assert mxref.encode(every[3], "e5m2").shape == ()
+    # The twin reads the codes themselves; NaN keeps its sign.
+    for format in ("e5m2", "e4m3", "e2m1", "int8"):
+        chosen = {"nan": "signed", "nan_to_finite": "signed_max", "subnormal_inputs": "flushed"}
+        want = [exact.encode(int(c), name, format, **chosen) for c in codes]
+        assert mxref.encode(every, format, **chosen).tolist() == want
 
 
 def test_bfloat16_of_ml_dtypes_and_other_byte_orders() -> None:
