@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.choices import ScaleLayout
 
 SHAPES = [(1, 1), (3, 5), (16, 2), (33, 9), (130, 4), (257, 3), (300, 17)]
+LAYOUTS = [layout.value for layout in ScaleLayout]
 
 #: Rows and columns in memory from some byte on, in a matrix of 256 rows and 16 columns, as the
 #: functions named in SPEC_NOTES N32 gave them.
@@ -52,10 +56,10 @@ def drawn(shape: tuple[int, ...]) -> np.ndarray:
 
 def test_every_layout_has_an_order() -> None:
     assert set(SCALE_ORDERS) == set(ScaleLayout)
-    assert set(PLACES) == {layout.value for layout in ScaleLayout} - {"row_major"}
+    assert set(PLACES) == {*LAYOUTS} - {"row_major"}
 
 
-@pytest.mark.parametrize("layout", [layout.value for layout in ScaleLayout])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_scales_are_where_the_slow_twin_puts_them(layout: str) -> None:
     for rows, columns in SHAPES:
         scales = drawn((2, rows, columns))
@@ -88,6 +92,41 @@ def test_known_places(layout: str) -> None:
 def test_two_scales_are_filled_up(layout: str, size: int) -> None:
     assert mxref.pack_scales([[1, 2]], scale_layout=layout).size == size
     assert len(exact.pack_scales([[1, 2]], layout)) == size
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0), (0, 3, 5), (2, 0, 5)])
+def test_no_scales(shape: tuple[int, ...], layout: Any) -> None:
+    packed = mxref.pack_scales(np.zeros(shape, np.uint8), scale_layout=layout)
+    assert packed.ndim == len(shape) - 1
+    assert packed.size == 0
+    assert mxref.unpack_scales(packed, shape, scale_layout=layout).shape == shape
+
+
+@pytest.mark.parametrize("layout", ["row_major", "tiles_128x4"])
+def test_scales_of_any_type_and_memory_order(layout: Any) -> None:
+    """Nothing is shared with the input."""
+    scales = drawn((2, 130, 5))
+    want = mxref.pack_scales(scales, scale_layout=layout)
+    for some in (
+        *(np.asfortranarray(scales), scales[..., ::-1].copy()[..., ::-1]),
+        *(scales.astype(">u2"), scales.view(ml_dtypes.float8_e8m0fnu)),
+    ):
+        packed = mxref.pack_scales(some, scale_layout=layout)
+        assert np.array_equal(packed, want)
+        stored = np.repeat(packed, 3, axis=-1)[..., ::3]
+        back = mxref.unpack_scales(stored, scales.shape, scale_layout=layout)
+        assert np.array_equal(back, scales)
+        for result, source in ((packed, some), (back, stored)):
+            assert result.flags.writeable
+            assert not np.shares_memory(result, source)
+
+
+def test_tiles_lie_one_after_the_other() -> None:
+    scales = drawn((256, 12))
+    tiles = mxref.pack_scales(scales, scale_layout="tiles_128x4").reshape(2, 3, 512)
+    tile = mxref.pack_scales(scales[128:, 4:8], scale_layout="tiles_128x4")
+    assert np.array_equal(tiles[1, 1], tile)
 
 
 def test_words_of_four_columns() -> None:
