@@ -130,9 +130,13 @@ def test_python_numbers_and_empty_lists() -> None:
 
 @pytest.mark.parametrize("dtype", SOURCES.values())
 def test_inputs_stay_as_they_are_and_results_are_their_own(dtype: Any) -> None:
-    x = np.array([[1, -2, np.inf], [0.5, 2, np.nan]], dtype)
+    smallest = ml_dtypes.finfo(dtype).smallest_subnormal
+    x = np.array([[1, -2, np.inf], [0.5, smallest, np.nan]], dtype)
     for given, encode, decode in (
-        (x, lambda x: mxref.encode(x, "e5m2"), lambda c: mxref.decode(c, "e5m2", dtype)),
+        *(
+            (x, lambda x, p=p: mxref.encode(x, "e5m2", p), lambda c: mxref.decode(c, "e5m2", dtype))
+            for p in ("ocp", "ocp+subnormal_inputs=flushed", "ocp+pre_rounding=bfloat16")
+        ),
         (x, mxref.encode_scale, lambda c: mxref.decode_scale(c, dtype)),
         (abs(x), lambda x: mxref.shared_scale(x, "int8"), lambda c: mxref.decode_scale(c, dtype)),
     ):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tables
-from helpers import INFINITY, QUIET_NAN, ROUNDINGS, SMALL_FLOATS, SOURCES, WIDTH, sentence
+from helpers import QUIET_NAN, ROUNDINGS, SMALL_FLOATS, SOURCES, WIDTH, sentence
 
 import mxref
 from mxref import exact
@@ -22,8 +20,6 @@ from mxref.policy.choices import Overflow
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-KNOWN = "float64, float32, float16 or bfloat16"
-CONVERT = "convert explicitly, for example"
 P = 2.0  # P**n is an exact power of two
 
 
@@ -55,35 +51,6 @@ def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> N
 
 
 # encode_scale
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_encode_scale_of_no_number(source: str) -> None:
-    inf, sign = INFINITY[source], 1 << WIDTH[source] - 1
-    patterns = [inf, inf | sign, QUIET_NAN[source], inf + 1, sign - 1, 2 * sign - 1]
-    for rounding in ROUNDINGS:
-        codes = mxref.encode_scale(floats(patterns, source), scale_rounding=rounding)
-        assert codes.tolist() == [0xFF] * 6
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_encode_scale_around_every_power_of_two(source: str) -> None:
-    fraction_bits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[source]
-    top = INFINITY[source]
-    powers = [field << fraction_bits for field in range(1, top >> fraction_bits)]
-    powers += [1 << bit for bit in range(fraction_bits)]
-    near = {bits + step for bits in powers for step in (-1, 0, 1)} | {top - 1}
-    values = floats(sorted(bits for bits in near if 0 < bits < top), source)
-    for sign in (1, -1):
-        down, up = [], []
-        for x in map(Fraction, values.astype(np.float64).tolist()):
-            k = x.numerator.bit_length() - x.denominator.bit_length()  # floor(log2 x)
-            least = k + (x != Fraction(2) ** k)  # x <= 2**least
-            down.append(min(max(k, -127), 127) + 127)
-            up.append(min(max(least, -127), 127) + 127)
-        assert mxref.encode_scale(values * sign).tolist() == down
-        codes = mxref.encode_scale(values * sign, scale_rounding="toward_positive")
-        assert codes.tolist() == up
 
 
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
@@ -137,14 +104,6 @@ def test_encode_scale_of_small_floats(name: str) -> None:
     assert (scalar.shape, int(scalar)) == ((), int(mxref.encode_scale(wide[-1])))
 
 
-def test_encode_scale_does_not_wrap() -> None:
-    with pytest.raises(ValueError, match="wrap"):
-        exact.encode_scale(0x4800000000000000, "f64", scale_overflow="wrap")  # 2**129
-    assert "scale_overflow" in sentence(
-        ValueError, lambda: mxref.encode_scale([P**129], scale_overflow="wrap")
-    )
-
-
 # decode_scale
 
 
@@ -160,34 +119,7 @@ def test_decode_scale_is_exact_and_encode_gives_the_code_back(source: str) -> No
         assert codes.tolist() == list(range(256))
 
 
-def test_decode_scale_to_float16() -> None:
-    bits = bits_of(mxref.decode_scale(np.arange(256), np.float16))
-    assert bits[:103] == [0] * 103  # 2**-25 is a tie, and 0 is even
-    assert bits[103:113] == [1 << i for i in range(10)]
-    assert bits[113:143] == [field << 10 for field in range(1, 31)]
-    assert bits[143:] == [0x7C00] * 112 + [0x7E00]
-
-
-def test_decode_scale_under_other_meanings_of_00_and_ff() -> None:
-    codes = [0x00, 0x01, 0xFE, 0xFF]
-    read = [P**-127, P**-126, P**127, P**128]
-    found = mxref.decode_scale(codes, np.float64, scale_ff="power")
-    assert found.tolist() == read
-    for dtype in (np.float32, ml_dtypes.bfloat16, np.float16):
-        assert mxref.decode_scale(codes, dtype, scale_ff="power")[3] == math.inf
-    assert mxref.decode_scale(codes, np.float64, scale_ff="inf").tolist() == [*read[:3], math.inf]
-    zero = mxref.decode_scale(codes, np.float64, scale_00="zero", scale_ff="power")
-    assert zero.tolist() == [0.0, *read[1:]]
-
-
 # shared_scale
-
-
-@pytest.mark.parametrize("policy", ["ocp", "ocp+scale_rule=rceil", mxref.Policy()], ids=str)
-def test_a_policy_is_no_rule(policy: Any) -> None:
-    text = sentence(ValueError, lambda: mxref.shared_scale(1.0, "e4m3", policy))
-    assert text.startswith("rule must be a scale rule, got ")
-    assert text.endswith(": pass a policy as policy=")
 
 
 @pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)
@@ -280,25 +212,13 @@ def test_quirks_by_hand() -> None:
         assert found == [exact.shared_scale(word, "f32", "e4m3", one.value) for word in words]
 
 
-@pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)
-@pytest.mark.parametrize("source", SOURCES)
-def test_shared_scale_of_zero_and_of_no_number(source: str, rule: ScaleRule) -> None:
-    inf, sign = INFINITY[source], 1 << WIDTH[source] - 1
-    patterns = [0, sign, inf, QUIET_NAN[source], inf + 1, QUIET_NAN[source] | sign, 2 * sign - 1]
-    codes = mxref.shared_scale(floats(patterns, source), "e2m1", rule)
-    assert codes.tolist() == [0, 0, 255, 255, 255, 255, 255]
-
-
 @pytest.mark.parametrize(
     ("amax", "shown"),
     [
         (np.float32([1.0, -1.0, -2.0]), "-1.0"),
-        (-1.5, "-1.5"),
         (np.float16(-2.0), "-2.0"),
         (np.array([-3.0], ml_dtypes.bfloat16), "-3.0"),
         (np.array([[2.0], [-0.5]], ">f4"), "-0.5"),
-        (np.float32([-np.inf]), "-inf"),
-        ([-5e-324], "-5e-324"),
     ],
     ids=str,
 )
@@ -308,65 +228,11 @@ def test_a_negative_amax(amax: Any, shown: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rule", "got"),
-    [
-        ("flor", "'flor' (did you mean 'floor'?)"),
-        (3, "3"),
-        (Overflow.SATURATE, "<Overflow.SATURATE: 'saturate'>"),
-    ],
-)
-def test_an_unknown_rule(rule: Any, got: str) -> None:
+@pytest.mark.parametrize("rule", [Overflow.SATURATE, Policy()], ids=repr)
+def test_what_is_no_rule(rule: Any) -> None:
+    text = sentence(ValueError, lambda: mxref.shared_scale([1.0], "e4m3", rule))
     names = ", ".join(member.value for member in ScaleRule)
-    assert sentence(ValueError, lambda: mxref.shared_scale([1.0], "e4m3", rule)) == (
-        f"scale_rule must be one of {names}, got {got}"
-    )
-
-
-# Refusals.
-
-E5M2_ARRAY = np.zeros(1, ml_dtypes.float8_e5m2)
-CODES = "codes must be unsigned integers or float8_e8m0fnu for e8m0, got"
-
-
-@pytest.mark.parametrize(
-    ("call", "argument", "text"),
-    [
-        (mxref.encode_scale, [True], f"values must be {KNOWN}, got bool: {CONVERT} values.astype("),
-        (mxref.encode_scale, [1j], f"values dtype must be {KNOWN}, got complex128"),
-        (mxref.encode_scale, np.ma.array([1]), "values must not be masked: use .filled(...)"),
-        (mxref.encode_scale, [[1.0, 2.0], [3.0]], "values must be a rectangular array"),
-        # The largest magnitude of integers is no integer of their type: that of -128 is 128.
-        (mxref.shared_scale, [1], f"amax must be {KNOWN}, got int64: {CONVERT} amax.astype("),
-        (mxref.shared_scale, E5M2_ARRAY, f"amax dtype must be {KNOWN}, got float8_e5m2"),
-        (mxref.decode_scale, [127.0], f"{CODES} float64"),
-        (mxref.decode_scale, E5M2_ARRAY, f"{CODES} float8_e5m2"),
-        (mxref.decode_scale, [[1, 2], [3]], "codes must be a rectangular array of codes: "),
-    ],
-)
-def test_arguments_of_another_type(call: Callable[..., object], argument: Any, text: str) -> None:
-    more = ("e4m3",) if call is mxref.shared_scale else ()
-    assert sentence(TypeError, lambda: call(argument, *more)).startswith(text)
-
-
-def test_other_refusals() -> None:
-    for dtype, shown in ((None, "None"), (np.int8, "int8")):
-        wrong = sentence(TypeError, lambda to=dtype: mxref.decode_scale([1], to))
-        assert wrong == f"dtype must be {KNOWN}, got {shown}"
-    for codes, shown in (([[1, 256]], "256 at index (0, 1)"), ([-1], "-1 at index (0,)")):
-        wrong = sentence(ValueError, lambda some=codes: mxref.decode_scale(some))
-        assert wrong == f"codes must be in [0, 255] for e8m0, got {shown}"
-    for policy, text in (
-        ("ocp+rounding=to_odd", "'rounding', which encode, quantize, "),
-        ("ocp+scale_rule=floor", "'scale_rule', which shared_scale, quantize, "),
-    ):
-        wrong = sentence(ValueError, lambda p=policy: mxref.encode_scale([1.0], p))
-        assert wrong == f"encode_scale does not read the choice {text}linear, linear_gradients read"
-    for name, text in (
-        ("e4m2", "must be one of e5m2, e4m3, e3m2, "),
-        ("e8m0", "must be an element format, got the scale format 'e8m0'"),
-        ("ue4m3", "must be an element format, got the scale format 'ue4m3'"),
-        ("mxint8", "must be an element format, got the block format 'mxint8': use 'int8'"),
-    ):
-        wrong = sentence(ValueError, lambda n=name: mxref.shared_scale([1.0], n))
-        assert wrong.startswith(f"format {text}")
+    if isinstance(rule, Policy):
+        assert text == f"rule must be a scale rule, got {rule!r}: pass a policy as policy="
+    else:
+        assert text == f"scale_rule must be one of {names}, got {rule!r}"

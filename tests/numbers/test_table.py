@@ -12,16 +12,12 @@ from helpers import SMALL_FLOATS, sentence
 
 import mxref
 from mxref import exact
-from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout, compose, split
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.steps import steps
-from mxref.exact.format_table import FLOATS
-from mxref.exact.integers import NAN
-from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import E2M1, ELEMENT_FORMATS, element_format
 from mxref.numbers import scale, source, table
 from mxref.numbers.element import Elements
-from mxref.policy.choices import PreRounding
-from mxref.policy.policy import READS, ElementPolicy, Policy
+from mxref.policy.policy import READS, Policy
 
 CODED = (*ELEMENT_FORMATS, "e4m3fnuz", "ue4m3")
 #: Members that have no answer to some input, or that an operation refuses.
@@ -158,56 +154,6 @@ def test_nan_that_is_an_error(format: str, float: str, choice: str, route: str) 
         bits[39_990] = nan
         wrong = f"values must not be NaN under nan_to_finite=error: {format} has no NaN"
         assert sentence(ValueError, encoded) == wrong
-
-
-def ties(layout: FloatLayout) -> np.ndarray:
-    """In every binade a number that is a tie of each shorter precision, and its neighbours."""
-    m, generator = layout.mantissa_bits, np.random.default_rng(5)
-    binades = np.arange(1 << layout.exponent_bits, dtype=np.uint64)[:, np.newaxis] << np.uint64(m)
-    fractions = [(int(generator.integers(1 << k)) << 1 | 1) << m - k - 1 for k in range(m)]
-    fractions += [(1 << m) - (1 << k) for k in range(m)]
-    middle = (binades | np.array(fractions, np.uint64)).reshape(-1)
-    near = np.concatenate([middle - np.uint64(1), middle, middle + np.uint64(1), binades[:, 0]])
-    near %= np.uint64(layout.sign_bit)
-    return np.concatenate([near, near | np.uint64(layout.sign_bit)]).astype(layout.uint)
-
-
-@pytest.mark.parametrize("to", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("float", LAYOUTS)
-def test_a_rounding_to_a_type_is_that_of_its_parts(float: str, to: str) -> None:
-    """All 16-bit floats, ties of others; a part of them by the slow twin, too."""
-    layout, choice = LAYOUTS[float], PreRounding(to)
-    target = source.narrowed_layout(layout, choice)
-    bits = np.arange(1 << 16, dtype=np.uint16) if layout.width == 16 else ties(layout)
-    got, found = source.narrowed(bits, layout, choice)
-    assert found is target
-    if target is layout:
-        assert got is bits
-        return
-    assert got.dtype == target.uint
-    assert (got == compose(split(bits, layout), target)).all()
-    read, write = float_reader(FLOATS[float]), FLOATS[target.name]
-    for i in range(0, bits.size, bits.size // 4000):
-        number = read(int(bits[i]))
-        sign = number[0] << target.width - 1 if number[1] == NAN else 0
-        assert int(got[i]) == write_float(number, write) | sign
-
-
-@pytest.mark.parametrize("layout", [F32, F64, F16, BF16])
-def test_flushing(layout: FloatLayout) -> None:
-    one = 1 << layout.mantissa_bits
-    bits = np.array([0, 1, one - 1, one, layout.inf_bits, layout.nan_bits] * 9000, layout.uint)
-    bits[1::2] |= layout.uint.type(layout.sign_bit)
-    before = bits.copy()
-    policy = ElementPolicy(subnormal_inputs=mxref.choices.SubnormalInputs.FLUSHED)
-    got, _ = source.after_input_choices(bits, layout, policy)
-    assert (bits == before).all()
-    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-    want = [
-        b & layout.sign_bit if m < one else b
-        for b, m in zip(bits.tolist(), magnitude.tolist(), strict=True)
-    ]
-    assert got.tolist() == want
 
 
 INTEGERS = [
