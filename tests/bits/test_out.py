@@ -36,17 +36,6 @@ def test_arrays_that_fit_are_written_to() -> None:
     assert numbers.tolist() == [0, 1, 0]
 
 
-def test_a_subclass_is_written_to_as_an_array() -> None:
-    class Mine(np.ndarray):
-        pass
-
-    mine = np.zeros(4, np.uint8).view(Mine)
-    assert type(array_out(mine, np.dtype(np.uint8), (4,))) is np.ndarray
-    assert {type(one) for one in codes_out((mine, np.zeros(1, np.uint8)), (4,), (1,))} == {
-        np.ndarray
-    }
-
-
 @pytest.mark.parametrize(
     ("out", "got"),
     [([], "list"), ((), "tuple"), ((np.zeros(1, np.uint8),) * 3, "tuple"), (1, "int")],
@@ -73,22 +62,6 @@ def test_codes_that_do_not_fit(place: int, wrong: Any, kind: type[Exception], go
     name = ("codes", "scale_codes")[place]
     error = f"out must hold {name} as a writable uint8 array of shape (2,), got {got}"
     assert sentence(kind, lambda: codes_out((out[0], out[1]), (2,), (2,))) == error
-
-
-@pytest.mark.parametrize(
-    ("wrong", "kind", "got"),
-    [
-        ([0.0, 0.0], TypeError, "list"),
-        (np.zeros(2), ValueError, "float64 of shape (2,)"),
-        (np.zeros(3, np.float32), ValueError, "float32 of shape (3,)"),
-        (np.zeros(4, np.float32)[::2], ValueError, "one with strides (8,)"),
-        (np.frombuffer(bytes(8), np.float32), ValueError, "a read-only one"),
-    ],
-)
-def test_an_array_that_does_not_fit(wrong: Any, kind: type[Exception], got: str) -> None:
-    error = f"out must be a writable C-contiguous float32 array of shape (2,), got {got}"
-    assert sentence(kind, lambda: array_out(wrong, np.dtype(np.float32), (2,))) == error
-    assert sentence(kind, lambda: floats_out(wrong, (2,), F32)) == error
 
 
 def test_memory_of_its_own() -> None:

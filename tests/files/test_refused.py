@@ -173,101 +173,45 @@ def test_archives_of_others(tmp_path: Path) -> None:
 # --- what is not written --------------------------------------------------------------------------
 
 
-def blocks(shape: tuple[int, ...], name: str = "mxfp4_e2m1", **more: Any) -> mxref.Blocks:
-    return mxref.quantize(numbers(shape), name, **more)
+FINE = mxref.quantize(numbers((2, 32)), "mxfp4_e2m1")
 
 
-NAN = np.float32([np.nan] * 64)
-FINE = blocks((2, 32))
-# Of 65,535 bytes with the longest /NAME.npy that this tensor has.
-LONGEST = "x" * (65_535 - len("/scale_codes.npy"))
-MINE = dataclasses.replace(retyped("mxfp4_e2m1", 32), name="mine")
-BOOL = dataclasses.replace(FINE, dtype=np.dtype(bool))
-NO_TEXT = r"names of Unicode text, got '\\ud800'$"
-ROWS = r"a last axis of a multiple of 32, got axis"
-#: Suffix, tensors, what the message says.
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    (".bin", {"x": FINE}, r"path must end in \.npz, \.safetensors, \.gguf, got"),
-    (".npz", {"x": np.zeros(3)}, "must be Blocks by name, got ndarray for 'x'"),
-    (
-        ".npz",
-        {"a\0b": FINE},
-        r"must get names without zero bytes, .* got 'a\\x00b' of 3 bytes$",
-    ),
-    (
-        ".npz",
-        {"fine": FINE, LONGEST + "x": FINE},
-        "of at most 65535 bytes with 'scale_codes' behind them, got 'x{50}' of 65520 bytes$",
-    ),
-    *((suffix, {"\ud800": FINE}, NO_TEXT) for suffix in EVERY),
-    (
-        ".safetensors",
-        {"x": FINE, "x_scale": FINE},
-        "names that are free with _scale behind them, too, got 'x_scale'",
-    ),
-    (".safetensors", {"x": BOOL}, "dtype must be that of floats or integers, got bool$"),
-    (".safetensors", {"__metadata__": FINE}, "got '__metadata__'"),
-    (
-        ".safetensors",
-        {"x": mxref.quantize(numbers((4,)), MINE)},
-        "format must be one of mxref.s by name, .* got mine of e2m1 and e8m0",
-    ),
-    (
-        ".gguf",
-        {"x": blocks((32,), "mxint8")},
-        "must get one of mxfp4_e2m1 in blocks of 32, fp4_ue4m3 in blocks of 16, "
-        "nvfp4 in blocks of 16, got mxint8 in blocks of 32 for 'x'",
-    ),
-    (".gguf", {"x": blocks((32,), block_size=16)}, "got mxfp4_e2m1 in blocks of 16"),
-    (
-        ".gguf",
-        {"x": blocks((2, 96), "nvfp4")},
-        r"multiple of 64, got axis 1 of shape \(2, 96\) for 'x'",
-    ),
-    (".gguf", {"x": blocks((2, 40))}, rf"{ROWS} 1 of shape \(2, 40\) for 'x'"),
-    (".gguf", {"x": blocks((32, 32), axis=0)}, rf"{ROWS} 0 of shape \(32, 32\)"),
-    (".gguf", {"x": mxref.quantize(1.0, "mxfp4_e2m1")}, rf"{ROWS} 0 of shape \(\)"),
-    (".gguf", {"x": blocks((0, 32))}, "multiple of 32"),
-    (".gguf", {"x": blocks((1, 1, 1, 1, 32))}, "at most 4 axes .* got 'x' with 5"),
-    (
-        ".gguf",
-        {"x": mxref.quantize(NAN, "fp4_ue4m3")},
-        "no NaN block, whose scale its readers take for 0, got one in 'x'",
-    ),
-    (
-        ".gguf",
-        {"x": mxref.quantize(NAN, "mxfp4_e2m1")},
-        r"no NaN block, whose scale its readers take for 2\*\*128, got one in 'x'",
-    ),
-    (
-        ".gguf",
-        {"x": blocks((64,), "nvfp4", scale_arithmetic="compressed_tensors")},
-        "a tensor scale that is a factor, got kind divisor for 'x'",
-    ),
-    (
-        ".gguf",
-        {"x.weight": blocks((64,), "nvfp4"), "x.scale": FINE},
-        "no tensor named 'x.scale' beside 'x.weight', whose tensor scale has that name",
-    ),
-    (
-        ".gguf",
-        {"x" * 60: blocks((64,), "nvfp4")},
-        r"names of 1 to 63 bytes, got 'x{60}\.scale' with 1",
-    ),
-    (".gguf", {"é" * 32: FINE}, "names of 1 to 63 bytes"),
-]
+def assert_no_place(path: Path, tensors: dict[str, Any], reason: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=reason) as error:
+        files.write_blocks(path, tensors)
+    assert "\n" not in str(error.value)
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("suffix", "tensors", "reason"), REFUSED, ids=[f"{row[0]}: {row[2]}" for row in REFUSED]
+    ("suffix", "names", "shape", "name", "choices", "reason"),
+    tables.table(__file__, "no_place.txt"),
 )
 def test_what_has_no_place(
-    tmp_path: Path, suffix: str, tensors: dict[str, Any], reason: str
+    tmp_path: Path, suffix: str, names: str, shape: str, name: str, choices: str, reason: str
 ) -> None:
-    with pytest.raises((ValueError, TypeError), match=reason) as error:
-        files.write_blocks(tmp_path / f"x{suffix}", tensors)
-    assert "\n" not in str(error.value)
-    assert list(tmp_path.iterdir()) == []
+    values = numbers(tuple(json.loads(shape)))
+    blocks = mxref.quantize(values, name, **tables.choices(choices))
+    assert_no_place(tmp_path / f"x{suffix}", dict.fromkeys(json.loads(names), blocks), reason)
+
+
+def test_other_things_that_have_no_place(tmp_path: Path) -> None:
+    path, gguf = tmp_path / "x.npz", tmp_path / "x.gguf"
+    assert_no_place(path, {"x": np.zeros(3)}, "must be Blocks by name, got ndarray for 'x'")
+    # Of 65,535 bytes with the longest /NAME.npy that this tensor has.
+    longest = "x" * (65_535 - len("/scale_codes.npy"))
+    says = "of at most 65535 bytes with 'scale_codes' behind them, got 'x{50}' of 65520 bytes$"
+    assert_no_place(path, {"fine": FINE, longest + "x": FINE}, says)
+    flags = dataclasses.replace(FINE, dtype=np.dtype(bool))
+    says = "dtype must be that of floats or integers, got bool$"
+    assert_no_place(tmp_path / "x.safetensors", {"x": flags}, says)
+    mine = dataclasses.replace(retyped("mxfp4_e2m1", 32), name="mine")
+    says = "format must be one of mxref.s by name, .* got mine of e2m1 and e8m0"
+    assert_no_place(tmp_path / "x.safetensors", {"x": mxref.quantize([1.0], mine)}, says)
+    for name, taken in (("fp4_ue4m3", "0"), ("mxfp4_e2m1", r"2\*\*128")):
+        blocks = mxref.quantize(np.float32([np.nan] * 64), name)
+        says = f"no NaN block, whose scale its readers take for {taken}, got one in 'x'"
+        assert_no_place(gguf, {"x": blocks}, says)
 
 
 def test_blocks_without_a_name(tmp_path: Path) -> None:
@@ -280,11 +224,8 @@ def test_blocks_without_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "choice",
     [
-        "fp4_packing=high_nibble_first",
-        "fp6_packing=quark",
-        "scale_place=before",
-        "scale_byte=signed",
-        "scale_layout=tiles_128x4",
+        *("fp4_packing=high_nibble_first", "fp6_packing=quark", "scale_place=before"),
+        *("scale_byte=signed", "scale_layout=tiles_128x4"),
     ],
 )
 def test_layouts_that_the_file_does_not_have(tmp_path: Path, suffix: str, choice: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 
 import mxref
 from mxref import exact
@@ -16,38 +17,7 @@ from mxref.policy.choices import ScaleLayout
 SHAPES = [(1, 1), (3, 5), (16, 2), (33, 9), (130, 4), (257, 3), (300, 17)]
 LAYOUTS = [layout.value for layout in ScaleLayout]
 
-#: Rows and columns in memory from some byte on, in a matrix of 256 rows and 16 columns, as the
-#: functions named in SPEC_NOTES N32 gave them.
-PLACES = {
-    "tiles_128x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (32, 0)]), (512, [(0, 4), (0, 5)])],
-    "tiles_8x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (32, [(0, 4)]), (128, [(8, 0)])],
-    "mn_major_words": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (1024, [(0, 4), (0, 5)])],
-    "tiles_gfx950": [
-        (0, [(0, 0), (16, 0), (0, 4), (16, 4), (1, 0), (17, 0)]),
-        (64, [(0, 1), (16, 1)]),
-        (256, [(0, 8), (16, 8)]),
-        (512, [(32, 0), (48, 0)]),
-    ],
-    "tiles_hopper_4": [
-        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
-        (32, [(64, 0), (72, 0)]),
-        (64, [(0, 2), (8, 2)]),
-        (512, [(16, 0), (24, 0)]),
-        (2048, [(128, 0)]),
-    ],
-    "tiles_hopper_8": [
-        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
-        (32, [(128, 0), (136, 0)]),
-        (64, [(0, 2), (8, 2)]),
-        (512, [(16, 0), (24, 0)]),
-    ],
-    "tiles_16x16": [
-        (0, [(0, 0), (0, 1)]),
-        (15, [(0, 15), (1, 0)]),
-        (255, [(15, 15), (16, 0)]),
-    ],
-}
-PLACES["tiles_32x8"] = PLACES["tiles_gfx950"]
+PLACES = tables.table(__file__, "places.txt")
 
 
 def drawn(shape: tuple[int, ...]) -> np.ndarray:
@@ -56,7 +26,7 @@ def drawn(shape: tuple[int, ...]) -> np.ndarray:
 
 def test_every_layout_has_an_order() -> None:
     assert set(SCALE_ORDERS) == set(ScaleLayout)
-    assert set(PLACES) == {*LAYOUTS} - {"row_major"}
+    assert {layout for layout, *_ in PLACES} == {*LAYOUTS} - {"row_major"}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -72,13 +42,13 @@ def test_scales_are_where_the_slow_twin_puts_them(layout: str) -> None:
         assert exact.unpack_scales(dirty[0].tolist(), (rows, columns), layout) == scales[0].tolist()
 
 
-@pytest.mark.parametrize("layout", PLACES)
-def test_known_places(layout: str) -> None:
+@pytest.mark.parametrize(("layout", "first", "places"), PLACES)
+def test_known_places(layout: Any, first: str, places: str) -> None:
     rows, columns = np.indices((256, 16)).astype(np.uint8)
     stored = [mxref.pack_scales(side, scale_layout=layout) for side in (rows, columns)]
-    for first, places in PLACES[layout]:
-        found = [side[first : first + len(places)].tolist() for side in stored]
-        assert list(zip(*found, strict=True)) == places
+    want = [[*map(int, place.split("."))] for place in places.split()]
+    for i, place in enumerate(want, int(first)):
+        assert [side[i] for side in stored] == place
 
 
 @pytest.mark.parametrize(
@@ -127,17 +97,6 @@ def test_tiles_lie_one_after_the_other() -> None:
     tiles = mxref.pack_scales(scales, scale_layout="tiles_128x4").reshape(2, 3, 512)
     tile = mxref.pack_scales(scales[128:, 4:8], scale_layout="tiles_128x4")
     assert np.array_equal(tiles[1, 1], tile)
-
-
-def test_words_of_four_columns() -> None:
-    scales = drawn((5, 6))
-    words = mxref.pack_scales(scales, scale_layout="mn_major_words").view("<u4").reshape(2, 8)
-    wide = np.pad(scales, ((0, 3), (0, 2))).astype(np.uint32)
-    want = [
-        wide[:, i] | wide[:, i + 1] << 8 | wide[:, i + 2] << 16 | wide[:, i + 3] << 24
-        for i in (0, 4)
-    ]
-    assert np.array_equal(words, want)
 
 
 def test_the_exponent_field_of_a_float_is_its_scale_code() -> None:

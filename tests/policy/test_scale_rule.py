@@ -18,14 +18,6 @@ RULES = tuple(rule.value for rule in ScaleRule if not rule.is_quirk)
 FORMATS = tuple(ELEMENT_FORMATS)
 
 
-def fraction(bits: int, layout: FloatLayout) -> Fraction:
-    field, low = divmod(bits, 1 << layout.mantissa_bits)
-    significand = low + (bool(field) << layout.mantissa_bits)
-    return Fraction(significand) * Fraction(2) ** (
-        max(field, 1) - layout.bias - layout.mantissa_bits
-    )
-
-
 def edges(rule: ScaleRule, format: str, layout: FloatLayout) -> list[int]:
     """Every binade edge and the rule's limit in every binade, 2 ulp to both sides; subnormals."""
     m = layout.mantissa_bits
@@ -63,40 +55,6 @@ def test_the_references_agree(format: str, rule: ScaleRule) -> None:
         amax = np.array(bits, layout.uint).view(layout.dtype)
         got = mxref.shared_scale(amax, format, rule).tolist()
         assert got == [exact.shared_scale(b, source, format, rule.value) for b in bits], source
-
-
-# What each rule promises, with max and emax typed from the standard.
-LARGEST = {"e5m2": 57344, "e4m3": 448, "e3m2": 28, "e2m3": Fraction(15, 2), "e2m1": 6}
-LARGEST["int8"] = Fraction(127, 64)
-EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
-MANTISSA = {"e5m2": 2, "e4m3": 3, "e3m2": 2, "e2m3": 3, "e2m1": 1, "int8": 6}
-LIMITS = {
-    "floor": lambda f, x: x < 2 ** (EMAX[f] + 1),
-    "ceil": lambda f, x: x <= 2 ** EMAX[f],
-    "rceil": lambda f, x: x <= LARGEST[f],
-    "even": lambda f, x: x < (2 - Fraction(1, 2 ** (MANTISSA[f] + 1))) * 2 ** EMAX[f],
-    # 464 is a tie between 448, which is even, and 480; the other formats' largest code is odd.
-    "tosa": lambda f, x: (
-        x <= 464 if f == "e4m3" else x < LARGEST[f] + Fraction(2) ** (EMAX[f] - MANTISSA[f]) / 2
-    ),
-    "nearest": lambda f, x: x < LARGEST[f] * Fraction(3, 2),
-    "nearest_log2": lambda f, x: x * x < 2 * LARGEST[f] ** 2,
-    "nearest_log2_power": lambda f, x: x * x < 2 * 4 ** EMAX[f],
-}
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("format", FORMATS)
-def test_the_scale_is_the_smallest_within_the_limit(format: str, rule: str) -> None:
-    layout = LAYOUTS["f32"]
-    bits = edges(ScaleRule(rule), format, layout)[::7]
-    amax = np.array(bits, np.uint32).view(np.float32)
-    codes = mxref.shared_scale(amax, format, rule).tolist()
-    fits = LIMITS[rule]
-    for pattern, code in zip(bits, codes, strict=True):
-        scaled = fraction(pattern, layout) / Fraction(2) ** (code - 127)
-        assert code == 254 or fits(format, scaled), hex(pattern)
-        assert code == 0 or not fits(format, scaled * 2), hex(pattern)
 
 
 # Published probes (SPEC_NOTES N1): these amaxes tell every two rules apart that differ.
