@@ -63,13 +63,6 @@ def test_layouts(
 
 
 @pytest.mark.parametrize(
-    ("layout", "dtype"), [(FloatLayout("small", 4, 7), "u2"), (FloatLayout("key", 8, 8), "u4")]
-)
-def test_dtype_of_an_odd_width(layout: FloatLayout, dtype: str) -> None:
-    assert layout.uint == np.dtype(dtype)
-
-
-@pytest.mark.parametrize(
     ("dtype", "shown"),
     [
         (np.int32, "int32"),

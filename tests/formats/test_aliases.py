@@ -91,12 +91,6 @@ def test_what_is_no_format_is_refused(name: Any, why: str) -> None:
         assert why in text
 
 
-def test_a_float_type_of_more_than_8_bits_is_no_format() -> None:
-    assert sentence(TypeError, lambda: mxref.encode([1.0], np.float32)) == (  # type: ignore[arg-type]
-        "format must be an element format or its name, got type"
-    )
-
-
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "x.npy", np.float32([1, 2]))
     path = str(tmp_path / "x.npy")

@@ -140,30 +140,18 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "codes", "nan", "flushed"),
-    [  # of amax 0, 2**-149, 1, 2**127 and 2**128 in INT8, whose scale is the binade of amax
-        ("", [0, 0, 127, 254, 254], "00000", "00000"),
-        ("scale_overflow=nan scale_underflow=nan", [0, 255, 127, 254, 255], "01001", "00000"),
-        ("scale_overflow=wrap scale_underflow=wrap", [0, 234, 127, 254, 255], "00000", "00000"),
-        ("scale_overflow=wrap scale_underflow=nan", [0, 255, 127, 254, 255], "01000", "00000"),
-        ("scale_underflow=flush", [0, 0, 127, 254, 254], "00000", "01000"),
-        ("scale_underflow=flush_subnormal", [0, 0, 127, 254, 254], "00000", "01000"),
-        ("zero_block=nan", [255, 0, 127, 254, 254], "10000", "00000"),
-        ("zero_block=minus_emax", [127, 0, 127, 254, 254], "00000", "00000"),
-        ("zero_block=minus_emax int8_emax=one", [126, 0, 126, 253, 254], "00000", "00000"),
-    ],
+    ("choices", "codes", "nan", "flushed"), tables.table(__file__, "scale_ends.txt")
 )
 def test_scale_codes_that_make_nan_blocks_and_zeros(
-    choices: str, codes: list[int], nan: str, flushed: str
+    choices: str, codes: str, nan: str, flushed: str
 ) -> None:
     amax = np.array([0, P**-149, 1, P**127, P**128]).view(np.uint64)
-    policy = Policy.parse("+".join(["ocp", *choices.split()]))
-    found = scale_codes(amax, F64, INT8, policy.scale)
-    assert found.codes.tolist() == codes
+    found = scale_codes(amax, F64, INT8, Policy().replace(**tables.choices(choices)).scale)
+    assert found.codes.tolist() == tables.codes(codes)
     assert found.is_nan.tolist() == [digit == "1" for digit in nan]
     assert found.flushed.tolist() == [digit == "1" for digit in flushed]
     flags = found.is_nan * NAN_BLOCK | found.flushed * FLUSHED
-    assert found.words().tolist() == (codes | flags).tolist()
+    assert found.words().tolist() == (tables.codes(codes) | flags).tolist()
 
 
 @pytest.mark.parametrize(

@@ -318,18 +318,6 @@ def test_no_blocks(shape: tuple[int, ...]) -> None:
     assert (scales.shape, back.shape) == (shape, codes.shape)
 
 
-@pytest.mark.parametrize("layout", ["low_nibble_first", "high_nibble_first"])
-def test_blocks_along_axis_0_as_the_docstrings_say(layout: Any) -> None:
-    values = np.random.default_rng(7).standard_normal((64, 5)).astype(np.float32)
-    down = mxref.quantize(values, "mxfp4_e2m1", axis=0)
-    across = mxref.quantize(values.T, "mxfp4_e2m1")
-    codes = np.moveaxis(down.codes, 0, -1)
-    packed = mxref.pack(codes, "e2m1", fp4_packing=layout)
-    assert np.array_equal(packed, mxref.pack(across.codes, "e2m1", fp4_packing=layout))
-    scales = mxref.pack_scales(down.scale_codes.T, scale_layout="tiles_128x4")
-    assert np.array_equal(scales, mxref.pack_scales(across.scale_codes, scale_layout="tiles_128x4"))
-
-
 # Refusals.
 
 

@@ -92,13 +92,6 @@ def test_scales_of_any_type_and_memory_order(layout: Any) -> None:
             assert not np.shares_memory(result, source)
 
 
-def test_tiles_lie_one_after_the_other() -> None:
-    scales = drawn((256, 12))
-    tiles = mxref.pack_scales(scales, scale_layout="tiles_128x4").reshape(2, 3, 512)
-    tile = mxref.pack_scales(scales[128:, 4:8], scale_layout="tiles_128x4")
-    assert np.array_equal(tiles[1, 1], tile)
-
-
 def test_the_exponent_field_of_a_float_is_its_scale_code() -> None:
     """What DeepGEMM packs: ``x.view(int32) >> 23`` as a byte, of any float."""
     fields = np.arange(512, dtype=np.uint32) << 23  # the sign above them

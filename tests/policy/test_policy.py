@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tables import table
 
 import mxref
-from mxref.policy.choices import Overflow, Rounding, Tail
+from mxref.policy.choices import Overflow, Rounding
 from mxref.policy.policy import (
     READS,
     DecodePolicy,
@@ -29,7 +29,6 @@ from mxref.policy.policy import (
     ScalePolicy,
     resolve,
 )
-from mxref.policy.scale_rule import ScaleRule
 
 TABLE = table(__file__, "choices.txt")
 #: The members of each choice, `ocp`'s first.
@@ -317,27 +316,6 @@ def test_an_unknown_keyword(operation: str, name: str, hint: str) -> None:
     error = f"choice must be one of {', '.join(reads)}, got {name!r}{hint}"
     assert sentence(ValueError, partial(resolve, operation, "ocp", {name: "x"})) == error
     assert sentence(ValueError, partial(CALLS[operation], **{name: "x"})) == error
-
-
-def test_string_keyword_member_and_object_say_the_same() -> None:
-    x = np.float32([0.3, -0.3])
-    changed: dict[str, Any] = {"rounding": Rounding.TOWARD_POSITIVE}
-    for codes in (
-        mxref.encode(x, "e2m1", "ocp+rounding=toward_positive"),
-        mxref.encode(x, "e2m1", rounding="toward_positive"),
-        mxref.encode(x, "e2m1", **changed),
-        mxref.encode(x, "e2m1", Policy(ElementPolicy(**changed))),
-        mxref.encode(x, "e2m1", Policy(), rounding="toward_positive"),
-    ):
-        assert codes.tolist() == [0x1, 0x8]
-    rule = Policy(scale=ScalePolicy(scale_rule=ScaleRule.CEIL), layout=LayoutPolicy(Tail.SHORT))
-    for blocks in (
-        mxref.quantize(x, "mxfp4_e2m1", rule),
-        mxref.quantize(x, "mxfp4_e2m1", "ocp+tail=short+scale_rule=ceil"),
-        mxref.quantize(x, "mxfp4_e2m1", tail="short", scale_rule="ceil"),
-    ):
-        # 0.3 / 4 is at least 2**-4, so the scale is 2**-3 and the elements are 2.4.
-        assert (blocks.codes.tolist(), blocks.scale_codes.tolist()) == ([4, 12], [124])
 
 
 # The roundings.
