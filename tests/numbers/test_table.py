@@ -110,6 +110,8 @@ def test_the_routes_are_the_ones_meant(route: str) -> None:
     x = np.ones(5, np.float32)
     assert mxref.encode(x, "e4m3").tolist() == [0x38] * 5
     assert mxref.shared_scale(x, "e4m3").tolist() == [119] * 5
+    above = np.float64([1, np.nextafter(1, 2), 2])
+    assert mxref.shared_scale(above, "e4m3", "ceil").tolist() == [119, 120, 120]
     calls = {made: made.cache_info() for made in (table.code_table, scale.scale_steps)}
     mxref.encode(x, "e4m3")
     mxref.shared_scale(x, "e4m3")
