@@ -9,12 +9,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import data_tables as tables
 import gguf
 import ml_dtypes
 import numpy as np
 import pytest
 import safetensors
-import tables
 from file_helpers import assert_same, blocks_of, gguf_file, numbers, raw_safetensors, retyped
 from safetensors.numpy import save_file
 

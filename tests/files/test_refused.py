@@ -11,9 +11,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import data_tables as tables
 import numpy as np
 import pytest
-import tables
 from file_helpers import assert_same, blocks_of, numbers, raw_safetensors, retyped
 
 import mxref
@@ -39,7 +39,7 @@ def test_truncated_files(tmp_path: Path, suffix: str) -> None:
         path.write_bytes(content[:size])
         if suffix == ".gguf" and size == len(content) - 1:
             continue  # the last byte is filler
-        says = f"{path} must be a whole {suffix} file..."
+        says = f"{path} must be a whole {suffix} file…"
         tables.assert_says(lambda: files.read_blocks(path), ValueError, says)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from data_tables import number, table
 from helpers import sentence
-from tables import number, table
 
 from mxref import formats
 from mxref.formats import catalog

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
-import tables
 from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, sentence
 
 import mxref
@@ -174,16 +174,16 @@ def test_arrays_of_another_type() -> None:
     fp8, times = np.zeros(2, ml_dtypes.float8_e4m3fn), np.zeros(1, "m8[s]")
     objects, scales = np.array([1, 2.0], object), np.zeros(1, ml_dtypes.float8_e8m0fnu)
     for call, argument, text in (
-        (mxref.decode, np.zeros(0, bool), "codes must be ... for e5m2, got bool"),
-        (mxref.decode, fp8, "codes must be ... or float8_e5m2 for e5m2, got float8_e4m3fn"),
-        (mxref.encode, objects, f"values must be {known}, got object: convert ..."),
+        (mxref.decode, np.zeros(0, bool), "codes must be … for e5m2, got bool"),
+        (mxref.decode, fp8, "codes must be … or float8_e5m2 for e5m2, got float8_e4m3fn"),
+        (mxref.encode, objects, f"values must be {known}, got object: convert …"),
         (mxref.encode, times, f"values dtype must be {known}, got timedelta64[s]"),
         (mxref.encode, scales, f"values dtype must be {known}, got float8_e8m0fnu"),
         (mxref.encode, np.zeros(1, ml_dtypes.int4), f"values dtype must be {known}, got int4"),
         (mxref.shared_scale, fp8, f"amax dtype must be {known}, got float8_e4m3fn"),
     ):
         tables.assert_says(lambda f=call, x=argument: f(x, "e5m2"), TypeError, text)
-    wrong = "codes must be ... or float8_e8m0fnu for e8m0, got float8_e4m3fn"
+    wrong = "codes must be … or float8_e8m0fnu for e8m0, got float8_e4m3fn"
     tables.assert_says(lambda: mxref.decode_scale(fp8), TypeError, wrong)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
-import tables
 from helpers import QUIET_NAN, ROUNDINGS, SMALL_FLOATS, SOURCES, WIDTH, sentence
 
 import mxref

@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
-import tables
 from helpers import sentence
 
 import mxref

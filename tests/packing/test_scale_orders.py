@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
-import tables
 
 import mxref
 from mxref import exact

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_tables import table
 from helpers import ROUNDINGS, sentence
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
 
 import mxref
 from mxref.policy.choices import Overflow, Rounding

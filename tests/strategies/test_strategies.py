@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import data_tables as tables
 import numpy as np
 import pytest
-import tables
 from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, run, table_steps
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st

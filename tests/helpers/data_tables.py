@@ -46,7 +46,7 @@ def codes(text: str) -> list[int]:
 def refusals(test: str, name: str) -> list[ParameterSet]:
     """Calls of mxref with literal arguments, the exception of each and what it says.
 
-    In a text, ... stands for what is left out.
+    In a text, … stands for what is left out.
     """
     found = []
     for call, kind, text in table(test, name):
@@ -74,7 +74,7 @@ def assert_says(call: Callable[[], object], kind: type[Exception], text: str) ->
         call()
     said = str(caught.value)
     assert "\n" not in said
-    before, left_out, after = text.partition("...")
+    before, left_out, after = text.partition("…")
     assert said == text or (left_out and said.startswith(before) and said.endswith(after)), said
 
 
