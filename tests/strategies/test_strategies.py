@@ -71,6 +71,13 @@ def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
     assert any(word > 0x7800 for word in magnitudes if word < 0x7C00)
 
 
+def test_infinities_alone_can_be_left_out() -> None:
+    some = strategies.patterns("f16", allow_infinity=False)
+    found = {word & 0x7FFF for word in drawn_of(some, 500)}
+    assert max(found) > 0x7C00
+    assert 0x7C00 not in found
+
+
 def test_the_ends_of_float64_are_drawn() -> None:
     """The two lowest binades, both sides of the smallest normal number, and the two highest."""
     words = drawn_of(strategies.patterns("f64", allow_nan=False, allow_infinity=False), 1000)
