@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,21 +16,13 @@ from mxref import formats
 from mxref.cli import main
 from mxref.formats.aliases import ALIASES, own_name
 
-SMALL = [
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e4m3fnuz",
-    "float8_e5m2fnuz",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3",
-    "float8_e3m4",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float4_e2m1fn",
-]
+SMALL = (
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz float8_e4m3 "
+    "float8_e3m4 float6_e2m3fn float6_e3m2fn float4_e2m1fn"
+)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", SMALL.split())
 def test_a_dtype_of_ml_dtypes_has_the_numbers_of_its_format(name: str) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
     fmt = formats.element_format(name)
@@ -41,30 +34,26 @@ def test_a_dtype_of_ml_dtypes_has_the_numbers_of_its_format(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "own"),
+    ("names", "own"),
     [
-        ("E4M3FN", "e4m3"),
-        ("E4M3FNUZ", "e4m3fnuz"),
-        ("E5M2", "e5m2"),
-        ("FLOAT8E4M3FN", "e4m3"),
-        ("FLOAT8E5M2", "e5m2"),
-        ("FLOAT8E4M3FNUZ", "e4m3fnuz"),
+        ("E4M3FN FLOAT8E4M3FN", "e4m3"),
+        ("E4M3FNUZ FLOAT8E4M3FNUZ", "e4m3fnuz"),
+        ("E5M2 FLOAT8E5M2", "e5m2"),
         ("FLOAT8E5M2FNUZ", "e5m2fnuz"),
-        ("FLOAT4E2M1", "e2m1"),
-        ("onnx.TensorProto.FLOAT4E2M1", "e2m1"),
+        ("FLOAT4E2M1 onnx.TensorProto.FLOAT4E2M1", "e2m1"),
         ("float8_e4m3", "e4m3_ieee"),
     ],
 )
-def test_names_of_onnx_and_short_ones(name: str, own: str) -> None:
+def test_names_of_onnx_and_short_ones(names: str, own: str) -> None:
     x = np.float32([0.3, 460.0, -1000.0, np.inf])
-    assert formats.element_format(name).name == own
-    assert mxref.encode(x, name).tolist() == mxref.encode(x, own).tolist()
+    for name in names.split():
+        assert formats.element_format(name).name == own
+        assert mxref.encode(x, name).tolist() == mxref.encode(x, own).tolist()
 
 
 def test_scales_and_blocks() -> None:
-    assert formats.scale_format("float8_e8m0fnu").name == "e8m0"
-    assert formats.scale_format(ml_dtypes.float8_e8m0fnu).name == "e8m0"  # type: ignore[arg-type]
-    assert formats.scale_format("FLOAT8E8M0").name == "e8m0"
+    scales: tuple[Any, ...] = ("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "FLOAT8E8M0")
+    assert {formats.scale_format(scale).name for scale in scales} == {"e8m0"}
     assert formats.block_format("mxfp4").name == "mxfp4_e2m1"
     assert mxref.quantize([1.0], "mxfp4").format.name == "mxfp4_e2m1"
 
@@ -82,14 +71,6 @@ def test_every_alias_is_a_name_of_a_format_and_none_is_its_own() -> None:
     assert [own_name("format", name) for name in own] == list(own)
 
 
-@pytest.mark.parametrize(("name", "both"), [("mxfp8", "fp8_e5m2 fp8_e4m3"), ("mxfp6", "")])
-def test_a_name_of_two_formats_names_both(name: str, both: str) -> None:
-    first, second = (f"mx{one}" for one in (both or "fp6_e3m2 fp6_e2m3").split())
-    want = f"must be {first!r} or {second!r}, got {name!r}: name one"
-    assert sentence(ValueError, lambda: formats.block_format(name)) == f"block_format {want}"
-    assert sentence(ValueError, lambda: mxref.encode([1.0], name)) == f"format {want}"
-
-
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -103,18 +84,11 @@ def test_a_name_of_two_formats_names_both(name: str, both: str) -> None:
         ("torch.bool", "integers"),
     ],
 )
-def test_what_is_no_format_is_refused(name: str, why: str) -> None:
+def test_what_is_no_format_is_refused(name: Any, why: str) -> None:
     for call in (mxref.encode, mxref.quantize):
         text = sentence(ValueError, lambda call=call: call([1.0], name))  # type: ignore[misc]
         assert "must be the name of a format, got " in text
         assert why in text
-
-
-def test_floats_of_16_bits_and_more_are_unknown() -> None:
-    assert sentence(ValueError, lambda: mxref.encode([1.0], "float32")).startswith("format must be")
-    assert sentence(TypeError, lambda: mxref.encode([1.0], np.float32)) == (  # type: ignore[arg-type]
-        "format must be an element format or its name, got type"
-    )
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,10 +96,11 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = str(tmp_path / "x.npy")
     assert main(["quantize", path, "--format", "mxfp4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == "mxfp4_e2m1"
-    assert main(["explain", "2.25", "--format", "torch.float8_e4m3fn"]) == 0
-    first = capsys.readouterr().out
-    assert main(["explain", "2.25", "--format", "e4m3"]) == 0
-    assert capsys.readouterr().out == first
+    shown = []
+    for name in ("torch.float8_e4m3fn", "e4m3"):
+        assert main(["explain", "2.25", "--format", name]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
     assert main(["quantize", path, "--format", "mxfp8"]) == 2
     want = "mxref: error: --format must be 'mxfp8_e5m2' or 'mxfp8_e4m3', got 'mxfp8': name one\n"
     assert capsys.readouterr().err == want

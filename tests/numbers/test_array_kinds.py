@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import sentence
+from helpers import SOURCES, sentence
 
 import mxref
 
@@ -31,7 +31,11 @@ class Tensor:
         self.bits, self.dtype = array, Dtype(name or str(array.dtype))
 
     def view(self, _: object) -> np.ndarray:
-        return self.bits.view(f"i{self.bits.itemsize}")
+        return (
+            self.bits
+            if self.dtype.name.endswith("_x2")
+            else self.bits.view(f"i{self.bits.itemsize}")
+        )
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.bits.__dlpack__(**options)
@@ -101,27 +105,48 @@ def test_codes(kind: Any) -> None:
     assert (got == mxref.encode(NUMBERS, "e2m1", random_bits=random, **stochastic)).all()
 
 
-class Packed:
-    """Like a torch tensor of float4_e2m1fn_x2."""
-
-    def __init__(self, data: np.ndarray) -> None:
-        self._data, self.dtype = data, Dtype("float4_e2m1fn_x2")
-
-    def view(self, _: object) -> np.ndarray:
-        return self._data
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._data.__dlpack__(**options)
-
-
 def test_two_codes_in_a_byte_are_no_codes() -> None:
-    packed = Packed(np.uint8([[0xC2, 0x07]]))
+    packed: Any = Tensor(np.uint8([[0xC2, 0x07]]), "float4_e2m1fn_x2")
     want = "must have one number or code an item, got torch.float4_e2m1fn_x2, two in a byte: "
     for call in (
-        lambda: mxref.decode(packed, "e2m1"),  # type: ignore[arg-type]
-        lambda: mxref.encode(packed, "e2m1"),  # type: ignore[arg-type]
-        lambda: mxref.quantize(packed, "mxfp4_e2m1"),  # type: ignore[arg-type]
-        lambda: mxref.pack(packed, "e2m1"),  # type: ignore[arg-type]
+        lambda: mxref.decode(packed, "e2m1"),
+        lambda: mxref.encode(packed, "e2m1"),
+        lambda: mxref.quantize(packed, "mxfp4_e2m1"),
+        lambda: mxref.pack(packed, "e2m1"),
     ):
         assert want in sentence(TypeError, call)
-    assert mxref.unpack(packed, "e2m1", 4).tolist() == [[2, 12, 7, 0]]  # type: ignore[arg-type]
+    assert mxref.unpack(packed, "e2m1", 4).tolist() == [[2, 12, 7, 0]]
+
+
+def test_python_numbers_and_empty_lists() -> None:
+    assert mxref.encode(-3.0, "e2m1").shape == ()
+    assert mxref.encode(-3.0, "e2m1") == 0xD
+    assert mxref.encode([[0.5], [6.0]], "e2m1").tolist() == [[1], [7]]
+    assert (mxref.encode([], "e2m1").shape, mxref.encode([], "e2m1").dtype) == ((0,), np.uint8)
+    assert (mxref.decode([], "e2m1").shape, mxref.decode([], "e2m1").dtype) == ((0,), np.float32)
+    assert mxref.decode(0xD, "e2m1") == -3
+    assert mxref.encode_scale([[1.0], [2]]).tolist() == [[127], [128]]
+
+
+@pytest.mark.parametrize("dtype", SOURCES.values())
+def test_inputs_stay_as_they_are_and_results_are_their_own(dtype: Any) -> None:
+    smallest = ml_dtypes.finfo(dtype).smallest_subnormal
+    x = np.array([[1, -2, np.inf], [0.5, smallest, np.nan]], dtype)
+    for given, encode, decode in (
+        *(
+            (x, lambda x, p=p: mxref.encode(x, "e5m2", p), lambda c: mxref.decode(c, "e5m2", dtype))
+            for p in ("ocp", "ocp+subnormal_inputs=flushed", "ocp+pre_rounding=bfloat16")
+        ),
+        (x, mxref.encode_scale, lambda c: mxref.decode_scale(c, dtype)),
+        (abs(x), lambda x: mxref.shared_scale(x, "int8"), lambda c: mxref.decode_scale(c, dtype)),
+    ):
+        given.flags.writeable, before = False, given.tobytes()
+        codes = encode(given)
+        assert (codes.shape, codes.dtype, given.tobytes()) == (x.shape, np.uint8, before)
+        assert not np.shares_memory(codes, given)
+        codes.flags.writeable, before = False, codes.tobytes()
+        values = decode(codes)
+        assert (values.shape, values.dtype, codes.tobytes()) == (x.shape, np.dtype(dtype), before)
+        want = values.tobytes()
+        values[:] = 0  # no table is written to
+        assert decode(codes).tobytes() == want

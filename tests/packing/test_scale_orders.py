@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import data_tables as tables
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,39 +15,9 @@ from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.choices import ScaleLayout
 
 SHAPES = [(1, 1), (3, 5), (16, 2), (33, 9), (130, 4), (257, 3), (300, 17)]
+LAYOUTS = [layout.value for layout in ScaleLayout]
 
-#: Rows and columns in memory from some byte on, in a matrix of 256 rows and 16 columns, as the
-#: functions named in SPEC_NOTES N32 gave them.
-PLACES = {
-    "tiles_128x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (32, 0)]), (512, [(0, 4), (0, 5)])],
-    "tiles_8x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (32, [(0, 4)]), (128, [(8, 0)])],
-    "mn_major_words": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (1024, [(0, 4), (0, 5)])],
-    "tiles_gfx950": [
-        (0, [(0, 0), (16, 0), (0, 4), (16, 4), (1, 0), (17, 0)]),
-        (64, [(0, 1), (16, 1)]),
-        (256, [(0, 8), (16, 8)]),
-        (512, [(32, 0), (48, 0)]),
-    ],
-    "tiles_hopper_4": [
-        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
-        (32, [(64, 0), (72, 0)]),
-        (64, [(0, 2), (8, 2)]),
-        (512, [(16, 0), (24, 0)]),
-        (2048, [(128, 0)]),
-    ],
-    "tiles_hopper_8": [
-        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
-        (32, [(128, 0), (136, 0)]),
-        (64, [(0, 2), (8, 2)]),
-        (512, [(16, 0), (24, 0)]),
-    ],
-    "tiles_16x16": [
-        (0, [(0, 0), (0, 1)]),
-        (15, [(0, 15), (1, 0)]),
-        (255, [(15, 15), (16, 0)]),
-    ],
-}
-PLACES["tiles_32x8"] = PLACES["tiles_gfx950"]
+PLACES = tables.table(__file__, "places.txt")
 
 
 def drawn(shape: tuple[int, ...]) -> np.ndarray:
@@ -52,10 +26,10 @@ def drawn(shape: tuple[int, ...]) -> np.ndarray:
 
 def test_every_layout_has_an_order() -> None:
     assert set(SCALE_ORDERS) == set(ScaleLayout)
-    assert set(PLACES) == {layout.value for layout in ScaleLayout} - {"row_major"}
+    assert {layout for layout, *_ in PLACES} == {*LAYOUTS} - {"row_major"}
 
 
-@pytest.mark.parametrize("layout", [layout.value for layout in ScaleLayout])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_scales_are_where_the_slow_twin_puts_them(layout: str) -> None:
     for rows, columns in SHAPES:
         scales = drawn((2, rows, columns))
@@ -68,13 +42,13 @@ def test_scales_are_where_the_slow_twin_puts_them(layout: str) -> None:
         assert exact.unpack_scales(dirty[0].tolist(), (rows, columns), layout) == scales[0].tolist()
 
 
-@pytest.mark.parametrize("layout", PLACES)
-def test_known_places(layout: str) -> None:
+@pytest.mark.parametrize(("layout", "first", "places"), PLACES)
+def test_known_places(layout: Any, first: str, places: str) -> None:
     rows, columns = np.indices((256, 16)).astype(np.uint8)
     stored = [mxref.pack_scales(side, scale_layout=layout) for side in (rows, columns)]
-    for first, places in PLACES[layout]:
-        found = [side[first : first + len(places)].tolist() for side in stored]
-        assert list(zip(*found, strict=True)) == places
+    want = [[*map(int, place.split("."))] for place in places.split()]
+    for i, place in enumerate(want, int(first)):
+        assert [side[i] for side in stored] == place
 
 
 @pytest.mark.parametrize(
@@ -90,15 +64,32 @@ def test_two_scales_are_filled_up(layout: str, size: int) -> None:
     assert len(exact.pack_scales([[1, 2]], layout)) == size
 
 
-def test_words_of_four_columns() -> None:
-    scales = drawn((5, 6))
-    words = mxref.pack_scales(scales, scale_layout="mn_major_words").view("<u4").reshape(2, 8)
-    wide = np.pad(scales, ((0, 3), (0, 2))).astype(np.uint32)
-    want = [
-        wide[:, i] | wide[:, i + 1] << 8 | wide[:, i + 2] << 16 | wide[:, i + 3] << 24
-        for i in (0, 4)
-    ]
-    assert np.array_equal(words, want)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0), (0, 3, 5), (2, 0, 5)])
+def test_no_scales(shape: tuple[int, ...], layout: Any) -> None:
+    packed = mxref.pack_scales(np.zeros(shape, np.uint8), scale_layout=layout)
+    assert packed.ndim == len(shape) - 1
+    assert packed.size == 0
+    assert mxref.unpack_scales(packed, shape, scale_layout=layout).shape == shape
+
+
+@pytest.mark.parametrize("layout", ["row_major", "tiles_128x4"])
+def test_scales_of_any_type_and_memory_order(layout: Any) -> None:
+    """Nothing is shared with the input."""
+    scales = drawn((2, 130, 5))
+    want = mxref.pack_scales(scales, scale_layout=layout)
+    for some in (
+        *(np.asfortranarray(scales), scales[..., ::-1].copy()[..., ::-1]),
+        *(scales.astype(">u2"), scales.view(ml_dtypes.float8_e8m0fnu)),
+    ):
+        packed = mxref.pack_scales(some, scale_layout=layout)
+        assert np.array_equal(packed, want)
+        stored = np.repeat(packed, 3, axis=-1)[..., ::3]
+        back = mxref.unpack_scales(stored, scales.shape, scale_layout=layout)
+        assert np.array_equal(back, scales)
+        for result, source in ((packed, some), (back, stored)):
+            assert result.flags.writeable
+            assert not np.shares_memory(result, source)
 
 
 def test_the_exponent_field_of_a_float_is_its_scale_code() -> None:

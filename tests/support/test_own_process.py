@@ -56,24 +56,12 @@ def ended(
     return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]), said.read_text()
 
 
-def killed(number: int) -> Callable[[], int]:
-    """A check that ends by a signal."""
+def signalled(number: int, process: Callable[[], int]) -> Callable[[], int]:
+    """A check that sends a signal to itself or to the process that waits for it."""
 
     def check() -> int:
         signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        time.sleep(LONG)
-        return 0
-
-    return check
-
-
-def told(number: int) -> Callable[[], int]:
-    """A check during which the process that waits for it gets a signal."""
-
-    def check() -> int:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getppid(), number)
+        os.kill(process(), number)
         time.sleep(LONG)
         return 0
 
@@ -84,32 +72,23 @@ def nothing() -> None:
     """The process ends."""
 
 
+LEFT = f"{NO_VERDICT}ended with exit status"
 ENDS: dict[str, tuple[Callable[[], int], Callable[[], None], int, str]] = {
     "right": (lambda: 0, nothing, 0, ""),
     "wrong": (lambda: 1, nothing, 1, ""),
     "misused": (lambda: 2, nothing, 2, ""),
     "after the verdict": (lambda: 3, lambda: os._exit(0), 3, ""),
-    "left": (
-        lambda: os._exit(0),
-        nothing,
-        1,
-        f"{NO_VERDICT}ended with exit status 0, as by os._exit\n",
-    ),
-    "left with a status": (
-        lambda: os._exit(1),
-        nothing,
-        1,
-        f"{NO_VERDICT}ended with exit status 1, as by os._exit\n",
-    ),
-    "SIGTERM": (killed(signal.SIGTERM), nothing, 1, f"{NO_VERDICT}was ended by SIGTERM\n"),
-    "SIGHUP": (killed(signal.SIGHUP), nothing, 1, f"{NO_VERDICT}was ended by SIGHUP\n"),
-    "interrupted": (told(signal.SIGINT), nothing, 130, "mxref: interrupted\n"),
-    "ended": (told(signal.SIGTERM), nothing, 143, "mxref: ended by SIGTERM\n"),
+    "left": (lambda: os._exit(0), nothing, 1, f"{LEFT} 0, as by os._exit\n"),
+    "left with a status": (lambda: os._exit(1), nothing, 1, f"{LEFT} 1, as by os._exit\n"),
+    "interrupted": (signalled(signal.SIGINT, os.getppid), nothing, 130, "mxref: interrupted\n"),
+    "ended": (signalled(signal.SIGTERM, os.getppid), nothing, 143, "mxref: ended by SIGTERM\n"),
 }
-
+NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 if hasattr(signal, "SIGRTMIN"):  # macOS has only signals with names
-    UNNAMED = signal.SIGRTMIN + 1
-    ENDS["a signal"] = killed(UNNAMED), nothing, 1, f"{NO_VERDICT}was ended by signal {UNNAMED}\n"
+    NAMES[signal.SIGRTMIN + 1] = f"signal {signal.SIGRTMIN + 1}"
+for signalled_by, said in NAMES.items():
+    check_ends = signalled(signalled_by, os.getpid)
+    ENDS[said] = check_ends, nothing, 1, f"{NO_VERDICT}was ended by {said}\n"
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -134,7 +113,7 @@ def test_a_check_that_ends_is_not_waited_for_with_what_it_has_started(tmp_path: 
         number.write_text(str(copy))
         os._exit(7)
 
-    how = f"{NO_VERDICT}ended with exit status 7, as by os._exit\n"
+    how = f"{LEFT} 7, as by os._exit\n"
     try:
         assert ended(tmp_path, check, nothing) == (1, how)
     finally:

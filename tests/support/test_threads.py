@@ -10,10 +10,7 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref.bits.floats import BF16, F16, F32
-from mxref.blocks import routes
 from mxref.numbers import scale
-from mxref.policy.policy import Policy
 from mxref.support.threads import for_each
 
 
@@ -40,15 +37,6 @@ def test_threads_change_no_bit_of_blocks(threads: int, axis: int) -> None:
     assert (mxref.dequantize(one, threads=threads).view(np.uint32) == back).all()
 
 
-def test_threads_and_memory_change_no_bit_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = mxref.encode(X, "e4m3")
-    out = np.empty(X.shape, np.uint8)
-    assert mxref.encode(X, "e4m3", threads=2, out=out) is out
-    assert (out == one).all()
-    monkeypatch.setenv("MXREF_THREADS", "2")
-    assert (mxref.encode(X, "e4m3") == one).all()
-
-
 @pytest.mark.parametrize("amax_type", ["float32", "bfloat16", "float16"])
 def test_threads_change_no_bit_of_scales(amax_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a table: in parts that are longer than those in which numbers are rounded."""
@@ -68,42 +56,6 @@ def test_what_threads_raise_is_raised() -> None:
     choices = {"nan_to_finite": "error", "block_nan": "ignore"}
     wrong = sentence(ValueError, lambda: mxref.quantize(x, "mxfp4_e2m1", threads=2, **choices))
     assert wrong.startswith("values must not be NaN")
-
-
-def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sentence(ValueError, lambda: mxref.encode(X, "e2m1", threads=0)).endswith("1, got 0")
-    assert sentence(TypeError, lambda: mxref.encode(X, "e2m1", threads=1.5)).endswith("got float")
-    small = np.empty(3, np.uint8)
-    assert "of shape (600, 640)" in sentence(ValueError, lambda: mxref.encode(X, "e2m1", out=small))
-    monkeypatch.setenv("MXREF_THREADS", "many")
-    assert sentence(ValueError, lambda: mxref.encode(X, "e2m1")).endswith("got 'many'")
-
-
-POLICIES = [
-    "ocp",
-    *(f"ocp+rounding={one}" for one in ("to_odd", "toward_positive", "ties_to_zero")),
-    *(f"ocp+scale_rule={one}" for one in ("ceil", "rceil", "even", "tosa", "nearest_log2")),
-    "ocp+scale_rule=floor_log2_float32+zero_block=nan",
-    "ocp+scale_rule=rceil_reciprocal+scale_underflow=flush+zero_sign=dropped",
-    "ocp+scale_rule=ceil+scale_overflow=wrap+scale_underflow=wrap+block_nan=ignore",
-    "ocp+scaling=reciprocal_flushed+scale_rule=ceil+zero_block=code_01+block_inf=largest_scale",
-    "ocp+amax_type=bfloat16+overflow=nonsaturating",
-    "ocp+amax_type=float16+scale_rule=nearest+int8_emax=one",
-]
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("format", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1", "mxint8"])
-@pytest.mark.parametrize("spelling", POLICIES)
-def test_ordinary_blocks_are_those_of_the_general_path(spelling: str, format: str) -> None:
-    policy, fmt = Policy.parse(spelling), mxref.formats.block_format(format)
-    rows = X.reshape(-1, 32).view(np.uint32)
-    for layout in (F32, BF16, F16):
-        some = rows if layout is F32 else (rows >> 16).astype(np.uint16)
-        scales, codes = routes._exact_rows(some, layout, fmt, policy, None, None)
-        fast = mxref.quantize(some.view(layout.dtype), fmt, policy)
-        assert (fast.scale_codes[:, 0] == scales).all()
-        assert (fast.codes == codes).all()
 
 
 def test_the_error_of_the_first_part_is_raised_and_the_others_stop() -> None:
