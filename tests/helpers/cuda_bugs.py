@@ -1,9 +1,8 @@
 """Bugs that are planted in the CUDA fast path, of data/cuda_bugs.toml."""
 
-import tomllib
-from pathlib import Path
+from helpers import table
 
-_OF = tomllib.loads((Path(__file__).parent / "data" / "cuda_bugs.toml").read_text("utf-8"))
+_OF = table("cuda_bugs")
 MUTANTS, KERNEL_MUTANTS = _OF["MUTANTS"], _OF["KERNEL_MUTANTS"]
 KERNEL_BUGS, ENCODER_BUGS, SCALE_BUGS = _OF["KERNEL_BUGS"], _OF["ENCODER_BUGS"], _OF["SCALE_BUGS"]
 NVFP4_BUGS, NO_BUGS, ODD_BUGS = _OF["NVFP4_BUGS"], _OF["NO_BUGS"], _OF["ODD_BUGS"]

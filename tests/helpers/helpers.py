@@ -9,6 +9,7 @@ import functools
 import json
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -97,6 +98,11 @@ def case_of(id: str) -> tuple[Record, Record]:
     header, cases = records(f"{op}/{format}.{float}")
     (case,) = [case for case in cases if case["id"] == id]
     return header, case
+
+
+def table(name: str) -> Record:
+    """A table of tests/helpers/data."""
+    return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text("utf-8"))
 
 
 def words(text: str) -> list[int]:

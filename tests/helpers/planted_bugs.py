@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
-from pathlib import Path
 
+from helpers import table
 from verify_helpers import RIGHT
 
 
@@ -44,9 +43,8 @@ class Bug:
         return f"{op}/{rest.rpartition('.')[0]}"
 
 
-_TEXT = (Path(__file__).parent / "data" / "planted_bugs.toml").read_text("utf-8")
 BUGS = {
-    name: Bug(body=bug.pop("body"), case=Case(**bug)) for name, bug in tomllib.loads(_TEXT).items()
+    name: Bug(body=bug.pop("body"), case=Case(**bug)) for name, bug in table("planted_bugs").items()
 }
 
 

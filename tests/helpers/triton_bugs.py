@@ -7,7 +7,10 @@ from triton_planting import Planted, patches
 __all__ = ["LEFT_OUT", "PLANTED"]
 
 #: Bugs that are the museum's mutants from float32 only.
-FROM_F32 = ["A9", "A9b", "A9c", "A10b", "A10c", "A11", "A12", "A16b", "A17b", "A17d", "A18a", "C19", "E9a"]
+FROM_F32 = (
+    *("A9", "A9b", "A9c", "A10b", "A10c", "A11", "A12", "A16b", "A17b", "A17d"),
+    *("A18a", "C19", "E9a"),
+)
 #: Those that are another bug from float16: subnormal numbers, infinity and shifts of a float32.
 NOT_F16 = ["A17c", "B7", "B7b", "D4", "E8", "E9b"]
 #: Bugs that are wrong in their own way where the museum's mutant has zero and subnormal numbers as
