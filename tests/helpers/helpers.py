@@ -162,6 +162,12 @@ def ocp_files(op: str, format: str) -> list[VectorFile]:
     return read_vectors(VECTORS, lambda stem: stem in stems)
 
 
+def vector_file(stem: str) -> VectorFile:
+    """A file of the vectors."""
+    (file,) = read_vectors(VECTORS, lambda found: found == stem)
+    return file
+
+
 def copy_vectors(folder: Path, *files: str) -> Path:
     """A folder with copies of a few files of `vectors/`, and a manifest of them."""
     for file in files:
