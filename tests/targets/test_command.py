@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -58,8 +58,7 @@ for line in questions:
     say(answer(line))
 """
 E2M1 = without_cases("decode", "e2m1", "f32")
-Program = Callable[[str], str]
-Capture = pytest.CaptureFixture[str]
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 Files = list[VectorFile]
 
 
@@ -96,34 +95,41 @@ def assert_gone(pids: list[int]) -> None:
     assert alive == []
 
 
-@pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    """Makes a command of a script; what it has started must be gone in the end."""
-    pids, ticks = tmp_path / "pids", tmp_path / "ticks"
-    pids.touch()
-    clock = SimpleNamespace(monotonic=lambda: passed(tmp_path))
-    monkeypatch.setattr("mxref.targets.process.time", clock)
+class Program:
+    """Makes a command of a script, and knows what it has started."""
 
-    def command(body: str) -> str:
-        begin = (
-            PROGRAMS["begin"].replace("PIDS", repr(str(pids))).replace("TICKS", repr(str(ticks)))
+    def __init__(self, folder: Path) -> None:
+        self._script, self._pids, self._ticks = (
+            folder / one for one in ("script", "pids", "ticks")
         )
-        (tmp_path / "program.py").write_text(begin + body.replace("{flushed}", FLUSHED))
-        return shlex.join([sys.executable, "-S", "-E", str(tmp_path / "program.py")])
+        self._pids.touch()
+        self._ticks.touch()
 
-    yield command
-    assert_gone(noted(tmp_path))
+    def __call__(self, body: str) -> str:
+        begin = PROGRAMS["begin"].replace("PIDS", repr(str(self._pids)))
+        begin = begin.replace("TICKS", repr(str(self._ticks)))
+        self._script.write_text(begin + body.replace("{flushed}", FLUSHED))
+        return shlex.join([sys.executable, "-S", "-E", str(self._script)])
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that it has noted so far."""
+        return [int(line) for line in self._pids.read_text("ascii").splitlines()]
+
+    @property
+    def passed(self) -> int:
+        """Seconds that have passed for mxref, as it says."""
+        return self._ticks.stat().st_size
 
 
-def noted(folder: Path) -> list[int]:
-    """The processes that the program has noted so far."""
-    return [int(line) for line in (folder / "pids").read_text("ascii").splitlines()]
-
-
-def passed(folder: Path) -> int:
-    """Seconds that have passed for mxref, as the program says."""
-    ticks = folder / "ticks"
-    return ticks.stat().st_size if ticks.exists() else 0
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: Patch) -> Iterator[Program]:
+    """A maker of commands; what they have started must be gone in the end."""
+    made = Program(tmp_path)
+    clock = SimpleNamespace(monotonic=lambda: made.passed)
+    monkeypatch.setattr("mxref.targets.process.time", clock)
+    yield made
+    assert_gone(made.pids)
 
 
 def results(command: str, files: Files, timeout: float = PATIENCE, **options: Any) -> Report:
@@ -149,11 +155,11 @@ def words(*codes: int) -> Any:
 
 
 @pytest.mark.parametrize("name", PROGRAMS["right"])
-def test_a_right_program_passes(name: str, program: Program, files: Files, tmp_path: Path) -> None:
+def test_a_right_program_passes(name: str, program: Program, files: Files) -> None:
     report = results(program(PROGRAMS["right"][name]), files)
     assert (report.passed, report.compared, report.failures) == (True, 16, [])
     assert (report.verdict, report.not_covered) == ("conforms", ("decode e2m3",))
-    assert len(noted(tmp_path)) == 1 + ("grandchild" in name)  # it was started once
+    assert len(program.pids) == 1 + ("grandchild" in name)  # it was started once
 
 
 def test_the_command_line(program: Program, vectors: Path, capsys: Capture) -> None:
@@ -191,9 +197,7 @@ def test_a_claimed_policy(program: Program, files: Files) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS["untrusted"])
-def test_behind_what_is_no_answer_nothing_counts(
-    name: str, program: Program, files: Files, tmp_path: Path
-) -> None:
+def test_behind_what_is_no_answer_nothing_counts(name: str, program: Program, files: Files) -> None:
     wrong = PROGRAMS["untrusted"][name]
     body = AT_05.format(wrong["at_05"]) if "at_05" in wrong else wrong["body"]
     report = results(program(body), files, 1.0 if "within 1 s" in wrong["error"] else PATIENCE)
@@ -202,21 +206,19 @@ def test_behind_what_is_no_answer_nothing_counts(
     assert found[first].startswith(said) if goes_on else found[first] == said
     assert found == {first: found[first], **after(first, f"does not count: {found[first]}")}
     assert (report.not_covered == ("decode e2m3",)) == (first == "0f")
-    assert len(noted(tmp_path)) == 1  # it is not started again
+    assert len(program.pids) == 1  # it is not started again
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS["failed"])
-def test_a_crash_or_hang_fails_its_case_only(
-    name: str, program: Program, files: Files, tmp_path: Path
-) -> None:
+def test_a_crash_or_hang_fails_its_case_only(name: str, program: Program, files: Files) -> None:
     wrong = PROGRAMS["failed"][name]
     timeout = 1.5 if "hang" in wrong["at_05"] or "pass_time" in wrong["at_05"] else PATIENCE
     report = results(program(AT_05.format(wrong["at_05"])), files, timeout)
     assert errors(report) == {"05": wrong["error"]}
     assert report.verdict == "fails with errors"
-    assert (passed(tmp_path) > 1.5) == (timeout == 1.5)
-    assert len(noted(tmp_path)) == 2 + ("grandchild" in name)  # it was started again behind it
+    assert (program.passed > 1.5) == (timeout == 1.5)
+    assert len(program.pids) == 2 + ("grandchild" in name)  # it was started again behind it
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,6 @@ def test_a_crash_or_hang_fails_its_case_only(
 )  # fmt: skip
 def test_a_program_that_never_answers(
     body: str, options: dict[str, Any], last: bool, reason: str, starts: int, program: Program,
-    tmp_path: Path,
 ) -> None:  # fmt: skip
     questions = questions_of(E2M1, np.arange(12, dtype=np.uint64)[:, np.newaxis])
     with CommandTarget(program(body), **{"timeout": PATIENCE, **options}) as target:
@@ -244,18 +245,16 @@ def test_a_program_that_never_answers(
     assert answers[:starts] == [reason] * starts
     times = "1 start" if starts == 1 else f"{starts} starts"
     assert set(answers[starts:]) == {f"not asked after {times}: {reason}"}
-    assert len(noted(tmp_path)) == starts
+    assert len(program.pids) == starts
 
 
-def test_a_program_is_started_again_three_times(
-    program: Program, files: Files, tmp_path: Path
-) -> None:
+def test_a_program_is_started_again_three_times(program: Program, files: Files) -> None:
     body = FLUSHED.replace("say", "sys.exit(2) if line[-2] in '13579' else say")
     ended = "the program ended with exit status 2 before an answer"
     others = after("07", f"not asked after 4 starts: {ended}")
     crashes = dict.fromkeys(("01", "03", "05", "07"), ended)
     assert errors(results(program(body), files[:1])) == crashes | others
-    assert len(noted(tmp_path)) == 4
+    assert len(program.pids) == 4
 
 
 @pytest.mark.parametrize("asked", ["questions", "list(questions)"], ids=["each", "all first"])
@@ -281,18 +280,18 @@ def test_claims_outlive_a_crash(program: Program, files: Files, tmp_path: Path) 
 
 
 @pytest.mark.sampled(0)
-def test_time_counts_from_answer_to_answer(program: Program, files: Files, tmp_path: Path) -> None:
+def test_time_counts_from_answer_to_answer(program: Program, files: Files) -> None:
     body = FLUSHED.replace("say", "pass_time(1); say")  # 16 cases, twice
     assert results(program(body), files[:1], 1.5).passed
-    assert passed(tmp_path) == 32
+    assert program.passed == 32
 
 
-def test_what_came_while_mxref_did_not_run_came_in_time(program: Program, tmp_path: Path) -> None:
+def test_what_came_while_mxref_did_not_run_came_in_time(program: Program) -> None:
     command = shlex.split(program("say('a'); pass_time(99)"))
     for look, want in ((Running.line, b"a\n"), (Running.ending, "")):
         running = Running(command, timeout=1.0)
         os.waitid(os.P_PID, running._process.pid, os.WEXITED | os.WNOWAIT)
-        assert passed(tmp_path) - running._progress == 99
+        assert program.passed - running._progress == 99
         assert look(running) == want
         running.stop()
 
@@ -329,14 +328,12 @@ def test_a_nan_with_another_payload_is_no_other_answer(program: Program, tmp_pat
     assert (report.uses, len(report.failures)) == ((), 254)
 
 
-def test_a_crash_at_the_second_time_fails_the_case(
-    program: Program, files: Files, tmp_path: Path
-) -> None:
+def test_a_crash_at_the_second_time_fails_the_case(program: Program, files: Files) -> None:
     # The program that is started again has seen nothing, and is asked the others only.
     report = check(command_results(program(TWICE.format("sys.exit(3)")), files), files)
     ended = "the program ended with exit status 3 before an answer"
     assert errors(report) == {"05": f"asked a second time: {ended}"}
-    assert (report.uses, len(noted(tmp_path))) == ((), 2)
+    assert (report.uses, len(program.pids)) == ((), 2)
 
 
 def test_the_second_time_has_another_order(program: Program, files: Files, tmp_path: Path) -> None:
@@ -365,7 +362,7 @@ def test_a_search_is_made_in_the_same_run(
     arguments = ["verify", "--cmd", program(PROGRAMS["encode"]), "--vectors", str(folder)]
     assert main([*arguments, "--no-search"]) == 0
     assert "a search" not in capsys.readouterr().out
-    assert len(noted(tmp_path)) == 1
+    assert len(program.pids) == 1
     for seed in ("0", "3"):
         assert main([*arguments, "--seed", seed]) == 1
         out, _ = capsys.readouterr()
@@ -373,7 +370,7 @@ def test_a_search_is_made_in_the_same_run(
         assert "  encode.e2m1.f32.search_0: in " in out
     arguments[2] = program(PROGRAMS["encode"].replace("0x15", "99"))
     assert main(arguments) == 0
-    assert len(noted(tmp_path)) == 4
+    assert len(program.pids) == 4
 
 
 def test_a_search_of_no_questions_has_no_answers(program: Program, files: Files) -> None:
@@ -385,7 +382,7 @@ def test_a_search_of_no_questions_has_no_answers(program: Program, files: Files)
 # --- asked again and again ------------------------------------------------------------------------
 
 
-def test_one_process_for_all_questions(program: Program, tmp_path: Path) -> None:
+def test_one_process_for_all_questions(program: Program) -> None:
     with CommandTarget(program("say('# policy ocp+decoded_zero=dropped')\n" + FLUSHED)) as target:
         assert str(target.policy) == "ocp+decoded_zero=dropped"
         assert target.covers("decode", "e2m1", "f32")
@@ -395,10 +392,10 @@ def test_one_process_for_all_questions(program: Program, tmp_path: Path) -> None
             found = target.ask(E2M1, words(code, 0))
             assert (found.words.tolist(), found.errors) == ([[word], [0]], {})
         assert target.ask(E2M1, np.empty((0, 1), np.uint64)).errors == {}
-    assert len(noted(tmp_path)) == 1
+    assert len(program.pids) == 1
 
 
-def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path) -> None:
+def test_a_crash_is_the_answer_to_its_question(program: Program) -> None:
     body = FLUSHED.replace("say", "os.abort() if line.split()[-1] == '05' else say")
     with CommandTarget(program(body), timeout=PATIENCE, restarts=1) as target:
         found = target.ask(E2M1, words(1, 5, 2, 5, 3))
@@ -406,7 +403,7 @@ def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path)
         assert found.errors == {1: ended, 3: ended, 4: f"not asked after 2 starts: {ended}"}
         assert found.words[[0, 2], 0].tolist() == [0x3F000000, 0x3F800000]
         assert set(target.ask(E2M1, words(1, 5, 2, 5, 3)).errors) == set(range(5))
-    assert len(noted(tmp_path)) == 2
+    assert len(program.pids) == 2
 
 
 def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -> None:
@@ -417,9 +414,7 @@ def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -
     assert found.errors == {0: "line 2 must begin with 2, whose answer is due, got '1 3f000000'"}
 
 
-def test_a_program_may_end_by_itself(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_may_end_by_itself(program: Program, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("mxref.targets.command._GRACE", PATIENCE)
     done = tmp_path / "done"
     body = FLUSHED + f"time.sleep(0.1); open({str(done)!r}, 'w').close()\n"
@@ -479,26 +474,24 @@ def test_an_end_without_answers_is_judged(program: Program) -> None:
 
 
 @pytest.mark.sampled(3)
-def test_a_target_that_is_dropped_leaves_no_process(program: Program, tmp_path: Path) -> None:
+def test_a_target_that_is_dropped_leaves_no_process(program: Program) -> None:
     target = CommandTarget(program(FLUSHED + "time.sleep(100)"), timeout=PATIENCE)
     assert target.covers("decode", "e2m1", "f32")
-    (pid,) = noted(tmp_path)
+    (pid,) = program.pids
     assert not is_gone(pid)
     del target
     gc.collect()
     assert_gone([pid])
 
 
-def test_an_exception_leaves_no_process(
-    program: Program, tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exception_leaves_no_process(program: Program, files: Files, monkeypatch: Patch) -> None:
     def interrupted(self: Dialogue, line: bytes) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Dialogue, "hear", interrupted)
     with pytest.raises(KeyboardInterrupt):
         results(program(FLUSHED + "time.sleep(100)"), files)
-    assert_gone(noted(tmp_path))
+    assert_gone(program.pids)
 
 
 @pytest.mark.sampled(6)
@@ -507,7 +500,7 @@ def test_an_exception_leaves_no_process(
     [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,)), (signal.SIGHUP, (129,))],
 )
 def test_a_signal_leaves_no_process(
-    number: int, status: tuple[int, ...], program: Program, vectors: Path, tmp_path: Path
+    number: int, status: tuple[int, ...], program: Program, vectors: Path
 ) -> None:
     body = "spawn()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(100)"
     arguments = ["verify", "--cmd", program(body), "--vectors", str(vectors), "--timeout", "600"]
@@ -515,9 +508,9 @@ def test_a_signal_leaves_no_process(
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             deadline = time.monotonic() + PATIENCE
-            while len(noted(tmp_path)) < 2 and time.monotonic() < deadline:
+            while len(program.pids) < 2 and time.monotonic() < deadline:
                 time.sleep(0.02)
-            pids = noted(tmp_path)
+            pids = program.pids
             assert len(pids) == 2
             process.send_signal(number)
             out, _ = process.communicate(timeout=PATIENCE)
