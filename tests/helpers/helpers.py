@@ -41,13 +41,8 @@ ELEMENT = {
     "mxint8": "int8",
 }
 ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
+    *("ties_to_even", "ties_to_away", "ties_to_zero"),
+    *("toward_zero", "toward_positive", "toward_negative", "to_odd"),
 )
 SOURCES: dict[str, Any] = {
     "f16": np.float16,
@@ -122,30 +117,24 @@ def exact_words(op: str, format: str, float: str, inputs: list[int], column: str
         choices["rule"] = choices.pop("scale_rule")
     if "scale_rounding" in choices:
         choices["rounding"] = choices.pop("scale_rounding")
-    match op:
-        case "encode":
-            return [exact.encode(inputs[0], float, format, **choices)]
-        case "encode_stochastic":
-            bits, draw, width = inputs
-            drawn = {"random_bits": draw, "random_width": width}
-            return [exact.encode(bits, float, format, **drawn, **choices)]
-        case "decode":
-            return [exact.decode(inputs[0], format, float, **choices)]
-        case "encode_scale":
-            return [exact.encode_scale(inputs[0], float, **choices)]
-        case "decode_scale":
-            return [exact.decode_scale(inputs[0], float, **choices)]
-        case "shared_scale":
-            return [exact.shared_scale(inputs[0], float, format, **choices)]
-        case "quantize":
-            scale, codes = exact.quantize(inputs, float, ELEMENT[format], **choices)
-            return [scale, *codes]
-        case "dequantize":
-            scale, *codes = inputs
-            return [
-                exact.dequantize(scale, code, ELEMENT[format], float, **choices) for code in codes
-            ]
-    raise AssertionError(f"no such operation: {op}")
+    first, *rest = inputs
+    arguments = {
+        "encode": (float, format),
+        "decode": (format, float),
+        "encode_scale": (float,),
+        "decode_scale": (float,),
+        "shared_scale": (float, format),
+    }
+    if op in arguments:
+        return [getattr(exact, op)(first, *arguments[op], **choices)]
+    if op == "encode_stochastic":
+        drawn = {"random_bits": rest[0], "random_width": rest[1]}
+        return [exact.encode(first, float, format, **drawn, **choices)]
+    if op == "quantize":
+        scale, codes = exact.quantize(inputs, float, ELEMENT[format], **choices)
+        return [scale, *codes]
+    assert op == "dequantize"
+    return [exact.dequantize(first, code, ELEMENT[format], float, **choices) for code in rest]
 
 
 @functools.cache

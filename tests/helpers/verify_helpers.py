@@ -21,13 +21,8 @@ from mxref.golden import VectorFile
 
 ADAPTERS = ROOT / "tools" / "adapters"
 OPERATIONS = (
-    "encode",
-    "decode",
-    "encode_scale",
-    "decode_scale",
-    "shared_scale",
-    "quantize",
-    "dequantize",
+    *("encode", "decode", "encode_scale", "decode_scale", "shared_scale"),
+    *("quantize", "dequantize"),
 )
 
 #: A target that does everything right.

@@ -38,18 +38,7 @@ def test_a_target_that_cannot_be_used_is_refused_in_one_sentence(
     assert run.err == f"mxref: error: {caught.value}\n"
 
 
-@pytest.mark.parametrize(
-    ("spec", "reason"),
-    [
-        ("no_such_file.py", "a Python file (NAME.py) or a module name: there is no such file"),
-        ("no/such/folder/target.py", "or a module name: there is no such file"),
-        ("no_such_module", "No module named 'no_such_module'"),
-        ("no.such.module", "No module named 'no'"),
-        ("json", "must have at least one of: encode"),
-        ("..relative", "must be a Python file (NAME.py) or a module name"),
-        (".", "must be a Python file (NAME.py) or a module name"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "reason"), BAD["specs"].items())
 def test_a_target_that_is_not_there_is_refused_in_one_sentence(spec: str, reason: str) -> None:
     with pytest.raises(TargetError, match=re.escape(reason)) as caught:
         load_target(spec)
