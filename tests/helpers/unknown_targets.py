@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from helpers import SOURCES, table
+from right_calls import dequantize, encode_stochastic
 
 import mxref
 
@@ -59,11 +60,9 @@ def upper_scales(codes: Any) -> Any:
 
 
 def negative_under_large_scales(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
-    fmt = mxref.formats.block_format(format)
-    blocks = mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape)
-    numbers = mxref.dequantize(blocks, dtype)
-    wrong = (scales[:, None] > 0x80) & (codes >= fmt.element.sign_bit)
-    return np.where(wrong, np.abs(numbers), numbers)
+    numbers = dequantize(scales, codes, format, dtype)
+    signed = codes >= mxref.formats.block_format(format).element.sign_bit
+    return np.where(signed & (scales[:, None] > 0x80), np.abs(numbers), numbers)
 
 
 def one_binade_of_amax(amax: Any, format: str) -> Any:
@@ -72,9 +71,7 @@ def one_binade_of_amax(amax: Any, format: str) -> Any:
 
 
 def no_bits_of_width_16(values: Any, bits: Any, width: int, format: str) -> Any:
-    bits = bits * (width != 16)
-    choices: Any = {"random_bits": bits, "random_width": width, "rounding": "stochastic_a"}
-    return mxref.encode(values, format, **choices)
+    return encode_stochastic(values, bits * (width != 16), width, format)
 
 
 def subnormal_halves(values: Any) -> Any:
