@@ -40,23 +40,7 @@ from mxref.targets.process import Running
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")
 
 PROGRAMS = tomllib.loads((Path(__file__).parent / "data" / "programs.toml").read_text("utf-8"))
-FLUSHED = "for line in questions: say(answer(line))\n"
-#: A program that does something in the place of one answer, and one at the second question.
-AT_05 = """
-for line in questions:
-    if is_case(line, "05"):
-        {}
-    say(answer(line))
-"""
-TWICE = """
-seen = set()
-for line in questions:
-    id = line.split()[0]
-    if id in seen and is_case(line, "05"):
-        {}
-    seen.add(id)
-    say(answer(line))
-"""
+FLUSHED, AT_05, TWICE = (PROGRAMS[name] for name in ("flushed", "at_05", "twice"))
 E2M1 = without_cases("decode", "e2m1", "f32")
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 Files = list[VectorFile]
