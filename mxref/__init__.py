@@ -49,9 +49,9 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take any name for one of the package
 
     def __getattr__(name: str) -> Any:
-        """Import a room, or all that has public names, when a name is first asked for.
+        """Import a room, or the modules of all public names, when a name is first used.
 
-        So pytest, which imports the package to find its plugin, does not import NumPy.
+        So pytest, which imports the package for its plugin, does not import NumPy.
         """
         import importlib
 

@@ -1,4 +1,4 @@
-"""The names of the package, imported together when the first of them is asked for."""
+"""The public names of the package, imported together when the first of them is used."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TargetCase"]
 
 _CHOICES = ("op", "format", "float")
-#: Key under which a worker of pytest-xdist sends the list of what is not covered.
+#: The key of the list of what is not covered, in the output of a worker of pytest-xdist.
 _OUTPUT = "mxref_not_covered"
 
 
@@ -41,8 +41,8 @@ class TargetCase:
         files: operation, format and float type of the files, without their cases.
         folder: folder of the vectors.
         entries: the files' entries in the manifest; files that have none are made.
-        known: reasons of known divergences, by case id, kind or way of calling.
-        extent: what is asked beside the vectors.
+        known: known divergences, by case id, kind or way of calling: their reasons.
+        extent: how much is asked beside the vectors.
         all_floats: whether no float type was left out.
     """
 
@@ -62,14 +62,15 @@ class TargetCase:
     def check(self) -> None:
         """Compare the target's answers bit by bit.
 
-        A failure says what differs, as ``mxref verify`` does, without a traceback. If all that is
-        wrong is known, the test is an expected failure; a known divergence that passes is a
-        failure. A search is skipped where no policy explains the vectors or calls change answers.
+        A failure says what differs, as ``mxref verify`` does, without a traceback. If all wrong
+        answers are known divergences, the test is an expected failure. A known divergence that
+        passes is a failure. A search is skipped if no policy explains the vectors, or if calls
+        change answers.
         """
         from mxref.conformance import check
         from mxref.conformance.checking.check_parts import part_result
         from mxref.conformance.verdict.uses import USES
-        from mxref.targets.exits import exits_raised
+        from mxref.targets.exit_guards import exits_raised
 
         if self.part == "search" and any(key.rpartition(" ")[2] in USES for key in self.known):
             pytest.skip("not searched: a way of calling is known to change answers")
@@ -101,7 +102,7 @@ class TargetCase:
 
 
 def _fail_with(report: Report, first: str) -> NoReturn:
-    """A failure of a line, and the report."""
+    """Fail with a line and the report."""
     from mxref.cli.verify_verb import print_report
 
     with contextlib.redirect_stdout(io.StringIO()) as text:
@@ -144,9 +145,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Let no target end this process as if all were well, before anything may import it."""
+    """Guard against a target that ends this process as if all tests passed, before its import."""
     if early_config.known_args_namespace.mxref_target or early_config.getini("mxref_target"):
-        from mxref.targets.exits import exits_guarded
+        from mxref.targets.exit_guards import exits_guarded
 
         exits_guarded()
 
@@ -168,7 +169,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _suite(config: pytest.Config) -> _Suite:
-    """The files that the target covers; a test failure in one sentence if there are none."""
+    """The tests of the files that the target covers; fails in one sentence if there are none."""
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
     from mxref.cases.records import names_of
     from mxref.conformance import load_target, read_xfail
@@ -177,7 +178,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.golden.vector_cases import made_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
-    from mxref.targets.exits import exits_raised
+    from mxref.targets.exit_guards import exits_raised
 
     xfail = config.getoption("--mxref-xfail")
     try:
@@ -186,7 +187,7 @@ def _suite(config: pytest.Config) -> _Suite:
         entries = by_stem(read_manifest(folder))
     except ValueError as error:
         _fail(str(error))
-    # Of the files that are made, a target that does not name their formats hears nothing.
+    # Made files are for targets that name their formats, and for formats that are named here.
     named = config.getoption("--mxref-format")
     made = [
         stem
@@ -233,14 +234,14 @@ def _suite(config: pytest.Config) -> _Suite:
 
 
 def _stem(key: str) -> str | None:
-    """The stem of a case's file; None of a kind or a way of calling."""
+    """The stem of a case's file; None for a kind or a way of calling."""
     from mxref.cases.records import stem_of
 
     return None if " " in key else stem_of(key)
 
 
 def _pair(key: str) -> tuple[str, str] | None:
-    """Operation and format of a kind or a way of calling; None of a case."""
+    """Operation and format of a kind or a way of calling; None for a case."""
     op, _, rest = key.partition(" ")
     return (op, rest.partition(" ")[0]) if rest else None
 
@@ -282,7 +283,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     suite = session.config.stash.get(_SUITE, None)
     if suite is not None and output is None:
-        from mxref.targets.exits import keep_status
+        from mxref.targets.exit_guards import keep_status
 
         keep_status(lambda: int(session.exitstatus))
     elif suite is not None and output is not None:
@@ -300,7 +301,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print what is not covered, so that nobody takes it for passed."""
+    """Print what is not covered, so that it is not taken for passed."""
     suite = config.stash.get(_SUITE, None)
     if suite is not None and suite.not_covered:
         from mxref.cli.target_arguments import not_covered_line

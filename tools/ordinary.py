@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, Parts, compose
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.cli.score_verb import chosen_files, chosen_mutants
 from mxref.cli.screen import add_json_argument, add_vectors_argument, print_table, vectors_folder
 from mxref.conformance.compare.compare import same_answers
@@ -33,6 +32,7 @@ from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
 from mxref.golden import read_vectors
 from mxref.mutants import MUTANTS, Mutant
 from mxref.numbers.element import decode
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import write_file
 from mxref.targets.calls import call_operation

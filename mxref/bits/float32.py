@@ -1,13 +1,17 @@
 """float32 arithmetic that no processor mode can change, on float64 numbers that float32 holds.
 
-A product of two such numbers has at most 48 significant bits, so float64 multiplication is exact. A
-quotient of two is either a float32 number or midpoint, which float64 holds, or lies at least one
-part in 2**49 away from every one of them: to have fewer than 26 bits and to be nearer, n - q d, a
-multiple of their last bits, would have to be below its own unit. float64 division is off by less
-than one part in 2**52 in any rounding mode, so `fl` still rounds to the right side. A
-sum of two is exact unless one is below 2**-28 of the other, too little to reach a midpoint. Every
-nonzero operand and result is a normal float64 (2**-298 and above): flushing modes change nothing.
-Source: SPEC_NOTES N41.
+`fl` rounds the float64 result of one operation to float32. That is the correctly rounded float32
+result:
+
+- A product of two such numbers has at most 48 significant bits, so float64 holds it.
+- A sum is exact unless one number is below 2**-28 of the other, too little to reach a midpoint.
+- A quotient n / d that is neither a float32 number nor a midpoint q differs from each of them by at
+  least one part in 2**49: n - q d is a nonzero multiple of the product of the last bits of q and d,
+  which have at most 25 and 24 bits. float64 division is off by less than one part in 2**52 in any
+  rounding mode, so `fl` still rounds to the right side.
+
+Every nonzero operand and result is a normal float64 (2**-298 and above), so that flushing modes
+change nothing. Source: SPEC_NOTES N41.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ def fl(x: F64Array) -> F64Array:
     overflow = (1023 + 128) << 52
     if magnitude.max(initial=0) >= overflow - (1 << 28):
         rounded = np.where(rounded >= overflow, _INF, rounded)
-        # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
+        # NaN becomes quiet: from a signalling NaN fmax makes one that counts as the largest.
         rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
     subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
     if subnormal.any():
@@ -60,7 +64,8 @@ def fl(x: F64Array) -> F64Array:
 def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
     """float64 rounded to the nearest number of a narrower type, ties to even.
 
-    The proof above holds here, too: a midpoint of a narrower type is a float32 number or midpoint.
+    The proof of this module holds here, too: a midpoint of a narrower type is a float32 number or
+    midpoint.
     """
     if layout in (F32, F64):
         return fl(x)
@@ -68,7 +73,7 @@ def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
 
 
 def wide(bits: NDArray[Any], layout: FloatLayout) -> F64Array:
-    """Float patterns as float64 numbers, exactly, subnormals included; float64 rounds to float32.
+    """Float patterns as float64 numbers, subnormals included: exact, but float64 rounds to float32.
 
     >>> wide(np.array([1], np.uint32), F32)
     array([1.40129846e-45])
@@ -89,8 +94,8 @@ def as_float32(bits: Bits, layout: FloatLayout) -> NDArray[np.uint32]:
 def as_float64(bits: Bits, layout: FloatLayout) -> NDArray[np.uint64]:
     """Patterns of float32, bfloat16 or float16 as those of float64, exactly; NaN becomes quiet.
 
-    A subnormal number is its significand times 2**-149, a product of two normal float64 numbers, or
-    of zero, and itself a normal one: no rounding, whatever the processor's modes are.
+    A subnormal number is its significand times 2**-149. The factors are normal float64 numbers or
+    zero and so is the product: no rounding, whatever the processor's modes are.
     """
     single = as_float32(bits, layout)
     magnitude = single & np.uint32(F32.sign_bit - 1)

@@ -17,14 +17,15 @@ Array = NDArray[Any]
 def float32_sums(
     bits: Array, weights: I64, scales: NDArray[np.float64], *, scales_last: bool, offset: int = 0
 ) -> NDArray[np.float32]:
-    """Sums from the first term on, from +0, each product and each sum rounded to float32.
+    """Sums in ascending order from +0, each product and each sum rounded to float32.
 
     Args:
         bits: float32 patterns (M, K); the result is (M, N), with one pattern for NaN.
         weights: (N, K).
         scales: (N, G), numbers that float32 holds, one for K / G weights.
-        scales_last: whether they are applied to the sum of each group, not to weights.
-        offset: added to the weights; as many times the sum of the inputs is taken off each group.
+        scales_last: whether scales multiply the sum of each group; else they multiply the weights.
+        offset: added to each weight; offset times the sum of the inputs is subtracted from each
+            group.
 
     >>> pi, tenth = np.uint32([[0x40490FDB]]), np.float32([[0.1]]).astype(np.float64)
     >>> for last in (False, True):
@@ -50,7 +51,7 @@ def float32_sums(
                     inputs = s.fl(inputs + x[:, k, np.newaxis])
             if offset:
                 total = s.fl(total - s.fl(inputs * offset))
-            total[total == 0] = 0  # which is -0 where the processor rounds downward
+            total[total == 0] = 0  # it is -0 where the processor rounds downward
             if scales_last:
                 total = s.fl(total * factors[group])
             result = s.fl(result + total) if groups > 1 else total

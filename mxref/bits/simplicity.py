@@ -74,8 +74,8 @@ def simplest_first(words: Iterable[int], layout: FloatLayout) -> list[int]:
 def simpler(bits: int, layout: FloatLayout, reach: int = 200) -> list[int]:
     """Floats that are simpler than a given one, the simplest first: candidates to replace it.
 
-    Those with at most five significant bits and an exponent within `reach` of 0, and the given one
-    with its tail replaced by zeros or by a single bit.
+    They have at most five significant bits and an exponent within `reach` of 0, or are the given
+    one with its tail replaced by zeros or by a single bit.
 
     >>> from mxref.bits.floats import F32
     >>> [f"{word:08x}" for word in simpler(0x3FC00000, F32)[:6]]

@@ -1,7 +1,7 @@
 """float32 arithmetic as fast as the processor's modes allow, with the same bits under each of them.
 
-Under the usual modes (rounding to nearest even, subnormals kept) it is NumPy's own; else every
-operation is one of float64 numbers that float32 holds, followed by `mxref.bits.float32.fl`.
+Under the usual modes (rounding to nearest even, subnormals kept) NumPy's own float32 is used. Under
+other modes each operation is done on float64 numbers, and `mxref.bits.float32.fl` rounds it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Single:
     """The float32 operations of one call.
 
     Args:
-        dtype: of the arrays that hold float32 numbers.
-        of: float64 numbers that float32 holds.
-        read: numbers of float32 patterns; may be a view.
-        write: float32 patterns of numbers; may be a view.
+        dtype: dtype of the arrays that hold float32 numbers.
+        of: turns float64 numbers that float32 holds into such an array.
+        read: turns float32 patterns into such an array; may be a view.
+        write: turns such an array into float32 patterns; may be a view.
         fl: to be applied to each sum, product, quotient and converted integer.
         nearest: the nearest integers, ties to even; into `out` if it is given.
     """
@@ -62,8 +62,8 @@ def single() -> Single:
     return NATIVE if usual else CAREFUL
 
 
-# Products that differ under other modes: rounded down, a negative one, rounded up, a subnormal
-# operand, a subnormal result.
+# Products that differ under other modes: one that would be rounded down, a negative one, one that
+# would be rounded up, one with a subnormal operand, one with a subnormal result.
 _ONE = np.array([0x3F800001, 0xBF800001, 0x3FC00001, 1, 0x0D800000], np.uint32).view("f4")
 _OTHER = np.array([0x3F800001, 0x3F800001, 0x3FC00001, 0x3F800000, 0x2B800000], np.uint32).view(
     np.float32
@@ -72,7 +72,7 @@ _PRODUCT = np.array([0x3F800002, 0xBF800002, 0x40100002, 1, 0x200], np.uint32).t
 
 
 def _nearest(x: Array, out: Array | None = None) -> Array:
-    """Integers nearest to float64 numbers, by their patterns; from 2**52 on they are integers.
+    """Integers nearest to float64 numbers, found in their patterns; from 2**52 on all are integers.
 
     A pattern is cut at the bit of the unit, after adding half a unit less the parity; the carry
     moves into the exponent by itself. A magnitude of at most a half becomes 0, one below 1 is 1.

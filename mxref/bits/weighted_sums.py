@@ -1,8 +1,8 @@
-"""Exact sums of float32 numbers times integers, as Python integers, their rounding and bounds.
+"""Exact sums of float32 numbers times integers, held as Python integers; rounding and bounds.
 
-The inputs are cut into slices of 32 bits of a fixed-point number. A slice is below 2**32, a weight
-at most 2**8 and a sum has at most 2**13 terms, so that every partial sum of the matrix product of
-float64 is an integer of at most 2**53: exact in any order and under any mode of the processor.
+The inputs are fixed-point numbers cut into slices of 32 bits. A slice is below 2**32, a weight is
+at most 2**8 and a sum has at most 2**13 terms. So every partial sum of the float64 matrix product
+is an integer of at most 2**53: exact in any order and under any mode of the processor.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def rounded_sums(sums: Array, exponent: int) -> NDArray[np.float32]:
 def with_specials(
     result: NDArray[np.float32], bits: Array, weights: Array, factors: Array
 ) -> NDArray[np.float32]:
-    """Results of rows with infinities and NaN, as IEEE 754 has them in any order."""
+    """The results, with Inf and NaN where the inputs have them, as IEEE 754 gives in any order."""
     magnitude = bits & np.uint32(F32.sign_bit - 1)
     if (magnitude < F32.inf_bits).all():
         return result
@@ -116,14 +116,14 @@ def one_nan(x: NDArray[np.float32]) -> NDArray[np.float32]:
 def bounds_of_sums(
     bits: Array, weights: I64, large: I64, scales: F64Array, steps: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both ends around exact sums, each rounded once, of what float32 may make of them.
+    """Lower and upper ends of what float32 sums may be: exact sum -+ radius, each rounded once.
 
-    The distance is steps / (2**24 - steps) of the sum of magnitudes, and 2**-149 for each term.
+    The radius is steps / (2**24 - steps) of the sum of magnitudes, plus 2**-149 for each term.
 
     Args:
         bits: as in `exact_sums`; both results are (M, N).
         weights: as there.
-        large: magnitudes of weights, or of what they are computed with.
+        large: magnitudes of the weights, or of the integers that they are computed from.
         scales: as there.
         steps: how many roundings a term goes through.
 
@@ -144,10 +144,11 @@ def bounds_of_sums(
 def possible_sums(
     bits: Array, weights: I64, large: I64, scales: F64Array, steps: int, *, scales_last: bool
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """`bounds_of_sums` of any float32 numbers, and where sums may overflow on the way.
+    """`bounds_of_sums` for any float32 numbers, and where sums may overflow on the way.
 
-    The third is NaN there, as Inf, -Inf and NaN are possible beside what is between both ends, and
-    else the lower end again. Of infinite inputs both ends are Inf, of NaN all are NaN.
+    The third array is NaN where they may: Inf, -Inf and NaN are possible there beside what lies
+    between the ends. Elsewhere it is the lower end again. Infinite inputs make both ends Inf; NaN
+    makes all three NaN.
 
     Args:
         bits: any patterns (M, K).
@@ -155,7 +156,7 @@ def possible_sums(
         large: as there.
         scales: as there.
         steps: as there.
-        scales_last: whether scales are applied to sums, which are infinite first, or to weights.
+        scales_last: whether scales multiply the sums, which may overflow first; else the weights.
 
     >>> ones = np.ones((1, 1), np.int64)
     >>> ends = possible_sums(
@@ -183,7 +184,7 @@ def possible_sums(
 
 
 def _quotients(numbers: Array, divisor: int, exponent: int) -> NDArray[np.float32]:
-    """Python integers times 2**exponent, divided and rounded once; the last bit is sticky."""
+    """Python integers times 2**exponent, divided and rounded once by way of a sticky last bit."""
     pairs = [divmod(abs(n) << 64, divisor) for n in numbers.reshape(-1).tolist()]
     odd = np.array([whole | (rest > 0) for whole, rest in pairs], object).reshape(numbers.shape)
     return rounded_sums(np.where(numbers < 0, -odd, odd), exponent - 64)
@@ -194,8 +195,9 @@ def exact_in_every_order(
 ) -> NDArray[np.bool_]:
     """Whether no float32 operation rounds or overflows, with the scales before or after the sum.
 
-    So it is where the scales are powers of two and all terms multiples of a unit of which 2**24
-    are not exceeded. In float64 that is seen exactly: up to 2**53 units sums are exact.
+    That is so where the scales are powers of two and all terms are multiples of a unit, with
+    magnitudes that add up to at most 2**24 units. float64 computes this exactly: its sums are exact
+    up to 2**53 units.
 
     Args:
         bits: as in `exact_sums`; the result is (M, N).

@@ -1,9 +1,9 @@
 """The named arithmetics of two-level scaling, float32 operation by operation.
 
-Each is what one implementation computes, in its order of operations. x are elements, one block a
-row; a is the largest magnitude of each row (a column); t is the stored number of the tensor, or
-None. All numbers are float64 that float32 holds, and `fl` rounds after every operation. Infinities
-and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
+Each is what one implementation computes, in its order of operations. In all of them x are the
+elements, one block a row; a is the largest magnitude of each row (a column); t is the stored number
+of the tensor, or None. All numbers are float64 that float32 holds, and `fl` rounds after every
+operation. Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Arithmetic:
 
     Args:
         kind: what the stored number of the tensor is.
-        tensor: the stored number, from the tensor's largest magnitude.
-        blocks: scale codes, and elements divided by their scales; its last argument is the type of
-            the values.
-        scales: what elements are multiplied by, from numbers of the scale format.
-        nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is passed over.
+        tensor: computes the stored number from the tensor's largest magnitude.
+        blocks: computes the scale codes, and the elements divided by their scales; its last
+            argument is the type of the values.
+        scales: computes what elements are multiplied by, from numbers of the scale format.
+        nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is ignored.
     """
 
     kind: TensorScaleKind

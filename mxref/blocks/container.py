@@ -157,9 +157,10 @@ class Blocks(BlockFields):
     def equal_values(self, other: Blocks) -> bool:
         """Whether these are the same numbers, in any formats and along any axes.
 
-        NaN equals NaN and -0 equals +0. The numbers are compared as `dequantize` gives them in
-        float64, where they are exact, but for tensor scales that divide or are an amax: those
-        quotients are rounded once, which keeps the different ones of one such kind apart.
+        NaN equals NaN and -0 equals +0. The numbers are compared in float64, which holds them
+        exactly unless the tensor scale is a divisor or an amax. In that case they are quotients,
+        each rounded once; two different quotients of one kind of tensor scale still round to
+        different numbers.
 
         Raises:
             TypeError: other is no `Blocks`.

@@ -55,7 +55,7 @@ class BlockFields:
                     f"{parameter} must have shape {fits[0]} for a tensor of shape {shape} with "
                     f"block size {fmt.block_size} on axis {self.axis}, got {array.shape}"
                 )
-        # Codes that change later could leave their range: what others can write to is copied.
+        # Codes that others can write to are copied: changed later, they could leave their range.
         codes, scales = (
             array.copy() if is_writeable(array) else array for array in (codes, scales)
         )

@@ -1,20 +1,21 @@
 """Quantization by keys: a table lookup and a dozen integer operations per element.
 
-Scales: `ScaleSteps` gives a block's scale word.
+A block's scale word comes from `ScaleSteps`.
 
-Elements: a pattern rounded to odd in its top bits is a key (see `to_odd`), and division by the
-scale is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C)
-is half of the format's smallest number. All numbers between zero and that half round alike, so
-smaller keys are replaced by the smallest one, or by that of zero if both have the same code; the
-sign is the bit above the exponent field. A key is right if its number is normal in its own type or
-below 2**(1 - C), and if the number subtracted is not negative, or keys would grow into the sign:
+An element's key is its pattern rounded to odd in its top bits (see `to_odd`). Division by the scale
+is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C) is half
+of the format's smallest number. All numbers between zero and that half round alike, so smaller keys
+are replaced by the smallest one, or by that of zero if both have the same code. The sign is the bit
+above the exponent field. A key is right under two conditions: its number is normal in its own type
+or below 2**(1 - C), and the number subtracted is not negative, or keys would grow into the sign.
+This holds
 
-- in float32 and bfloat16 under scale codes from C on, where subnormal numbers are that small;
+- in float32 and bfloat16 under scale codes from C on, where subnormal numbers are below 2**(1 - C);
 - under smaller scale codes, once the numbers are multiplied by 2**64;
 - in float64 under every scale code: its subnormal numbers are far smaller.
 
-Other ways exist for blocks with NaN or infinity that are not NaN blocks, and for amax that has no
-scale word.
+Blocks with NaN or infinity that are not NaN blocks, and an amax that has no scale word, are
+computed in other ways.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
 from mxref.policy.policy import ElementPolicy, ScalePolicy
 from mxref.support.scratch import scratch
 
-#: Instead of a scale word: multiply the block by 2**64 first; the block has NaN or infinity.
+#: Not scale words: the block must be multiplied by 2**64 first; the block has NaN or infinity.
 SMALL, SPECIAL = OTHER << 1, OTHER << 2
 #: Blocks under small scales are multiplied by 2**64.
 _UP = 64
@@ -50,19 +51,19 @@ def _kept(fmt: ElementFormat) -> int:
 
 
 def smallest_code(fmt: ElementFormat) -> int:
-    """C: all numbers below 2**(1 - C), half of the smallest number of the format, round alike."""
+    """C, where all numbers below 2**(1 - C), half of the format's smallest number, round alike."""
     return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
 def _first(fmt: ElementFormat, layout: FloatLayout, up: int, powers: ScaleFormat) -> int:
-    """The first scale code under which keys give the codes; a negative one if all do."""
+    """The first scale code under which keys give the right codes; negative if all do."""
     return smallest_code(fmt) - up + powers.bias - layout.bias
 
 
 def _steps(
     fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int, scale: ScaleFormat
 ) -> ScaleSteps:
-    """Scale words, or SMALL, SPECIAL or OTHER for blocks to which keys do not give the codes."""
+    """The scale words of blocks; SMALL, SPECIAL or OTHER where keys do not give the codes."""
     steps = scale_steps(fmt, policy, layout, up, scale)
     words, count = steps.table.copy(), 1 << layout.exponent_bits
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:  # of 2**127, and of 2**128 by wrapping
@@ -95,7 +96,7 @@ def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _KeyTables:
     """Tables of `quantize_keyed` for one format, policy and layout."""
 
     layout: FloatLayout
@@ -118,12 +119,12 @@ def _plan(
     layout: FloatLayout,
     up: int,
     powers: ScaleFormat,
-) -> _Plan:
+) -> _KeyTables:
     kept = _kept(fmt)
     less = np.arange(256) - _first(fmt, layout, up, powers)
     table = _codes(fmt, element, layout.exponent_bits)
     zeros, smallest = table.reshape(2, -1)[:, :2].T
-    return _Plan(
+    return _KeyTables(
         layout=layout,
         steps=_steps(fmt, scale, layout, up, powers),
         first=_first(fmt, layout, up, powers),
@@ -195,7 +196,7 @@ def quantize_keyed(
     return words, codes, plain
 
 
-def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _Plan) -> None:
+def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _KeyTables) -> None:
     """Write the codes of NaN blocks and of flushed ones."""
     rows = codes.swapaxes(1, 2)
     rows[words & NAN_BLOCK != 0] = plan.nan_block

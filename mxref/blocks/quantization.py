@@ -18,7 +18,7 @@ from mxref.blocks.routes import FEW, quantize_lanes, quantize_rows, takes_keys
 from mxref.blocks.shapes import Place, format_and_policy, laid_out
 from mxref.blocks.tiles import Axis, Tiling, as_lanes, as_rows
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
-from mxref.blocks.writing import Work, Written, write_blocks, write_long_blocks
+from mxref.blocks.writing import QuantizeJob, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
@@ -107,7 +107,7 @@ def quantize(
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
     random = None if draw is None else draw.bits.reshape(tiling.shape)
-    work = Work(source, tiling, codes_of, random)
+    work = QuantizeJob(source, tiling, codes_of, random)
     write = write_long_blocks if tiling.is_long else write_blocks
     return _in_blocks(work, write, fmt, place, out, tensor, threads)
 
@@ -128,12 +128,12 @@ def quantize_by(
 
     source = Source.of(values, policy.element)
     place = laid_out(source.array.shape, axis, fmt, policy)
-    return _in_blocks(Work(source, place.tiling, codes_of), write_blocks, fmt, place, out)
+    return _in_blocks(QuantizeJob(source, place.tiling, codes_of), write_blocks, fmt, place, out)
 
 
 def _in_blocks(
-    work: Work,
-    write: Callable[[Work, Written, int], None],
+    work: QuantizeJob,
+    write: Callable[[QuantizeJob, Written, int], None],
     fmt: BlockFormat,
     place: Place,
     out: tuple[U8, U8] | None,

@@ -124,11 +124,11 @@ def _quotient_rows(
 ) -> tuple[U8, U8]:
     """Blocks of numbers of 24 bits at most by float64 division, which never misses a threshold.
 
-    A threshold T, the largest element and the scale have 9 bits at most, the tensor's scale 24:
-    T times the divisor d has 42 or fewer. Where n / d is not T, n - T d is a whole unit of the last
-    place of n or of T d at least, so that n / d is off T by one part in 2**42 or more; float64 is
-    off by less than one in 2**52 in any rounding mode, and exact where n / d is T. All numbers are
-    normal ones, also those of formats with the largest bias: from 2**-850 to 2**850.
+    A threshold T, the largest element and the scale have at most 9 bits, the tensor's scale has 24,
+    so that T times the divisor d has at most 42. Where n / d is not T, n - T d is at least one unit
+    of the last place of n or of T d, so that n / d is off T by at least one part in 2**42. float64
+    division is off by less than one in 2**52 in any rounding mode, and is exact where n / d is T.
+    All numbers are normal, also those of formats with the largest bias: from 2**-850 to 2**850.
     """
     t = 1.0 if tensor is None else tensor.value
     with np.errstate(all="ignore"):

@@ -18,7 +18,7 @@ from mxref.support.threads import TILE
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]
-#: Elements along long blocks that a part has at least before blocks beside them share it.
+#: Elements along a long block that a part has at least, before it also takes blocks beside it.
 _ALONG = 1 << 8
 
 
@@ -154,7 +154,7 @@ class Tiling:
     def parts(
         self, limit: int = TILE, strides: Sequence[int] | None = None
     ) -> Iterator[tuple[Tile, Tile]]:
-        """`tiles`, where those of long blocks are parts of blocks."""
+        """As `tiles`; blocks larger than a tile are cut into parts of about `limit` elements."""
         if not self.is_long:
             yield from self.tiles(limit, strides)
             return
@@ -175,10 +175,10 @@ class Tiling:
         return order
 
     def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
-        """The blocks of a part of the tensor along the middle one of three axes.
+        """The blocks of a part of the tensor, as the middle one of three axes.
 
-        The tail is filled up with zero bits. Blocks that do not run along the last axis keep their
-        place if enough elements lie beside them; others become rows, (blocks, size, 1).
+        The tail is filled up with zero bits. If enough elements lie beside a block that does not
+        run along the last axis, it keeps its place; other blocks become rows, (blocks, size, 1).
         """
         counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
         padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))

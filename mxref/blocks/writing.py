@@ -1,9 +1,9 @@
 """Codes of a tensor written a tile at a time; long blocks are read twice, in parts.
 
-The scale of a block follows from three things: its largest finite magnitude, and whether there is
-an infinity or a NaN. A block with more elements than a tile is searched for these first. Then every
-part of it is quantized as a block of its own, together with a few numbers that have the same three:
-they give it the scale of the whole block.
+The scale of a block follows from three facts: its largest finite magnitude, whether it has an
+infinity, and whether it has a NaN. A block with more elements than a tile is first searched for
+these. Then each part of it is quantized as a block of its own, together with a few numbers that
+have the same three facts and so give the part the scale of the whole block.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mxref.support.threads import TILE, for_each, part_size
 
 #: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits.
 CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None], tuple[U8, U8]]
-#: Numbers that stand for a block: the largest finite magnitude, infinity and NaN if there is one,
-#: and a zero, whose code is that of padding.
+#: Numbers that stand for a block: its largest finite magnitude; an infinity and a NaN if it has
+#: one; a zero, whose code is that of padding.
 _DEPUTIES = 4
 
 
-class Work(NamedTuple):
+class QuantizeJob(NamedTuple):
     """A tensor, and how parts of it are quantized.
 
     Args:
@@ -51,10 +51,10 @@ class Written(NamedTuple):
 
     codes: U8
     scales: U8
-    blank: bool  #: whether the element codes are zeros before they are written
+    blank: bool  #: whether the element codes are zeros already
 
 
-def write_blocks(work: Work, to: Written, threads: int) -> None:
+def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of whole blocks."""
     source, tiling, codes_of, random = work
     lifted = source.array.reshape(tiling.shape)
@@ -75,7 +75,7 @@ def write_blocks(work: Work, to: Written, threads: int) -> None:
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
 
 
-def write_long_blocks(work: Work, to: Written, threads: int) -> None:
+def write_long_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of blocks with more elements than a tile."""
     lifted = work.source.array.reshape(work.tiling.shape)
     mapped = Mapped(lifted, to.codes, to.scales)
@@ -90,7 +90,7 @@ def write_long_blocks(work: Work, to: Written, threads: int) -> None:
 
 
 def _write_group(
-    work: Work,
+    work: QuantizeJob,
     to: Written,
     some: Tile,
     parts: list[Tile],
@@ -138,7 +138,7 @@ def _write_group(
 
 
 def _deputies(lanes: Bits, layout: FloatLayout) -> Bits:
-    """Numbers (blocks, 4) that stand for blocks; the maxima of parts stand for the whole."""
+    """Four numbers for each block that stand for it (blocks, 4), from the maxima of its parts."""
     word = layout.uint.type
     magnitude = scratch("key", lanes.size, layout.uint).reshape(lanes.shape)
     np.bitwise_and(lanes, word(layout.sign_bit - 1), out=magnitude)

@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS, drawn_integers
 from mxref.cases.drawn_layers import SHAPES, layer_words
-from mxref.cases.draws import Draws, Ints, Words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
 from mxref.formats.catalog import (
@@ -25,23 +23,12 @@ from mxref.formats.catalog import (
     block_format,
     code_format,
 )
-from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import padded
+from mxref.operands.draws import Draws, Ints, Words
+from mxref.operands.word_rows import padded
+from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS, REGISTRY
 
-__all__ = ["QUESTIONS", "drawn"]
+__all__ = ["drawn", "drawn_calls"]
 
-#: Questions of each operation, format and float type, if these are not all there are.
-QUESTIONS = {
-    "encode": 1 << 15,
-    "encode_scale": 1 << 15,
-    "shared_scale": 1 << 14,
-    "encode_stochastic": 1 << 12,
-    "quantize": 1 << 12,
-    "dequantize": 1 << 12,
-    "linear": 48,
-    "linear_gradients": 36,
-    **INTEGER_QUESTIONS,
-}
 #: Widths of random bits and scales of tensors: each is a call of its own.
 _WIDTHS = np.array([1, 2, 4, 8, 11, 16, 23, 32])
 _TENSORS = 6
@@ -62,15 +49,15 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     >>> drawn("quantize", "mxfp4_e2m1", "f32", 64).shape, drawn("encode", "e4m3", "bf16", 64).shape
     ((64, 32), (65536, 1))
     """
-    if op not in QUESTIONS:
+    if not REGISTRY[op].questions:
         return np.zeros((0, 1), np.uint64)
     draws = Draws(f"{seed} {op} {format} {float}")
-    if op in INTEGER_QUESTIONS:
-        return drawn_integers(op, format, count, draws)
+    if op in CALL_OPERATIONS:
+        return drawn_calls(op, format, count, draws)
     if op in LAYER_OPERATIONS:
         layers = (
             layer_words(op, format, float, SHAPES[i % len(SHAPES)], (seed + 1 << 20) + i)
-            for i in range(min(count, QUESTIONS[op]))
+            for i in range(min(count, REGISTRY[op].questions))
         )
         return padded(list(layers))
     layout = LAYOUTS[float]
@@ -96,7 +83,20 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
         return _scales_and_codes(draws, block, count)
     if format in OTHER_BLOCK_FORMATS:
         return _scaled_blocks(draws, block, layout, count)
-    return _blocks(draws, block.element, layout, count)
+    size = block.elements_per_block
+    words = _blocks(draws, block.element, layout, -(-count * size // 32))
+    return words.reshape(-1)[: count * size].reshape(count, size)
+
+
+def drawn_calls(op: str, format: str, count: int, draws: Draws) -> Words:
+    """Questions about an operation of calls and a format, one a row, padded.
+
+    >>> drawn_calls("pack_int4", "int4", 2, Draws("seed")).shape[0]
+    2
+    """
+    mask = np.int64(0xFFFFFFFF)
+    rows = (np.asarray(CALL_OPERATIONS[op].question(format, draws, i)) for i in range(count))
+    return padded([(row & mask).astype(np.uint64) for row in rows])
 
 
 def _signed(draws: Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool = True) -> Words:

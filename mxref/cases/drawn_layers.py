@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.splitmix import splitmix64
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["SHAPES", "Shape", "layer_words"]
 

@@ -12,7 +12,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
-from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.cases.words import FLAGS, known_models, known_rules
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -24,8 +24,8 @@ from mxref.formats.catalog import (
 from mxref.operations.layouts import SLOTS
 from mxref.operations.product_words import PAIRS, operands, pair_formats
 from mxref.operations.registry import (
+    CALL_OPERATIONS,
     DOT_OPERATIONS,
-    INTEGERS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     REGISTRY,
@@ -51,7 +51,7 @@ _HEADER = {
     "models": dict,
     "flags": dict,
 }
-_FORMATS = (*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
+_FORMATS = CODE_FORMATS, BLOCK_FORMATS, OTHER_BLOCK_FORMATS, (E8M0.name, *PAIRS)
 #: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
 _OCP = Policy()
@@ -102,8 +102,9 @@ def _check_kind(header: dict[str, Any], where: str) -> None:
 def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
-    known = INTEGERS[header["op"]].formats if header["op"] in INTEGERS else _FORMATS
-    if header["format"] not in known or header["float"] not in (*LAYOUTS, *SLOTS):
+    tables = (CALL_OPERATIONS[op].formats,) if (op := header["op"]) in CALL_OPERATIONS else _FORMATS
+    known = any(header["format"] in table for table in tables)
+    if not known or header["float"] not in (*LAYOUTS, *SLOTS):
         raise VectorError(
             f"{where}: format and float must be known ones, "
             f"got {header['format']!r} and {header['float']!r}"
@@ -132,8 +133,8 @@ def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
         if column in REGISTRY[op].bounds(format):
             continue
         try:
-            if header["op"] in INTEGERS:  # whose policies have one spelling
-                INTEGERS[header["op"]].parse(header["format"], column)
+            if header["op"] in CALL_OPERATIONS:  # whose policies have one spelling
+                CALL_OPERATIONS[header["op"]].parse(header["format"], column)
                 continue
             spelled = _spelling(column)
         except (ValueError, TypeError) as error:
@@ -175,7 +176,7 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     if "name" in record and " " not in record["in"]:
         raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
     flags, model = tuple(map(str, record.get("flags", ()))), record["model"]
-    for known, words in ((FLAGS, flags), (MODELS, (model,)), (RULES, (rule,))):
+    for known, words in ((FLAGS, flags), (known_models(), (model,)), (known_rules(), (rule,))):
         for word in words:
             if word not in known:
                 raise VectorError(f"{where}: {word!r} is no known flag, model or rule")
@@ -264,12 +265,11 @@ def _check_words(
         raise VectorError(f"{where}: holds what is no code of {element.name}")
 
 
-@functools.cache
 def _formats(op: str, name: str) -> tuple[BlockFormat | None, CodeFormat | None]:
     """The block format of a file, and the element format whose codes it has; None for none."""
-    block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
+    block = BLOCK_FORMATS.get(name) or OTHER_BLOCK_FORMATS.get(name)
     element = CODE_FORMATS.get(name) if block is None else block.element
-    return block, None if op in ("shared_scale", *INTEGERS) else element
+    return block, None if op == "shared_scale" or op in CALL_OPERATIONS else element
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

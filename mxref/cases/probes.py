@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.random_blocks import random_blocks
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -23,7 +22,8 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
 )
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["probes"]
 
@@ -48,7 +48,7 @@ def probes(op: str, format: str, float: str) -> Words:
         return np.zeros((0, 3), np.uint64)
     if op == "quantize_tensor":
         return _tensor(BLOCK_FORMATS[format], LAYOUTS[float])
-    if op in VARIED_OPERATIONS:
+    if REGISTRY[op].varied:
         return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
     if scaled is not None and scaled.tensor_scale:
@@ -60,7 +60,7 @@ def probes(op: str, format: str, float: str) -> Words:
         count = CODE_FORMATS[format].code_count if op == "decode" else E8M0.code_count
         return np.arange(count, dtype=np.uint64)[:, np.newaxis]
     if op == "dequantize":
-        return _scales_and_codes(BLOCK_FORMATS[format].element.code_count)
+        return _scales_and_codes(BLOCK_FORMATS[format])
     if op == "quantize":
         return _blocks(BLOCK_FORMATS[format], layout)
     if layout.width == 16:
@@ -99,7 +99,7 @@ def _blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
     """Blocks with the thresholds and the exponents of all elements, and random ones."""
     numbers, middles = grid(fmt.element, layout)
     points = [*_near(numbers, middles, layout), *_ladder(layout).tolist()]
-    designed = _filled(points, numbers[-1], layout, 32)
+    designed = _filled(points, numbers[-1], layout, fmt.elements_per_block)
     return np.concatenate([designed, _random_blocks(fmt, layout)])
 
 
@@ -201,8 +201,10 @@ def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
     return np.concatenate([tensor, blocks], axis=1)
 
 
-def _scales_and_codes(count: int) -> Words:
-    """Every scale code with every element code, 32 to a block."""
-    codes = (np.arange(max(count, 32)) % count).reshape(-1, 32).astype(np.uint64)
-    scales = np.repeat(np.arange(256, dtype=np.uint64), len(codes))[:, np.newaxis]
-    return np.concatenate([scales, np.tile(codes, (256, 1))], axis=1)
+def _scales_and_codes(fmt: BlockFormat) -> Words:
+    """Every scale code with every element code, as many to a block as it has."""
+    count, size = fmt.element.code_count, fmt.elements_per_block
+    codes = (np.arange(-(-count // size) * size) % count).reshape(-1, size).astype(np.uint64)
+    scales = np.arange(fmt.scale.code_count, dtype=np.uint64)
+    repeated = np.repeat(scales, len(codes))[:, np.newaxis]
+    return np.concatenate([repeated, np.tile(codes, (len(scales), 1))], axis=1)

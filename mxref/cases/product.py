@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, floor_log2, split
-from mxref.cases.splitmix import splitmix64
 from mxref.cases.steps import steps
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 __all__ = ["key_layout", "product_blocks", "reachable", "scale_blocks", "scale_range"]

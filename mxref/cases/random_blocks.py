@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import ElementFormat
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["random_blocks"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._version import VECTORS_VERSION
-from mxref.cases.words import FLAGS, MODELS, RULES
-from mxref.operations.word_rows import padded
+from mxref.cases.words import FLAGS, known_models, known_rules
+from mxref.operands.word_rows import padded
 from mxref.support.text import refuse_unknown
 
 __all__ = [
@@ -158,9 +158,9 @@ class VectorFile:
             "out_digits": self.out_digits,
             "cases": len(self.cases),
             "rule": self.rule,
-            "required": [name for name in RULES if name in required],
-            "rules": {name: text for name, text in RULES.items() if name in rules},
-            "models": {name: text for name, text in MODELS.items() if name in models},
+            "required": [name for name in known_rules() if name in required],
+            "rules": {name: text for name, text in known_rules().items() if name in rules},
+            "models": {name: text for name, text in known_models().items() if name in models},
             "flags": {name: text for name, text in FLAGS.items() if name in flags},
         }
         yield json_line(header)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.operands.case_input import OWN
 
-__all__ = ["FLAGS", "MODELS", "RULES", "SECTIONS"]
+__all__ = ["FLAGS", "SECTIONS", "known_models", "known_rules", "models", "rules"]
 
-MODELS: Mapping[str, str] = {
+_MODELS: Mapping[str, str] = {
     "M1": "zeros, smallest and largest numbers, infinities and NaNs of the float type, both signs",
     "M4": "the largest number and the overflow threshold, each and 3 ulp to both sides",
     "M5": "half the smallest subnormal, the smallest subnormal and the smallest normal number, "
@@ -81,7 +83,7 @@ FLAGS: Mapping[str, str] = {
 }
 
 #: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.
-RULES: Mapping[str, str] = {
+_RULES: Mapping[str, str] = {
     "MX-5.1": "value of a block's element",
     "MX-5.3.1": "FP8 encoding and rounding",
     "MX-5.3.1-T3": "FP8 overflow: saturating and non-saturating, Table 3",
@@ -131,6 +133,37 @@ RULES: Mapping[str, str] = {
     "Q12": "RESCALE",
     "Q13": "grid sampling",
 }
+
+
+@functools.cache
+def rules() -> Mapping[str, str]:
+    """The clauses that decide an answer, those that one operation brings included."""
+    from mxref.operations.registry import REGISTRY
+
+    brought = (row.clauses for row in REGISTRY.values() if not row.is_own)
+    return {**_RULES} | {name: text for one in brought for name, text in one.items()}
+
+
+@functools.cache
+def models() -> Mapping[str, str]:
+    """The coverage models of the vectors, those that one operation brings included."""
+    from mxref.operations.registry import REGISTRY
+
+    brought = (row.models for row in REGISTRY.values() if not row.is_own)
+    return {**_MODELS} | {name: text for one in brought for name, text in one.items()}
+
+
+@functools.cache
+def known_rules() -> Mapping[str, str]:
+    """`rules`, and what operations from outside of mxref have."""
+    return {**rules()} | {OWN: "what such an operation says of itself"}
+
+
+@functools.cache
+def known_models() -> Mapping[str, str]:
+    """`models`, and what operations from outside of mxref have."""
+    return {**models()} | {OWN: "inputs of an operation that mxref has not"}
+
 
 #: The clause on the numbers of each element format, and on encoding them.
 SECTIONS: Mapping[str, str] = {

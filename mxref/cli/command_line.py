@@ -1,4 +1,4 @@
-"""The parser of the command line, and what ends it: exit status, closed output, errors, signals."""
+"""The parser of the command line; exit statuses, closed output, errors and signals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from mxref.cli.completion import SHELLS, PrintCompletion
+from mxref.cli.own_names import own_names
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.cli.versions import PrintVersions
-from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
+from mxref.support.interruption import end_text, exit_status, held_signals, unwinding_signals
 from mxref.support.own_process import in_own_process
 
 __all__ = ["VERBS", "main"]
 
-#: The verbs, each with the module of this package that has it.
+#: verb -> the module of this package that has it.
 VERBS = {
     "verify": "verify_verb",
     "identify": "identify_verb",
@@ -39,7 +40,7 @@ VERBS = {
     "score": "score_verb",
     "regen": "regen_verb",
 }
-#: What `mxref` alone prints.
+#: The text that `mxref` alone prints.
 _GUIDE = """\
 mxref: the bit-exact reference of the OCP Microscaling (MX) formats
   mxref verify my_kernel.py        check a kernel, bit by bit, and name its bug
@@ -47,7 +48,7 @@ mxref: the bit-exact reference of the OCP Microscaling (MX) formats
   mxref explain 0.3 --format e2m1  explain a number, a block, a rule, a profile
   mxref quantize x.npy --format mxfp4_e2m1   quantize a file, print the error
   mxref --help, mxref VERB --help  all verbs; options and an example of one"""
-#: Those that load somebody's code, which may end the process.
+#: The verbs that load somebody's code, which may end the process.
 _LOADING = ("verify", "identify", "fuzz", "sweep")
 
 
@@ -56,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: its words. None stands for those of this process: verbs that load somebody's code
-            then run in a copy of it, unless one of them is ``--in-process``.
+            then run it in a copy of this process, unless a word is ``--in-process``.
 
-    Returns 0 for a pass, 1 for a mismatch or if that code has ended the copy, 2 for misuse, and 128
-    and the number of a signal (130: Ctrl-C, 143: SIGTERM) if that has ended it.
+    Returns 0 for a pass; 1 for a mismatch, or if that code ended the copy; 2 for misuse; 128 plus
+    the number of a signal that ended the command (130: Ctrl-C, 143: SIGTERM).
     """
     if arguments is not None:
         return _unwound(arguments)
@@ -70,11 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _alone(words: Sequence[str]) -> int:
-    """The exit status of a command that nothing but its process waits for."""
+    """Run a command that is all that its process does; its exit status."""
     try:
         return _unwound(words, last=True)
     except BaseException as error:
-        # Where nobody else's code can have changed Python or NumPy, it is a bug of mxref.
+        # If no foreign code can have changed Python or NumPy, the error is a bug of mxref.
         loads = words[:1] and words[0] in _LOADING and "--in-process" not in words
         if isinstance(error, Exception) and not loads:
             raise
@@ -87,22 +88,22 @@ def _alone(words: Sequence[str]) -> int:
 
 
 def _unwound(words: Sequence[str], *, last: bool = False) -> int:
-    """The exit status, also of a command that a signal ends, which may be all that a process does.
+    """Run a command; its exit status, also if a signal ends it.
 
     Args:
-        words: its words.
-        last: whether the process ends after it.
+        words: the words of the command.
+        last: whether the process ends after the command.
     """
     try:
         with unwinding_signals(last=last):
             return _run(words)
     except KeyboardInterrupt as interrupted:
-        print(f"mxref: {told(interrupted)}", file=sys.stderr)
+        print(f"mxref: {end_text(interrupted)}", file=sys.stderr)
         return exit_status(interrupted)
 
 
 def _run(words: Sequence[str]) -> int:
-    """Parse the words, run their verb, and tell errors in a sentence."""
+    """Parse the words, run their verb, and print errors as a sentence; the exit status."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     parser = Parser(
@@ -115,7 +116,7 @@ def _run(words: Sequence[str]) -> int:
         "--print-completion", action=PrintCompletion, choices=SHELLS, metavar="SHELL", help=about
     )
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    # Importing all takes time.
+    # Importing all verbs takes time.
     asked = [*VERBS.values()] * (words[:1] not in ([], ["--version"]))
     if words and words[0] in VERBS:
         asked = [VERBS[words[0]]]
@@ -126,12 +127,12 @@ def _run(words: Sequence[str]) -> int:
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:
-        if words[:1] == ["bench"]:  # this verb was removed: the sentence goes with version 0.2
+        if words[:1] == ["bench"]:  # a removed verb; this sentence will go in version 0.2
             raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
         if not words:
             print(_GUIDE)
             sys.stdout.flush()
-            return 2  # nothing was checked
+            return 2  # status 2, since nothing was checked
         if not words[0].startswith("-") and words[0] not in VERBS:
             refuse_verb(words[0], VERBS)
         if words[0] == "explain":  # its options may follow a NAME behind --
@@ -145,10 +146,11 @@ def _run(words: Sequence[str]) -> int:
         else:
             _name_formats(options)
             options.typed = shlex.join(["mxref", *words])
-            status = options.run(options)
+            with own_names(options):
+                status = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed it
             _discard_output()
             return 128 + 13  # the exit status that SIGPIPE gives: the verdict was not read
         text = str(error) or "not enough memory"
@@ -167,7 +169,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _name_formats(options: argparse.Namespace) -> None:
-    """Replace names in --format and --float by those that formats and float types have here."""
+    """Replace names in --format and --float by those that mxref has for them."""
     for option in ("format", "float"):
         given = getattr(options, option, None)
         if not given:

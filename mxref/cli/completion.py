@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["SHELLS", "PrintCompletion"]
 
 SHELLS = ("bash", "zsh", "fish")
-#: Arguments that are files, though their type does not say so.
+#: Metavars of arguments that are files, though their type does not say so.
 _FILES = ("TARGET",)
 
 
@@ -42,7 +42,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _words() -> dict[str, list[str]]:
-    """The words that options of some names have."""
+    """For the options that take names: metavar -> the names."""
     from mxref.bits.floats import LAYOUTS
     from mxref.cli.format_names import formats_of
     from mxref.operations.registry import OPERATIONS

@@ -1,4 +1,4 @@
-"""``mxref diff`` of two profiles that cast single numbers."""
+"""The output of ``mxref diff`` for two profiles that cast single numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def print_casts(found: CastDifference, skipped: list[dict[str, str]], *, as_json
 
 
 def figures_on_data(found: CastDifference) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The header and the rows of figures on data; no rows if there are none."""
+    """The header and the rows of figures on data; both are empty without data."""
     shares = {
         "numbers with another code": [one.other_code for one in found.figures],
         "numbers with another value": [one.other_value for one in found.figures],
@@ -65,7 +65,7 @@ def figures_on_data(found: CastDifference) -> tuple[tuple[str, ...], list[tuple[
 
 
 def _made(code: int | None, own: int, other: int, reader: str) -> str:
-    """A code, and the number that its side reads in it, and that the other one reads if it differs.
+    """A code with the number that its own side reads, and that of the other side if it differs.
 
     >>> _made(0x7F, 0x43F00000, 0x7FC00000, "ocp")
     '7f = 480 (ocp reads nan)'
@@ -77,7 +77,7 @@ def _made(code: int | None, own: int, other: int, reader: str) -> str:
 
 
 def number(word: int, layout: FloatLayout) -> str:
-    """A pattern's number in decimal if it is short, else in hexadecimal; of NaN its pattern.
+    """A pattern's number in decimal if it is short, else in hexadecimal; for NaN its pattern.
 
     >>> number(0x3F800000, F32), number(0x00400000, F32), number(0xFFC00000, F32)
     ('1', '0x1p-127', 'nan ffc00000')

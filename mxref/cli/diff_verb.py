@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
     add_json_argument,
@@ -74,6 +75,7 @@ def add_parser(verbs: Verbs) -> None:
         about = "a profile such as jax, or a policy such as ocp+scale_rule=rceil"
         add(name, metavar=f"PROFILE_{name.upper()}", help=about)
     add("--format", required=True, metavar="FORMAT", help="block format, element format or e8m0")
+    add_formats_argument(parser)
     about = "float type of the numbers (default: the first that both take)"
     add("--float", metavar="FLOAT", help=about)
     about = "a .npy, .npz, .safetensors or .gguf file of floats, blocks along the last axes"
@@ -198,7 +200,7 @@ def _print_tensors(found: Difference, tensors: Sequence[DataFigures]) -> None:
 
 
 def _summed(found: Difference, given: int) -> Sequence[DataFigures]:
-    """The figures on data, those of several given tensors as one."""
+    """The figures on data; several tensors that were given are summed."""
     if given > 1 and found.total is not None:
         return [*found.figures[:-given], found.total]
     return found.figures
@@ -250,7 +252,7 @@ def _bytes(found: Difference, made: Bytes, other: str, words: tuple[int, ...]) -
 
 
 def _shown(words: tuple[int, ...]) -> tuple[int, ...]:
-    """The first words, up to the last non-zero one."""
+    """The first words, without zeros at the end."""
     last = max((place for place, word in enumerate(words) if word), default=0)
     return words[: min(last + 1, _SHOWN)]
 

@@ -10,33 +10,33 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
-from mxref.cli.answer import LINES, WIDTH, Answer, few, print_part, print_rows
-from mxref.cli.folding import table_lines
+from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading
+from mxref.cli.text_tables import table_lines
 from mxref.formats.catalog import E8M0, BlockFormat
 
 if TYPE_CHECKING:
-    from mxref.golden.explain_block import Outcome
+    from mxref.golden.explain_block import BlockOutcome
 
 #: Outcomes whose elements are shown side by side.
 _COLUMNS = 4
-#: The most elements beside which outcomes of profiles alone are shown as well.
+#: Outcomes that only profiles give are shown in full up to this many elements.
 _FEW_ELEMENTS = 16
 
 
-def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
-    """Explain what becomes of a block.
+def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanation:
+    """Explain the outcomes of quantizing a block.
 
     Args:
-        asked: its numbers, with spaces or commas between them; further elements are zeros.
+        asked: its numbers, with spaces or commas between them; elements that are missing are zeros.
         layout: their float type.
         fmt: the block format.
 
     Raises:
         ValueError: a word that is no number, or too many of them.
     """
-    from mxref.golden.explain import fraction, parse_number
     from mxref.golden.explain_block import amax_of, limits, outcomes
+    from mxref.golden.explain_number import fraction, parse_number
     from mxref.policy.policy import Policy
 
     words = [parse_number(word, layout) for word in words_of(asked)]
@@ -75,11 +75,11 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
                     "scale": outcome["scale"],
                 }
             )
-    return Answer(data, _show)
+    return Explanation(data, _show)
 
 
 def words_of(asked: str) -> list[str]:
-    """The numbers of a block as they are typed, also as a list of Python.
+    """The words of a block's numbers as they are typed, also in the form of a Python list.
 
     >>> words_of("[0.3, 5,-7.1]"), words_of("0.3 5")
     (['0.3', '5', '-7.1'], ['0.3', '5'])
@@ -88,16 +88,16 @@ def words_of(asked: str) -> list[str]:
 
 
 def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str, Any]:
-    from mxref.conformance.compare.failure_text import show_float
+    from mxref.operands.shown import show_float
 
     digits, *_, text = show_float(word, layout).split(" = ")
     return {"bits": digits, "value": text if number is None else _number(float(number)), "is": text}
 
 
 def _outcome(
-    one: Outcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
+    one: BlockOutcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
 ) -> dict[str, Any]:
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     scale: dict[str, Any] = {"scale": None, "scale_is": "an error", "amax_over_scale": None}
     if one.scale is not None:
@@ -129,7 +129,7 @@ def _outcome(
 
 
 def _number(value: float) -> float | str:
-    """A number, or the name of what JSON has no number for."""
+    """A number; or its name, if JSON has no such number."""
     return value if math.isfinite(value) else str(value)
 
 
@@ -139,7 +139,7 @@ def _show(data: dict[str, Any]) -> None:
     zeros = f", and {rest} zeros" if rest else ""
     print_heading(f"a block of {data['format']} from {data['float']}: {given}{zeros}")
     labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
-    by_line = many <= _COLUMNS < len(made)  # then each outcome has a line of its elements
+    by_line = many <= _COLUMNS < len(made)  # then each outcome has a line with its elements
     long = many > _FEW_ELEMENTS
     shown = [i for i, one in enumerate(made[:_COLUMNS]) if one["choices"] or not long]
     lines, others = 3, []
@@ -202,7 +202,7 @@ def _show_standings(limits: Sequence[dict[str, Any]]) -> int:
 
 
 def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
-    """Print an outcome: its scale, and at most so many who give it; the number of lines."""
+    """Print an outcome: its scale, and at most `most` names that give it; the number of lines."""
     parts = [f"scale {one['scale_is']}" if one["scale"] else "an error"]
     if one["tensor_scale"] is not None:
         parts.append(f"tensor scale {one['tensor_scale']:.9g} ({one['tensor_scale_is']})")
@@ -222,7 +222,7 @@ def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
 
 
 def _by(one: dict[str, Any], most: int) -> str:
-    """Who gives an outcome, at most so many of them."""
+    """The names that give an outcome, at most `most` of them."""
     return few([*(choice.partition("=")[2] for choice in one["choices"]), *one["profiles"]], most)
 
 

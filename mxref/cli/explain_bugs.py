@@ -1,4 +1,4 @@
-"""``mxref explain bugs``: known bugs of other implementations, each with the clause it breaks."""
+"""``mxref explain bugs``: known bugs of other implementations, and the clauses they break."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import functools
 import re
 from typing import Any, NamedTuple
 
-from mxref.cli.answer import Answer, print_rows, print_wrapped
+from mxref.cli.explanation import Explanation, print_rows, print_wrapped
 from mxref.cli.spec_notes import document
 
 __all__ = ["Bug", "bugs_of", "explain_bugs", "known_bugs", "print_bugs"]
 
 
 class Bug(NamedTuple):
-    """A page of docs/reports: its name, and the row that docs/reports/README.md has of it."""
+    """A known bug: the name of its page in docs/reports, and its row in docs/reports/README.md."""
 
     page: str
     implementation: str
@@ -66,8 +66,8 @@ def _libraries(implementation: str) -> list[str]:
     return re.findall(r"\b[A-Za-z][\w.-]*", re.sub(r"\(.*?\)", "", implementation))
 
 
-def explain_bugs(options: argparse.Namespace) -> list[Answer]:
-    """All known bugs, or those of a library; a profile's own answer has its."""
+def explain_bugs(options: argparse.Namespace) -> list[Explanation]:
+    """All known bugs, or those of a library; a profile's own explanation lists its bugs."""
     from mxref.profiles import PROFILES
 
     name = options.name
@@ -78,7 +78,7 @@ def explain_bugs(options: argparse.Namespace) -> list[Answer]:
         return []
     about = "bugs of other implementations that docs/reports has a page of"
     listed = [bug._asdict() for bug in found]
-    return [Answer({"kind": "bugs", "name": name, "about": about, "bugs": listed}, _show)]
+    return [Explanation({"kind": "bugs", "name": name, "about": about, "bugs": listed}, _show)]
 
 
 def _show(data: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def _show(data: dict[str, Any]) -> None:
 
 
 def print_bugs(found: list[Bug]) -> None:
-    """Print what each bug does, and the clause that it breaks."""
+    """Print what each bug does, and the clause it breaks."""
     rows = [(bug.implementation, bug.what, bug.clause) for bug in found]
     print_rows(("implementation", "known bug", "clause"), rows)
     print_wrapped(f"reproducers: docs/reports, {', '.join(f'{bug.page}.md' for bug in found)}")

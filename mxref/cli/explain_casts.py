@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mxref.bits.floats import FloatLayout
-from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
+from mxref.cli.text_tables import table_lines
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 
 #: Width of the text in columns.
@@ -20,7 +20,7 @@ def print_profiles(
     fmt: CodeFormat,
 ) -> None:
     """Print what `codes_of_profiles` found."""
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     rows = [
         ("an error" if code is None else show_code(code, fmt), ", ".join(names))

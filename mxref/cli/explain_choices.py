@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mxref.cli.answer import Answer, few, print_part, print_rows
 from mxref.cli.explain_limits import (
     limits_of_all,
     limits_of_member,
     show_limits_of_all,
     show_limits_of_member,
 )
-from mxref.cli.explain_worked import show_worked, worked
+from mxref.cli.explain_worked import show_worked, worked_case
+from mxref.cli.explanation import Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading, vectors_folder
 from mxref.cli.spec_notes import clause_of_member, source_of_member
 from mxref.policy.choice import Choice
@@ -33,12 +33,12 @@ __all__ = [
     "show_member",
 ]
 
-#: Profiles that are shown beside a member in a table.
+#: Profiles that are shown beside a member in a table, at most.
 _FEW = 3
 
 
-def explain_choices(options: argparse.Namespace) -> list[Answer]:
-    """The choices of a name: that of policies, and that of integer operations."""
+def explain_choices(options: argparse.Namespace) -> list[Explanation]:
+    """The choices with a name: that of policies, and that of integer operations."""
     from mxref.policy.policy import READS, Policy
 
     name, found = options.name, []
@@ -50,17 +50,17 @@ def explain_choices(options: argparse.Namespace) -> list[Answer]:
         data["by_stages"] = _by_stages(name)
         if name == "scale_rule":
             data["limits"] = limits_of_all(options.format)
-        found.append(Answer(data, _show_choice))
+        found.append(Explanation(data, _show_choice))
     if name in integer_choices():
         kind = integer_choices()[name]
         data = _choice_data("integer choice", name, kind)
         data["read_by"] = []
         data["members"] = [integer_member(name, one) for one in kind]
-        found.append(Answer(data, _show_choice))
+        found.append(Explanation(data, _show_choice))
     return found
 
 
-def explain_members(options: argparse.Namespace) -> list[Answer]:
+def explain_members(options: argparse.Namespace) -> list[Explanation]:
     """The members that a word names, with or without its choice."""
     from mxref.policy.policy import Policy, spellings
 
@@ -80,8 +80,8 @@ def explain_members(options: argparse.Namespace) -> list[Answer]:
     return found
 
 
-def explain_policy(options: argparse.Namespace) -> list[Answer]:
-    """The members that a policy spells; none if it spells none, or one that there is not."""
+def explain_policy(options: argparse.Namespace) -> list[Explanation]:
+    """The members that a policy spells; none if it spells none or an unknown one."""
     from mxref.policy.policy import Policy
 
     if not options.name.lower().startswith("ocp+"):
@@ -97,10 +97,10 @@ def explain_policy(options: argparse.Namespace) -> list[Answer]:
         if own[name] != default[name]
     ]
     data = {"kind": "policy", "name": str(policy), "about": "ocp, but for these choices"}
-    return [Answer(data | {"members": members}, _show_policy)]
+    return [Explanation(data | {"members": members}, _show_policy)]
 
 
-def explain_operation(options: argparse.Namespace) -> list[Answer]:
+def explain_operation(options: argparse.Namespace) -> list[Explanation]:
     """The choices that an operation reads."""
     from mxref.policy.policy import READS, Policy
 
@@ -113,11 +113,11 @@ def explain_operation(options: argparse.Namespace) -> list[Answer]:
         rows.append({"choice": choice, "ocp": Policy().choices()[choice], "of": of})
     about = f"reads {len(rows)} choices"
     data = {"kind": "operation", "name": options.name, "about": about, "choices": rows}
-    return [Answer(data, _show_operation)]
+    return [Explanation(data, _show_operation)]
 
 
 def member_data(choice: str, member: Choice) -> dict[str, Any]:
-    """What is known of a member without asking the vectors, as JSON values."""
+    """The facts about a member that need no vectors, as JSON values."""
     from mxref.policy.policy import READS, Policy
     from mxref.profiles.choosing import who_does
 
@@ -138,7 +138,7 @@ def member_data(choice: str, member: Choice) -> dict[str, Any]:
 
 
 def show_member(data: dict[str, Any]) -> None:
-    """Print a member in brief: its standing, what it does, and who does it."""
+    """Print a member in brief: its standing, what it does, and the profiles that do it."""
     standing = f", {data['standing']}" if "standing" in data else ""
     about = f": {data['about']}" if data["about"] else ""
     print_heading(f"{data['name']}{standing}{about}")
@@ -169,7 +169,7 @@ def _about(kind: type[enum.Enum]) -> str:
 
 
 def integer_member(choice: str, member: enum.Enum) -> dict[str, Any]:
-    """What is known of a member of a choice of integer operations, as JSON values."""
+    """The facts about a member of a choice of integer operations, as JSON values."""
     default = member is next(iter(type(member)))
     return {
         "kind": "integer member",
@@ -211,18 +211,20 @@ def _with_part(word: str) -> list[str]:
     ]
 
 
-def _member(data: dict[str, Any], options: argparse.Namespace) -> Answer:
+def _member(data: dict[str, Any], options: argparse.Namespace) -> Explanation:
     """The answer about a member; the case that shows it takes time to find."""
     folder = options.vectors or vectors_folder()
 
     def more() -> dict[str, Any]:
         choice, _, value = data["name"].partition("=")
         integer = data["kind"] == "integer member"
-        none = data["default"]  # it is what others differ from
-        found = None if none else worked(folder, choice, value, options.format, integer=integer)
+        none = data["default"]  # the default has no such case: it is what others differ from
+        found = (
+            None if none else worked_case(folder, choice, value, options.format, integer=integer)
+        )
         return {"example": found}
 
-    return Answer(data, _show_full, more)
+    return Explanation(data, _show_full, more)
 
 
 def _show_full(data: dict[str, Any]) -> None:
@@ -275,7 +277,7 @@ def _show_operation(data: dict[str, Any]) -> None:
 
 
 def _comment(member: enum.Enum) -> str:
-    """What the comment above or beside a member says; empty if there is none, or no source."""
+    """The comment above or beside a member in the source; empty if there is none."""
     line = rf"((?:^ +#: .*\n)*)^ +{member.name} = .*?(?:  #: (.*))?$"
     found = re.search(line, _source(type(member)), re.MULTILINE)
     if found is None:

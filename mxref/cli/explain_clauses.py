@@ -1,4 +1,4 @@
-"""``mxref explain`` with a clause: its paragraph of SPEC_NOTES, and who makes which choice."""
+"""``mxref explain`` with a clause: its paragraph of SPEC_NOTES, its choices, and their profiles."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from mxref.cli.answer import LINES, WIDTH, Answer, encodable, few, print_part, print_rows
 from mxref.cli.explain_choices import integer_choices, integer_member, member_data
-from mxref.cli.folding import table_lines
+from mxref.cli.explanation import LINES, WIDTH, Explanation, encodable, few, print_part, print_rows
 from mxref.cli.screen import print_heading, print_text
 from mxref.cli.spec_notes import Clause, clause_of_member, clauses, sections
+from mxref.cli.text_tables import table_lines
 
-#: Profiles that are shown beside a member, and lines of a clause that a section names.
+#: Profiles shown beside a member; lines shown of a clause that a section names.
 _FEW, _LEAST = 2, 1
-#: Members of a clause, and letters of one, beside which no profiles are shown.
+#: If a clause has more members, or longer names, no profiles are shown beside them.
 _MANY, _LONG = 14, 30
 
 
-def explain_clause(options: argparse.Namespace) -> list[Answer]:
+def explain_clause(options: argparse.Namespace) -> list[Explanation]:
     """A clause of SPEC_NOTES, or a section of MX v1.0."""
     clause = clauses().get(options.name)
     if clause is None:
@@ -33,7 +33,7 @@ def explain_clause(options: argparse.Namespace) -> list[Answer]:
         "text": "\n".join(_lines(clause.text)),
         "members": _members(clause),
     }
-    return [Answer(data, _show_clause)]
+    return [Explanation(data, _show_clause)]
 
 
 def _members(clause: Clause) -> list[dict[str, Any]]:
@@ -91,13 +91,13 @@ def _show_clause(data: dict[str, Any]) -> None:
         print(f"more of one: mxref explain {members[-1]['name']}")
 
 
-def _explain_section(name: str) -> list[Answer]:
-    """A section of MX v1.0, by what SPEC_NOTES says of it."""
-    from mxref.cases.words import RULES
+def _explain_section(name: str) -> list[Explanation]:
+    """A section of MX v1.0, in the words of the clauses of SPEC_NOTES that name it."""
+    from mxref.cases.words import rules
 
     number, _, table = name.removeprefix("MX-").partition("-T")
     naming = sections().get(number, ())
-    if not name.startswith("MX-") or not (name in RULES or (naming and not table)):
+    if not name.startswith("MX-") or not (name in rules() or (naming and not table)):
         return []
     if table:
         naming = tuple(c.name for c in clauses().values() if f"MX Table {table}" in c.text)
@@ -105,7 +105,7 @@ def _explain_section(name: str) -> list[Answer]:
     data = {
         "kind": "clause",
         "name": name,
-        "about": RULES.get(name, ""),
+        "about": rules().get(name, ""),
         "in": f"OCP MX v1.0, {number}{f', Table {table}' if table else ''}",
         "clauses": [
             {
@@ -117,7 +117,7 @@ def _explain_section(name: str) -> list[Answer]:
             for one in found
         ],
     }
-    return [Answer(data, _show_section)]
+    return [Explanation(data, _show_section)]
 
 
 def _show_section(data: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _by_standing(members: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _text_of_the_standard(clause: Clause) -> str:
-    """What a clause says that the text says."""
+    """The part of a clause that says what the standard's text says."""
     return re.split(r"^- (?!\*\*Text)", clause.text, maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 

@@ -1,8 +1,8 @@
-"""The limits of scale rules, for ``mxref explain``: of one rule, and of all side by side."""
+"""The limits of scale rules for ``mxref explain``: of one rule, and of all side by side."""
 
 from __future__ import annotations
 
-from mxref.cli.answer import print_rows, print_wrapped
+from mxref.cli.explanation import print_rows, print_wrapped
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.policy.choice import Choice
 
@@ -44,7 +44,7 @@ def show_limits_of_member(rows: list[dict[str, str]]) -> None:
 
 
 def limits_of_all(format: str | None) -> dict[str, list[dict[str, str]]]:
-    """What `limits_of_member` has of every scale rule; no rows for one without a limit."""
+    """`limits_of_member` of every scale rule; no rows for a rule without a limit."""
     from mxref.policy.scale_rule import ScaleRule
 
     return {rule.value: limits_of_member(rule, format) or [] for rule in ScaleRule}
@@ -76,7 +76,7 @@ def show_limits_of_all(limits: dict[str, list[dict[str, str]]]) -> None:
 
 
 def _unlike_floor(beside: str) -> str:
-    """The parts of `beside_floor` that name another scale than FLOOR's.
+    """The parts of a text of `beside_floor` that name another scale than FLOOR's.
 
     >>> _unlike_floor("the same for p <= 1.75, twice for p > 1.75"), _unlike_floor("the same")
     ('twice for p > 1.75', 'the same')

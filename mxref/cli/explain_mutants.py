@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.answer import LINES, Answer, few, print_wrapped, wrapped
+from mxref.cli.explanation import LINES, Explanation, few, print_wrapped, wrapped
 from mxref.cli.screen import print_text, vectors_folder
 
 if TYPE_CHECKING:
     from mxref.mutants import Mutant
 
 
-def explain_mutants(options: argparse.Namespace) -> list[Answer]:
-    """The mutant of a name, or a class of them."""
+def explain_mutants(options: argparse.Namespace) -> list[Explanation]:
+    """The mutant with a name, or the mutants of a class."""
     from mxref.mutants import MUTANTS
 
     name: str = options.name
-    # A class without what its mutants of `encode` are inside blocks, which a line of theirs says.
+    # A class without the mutants of `encode` inside blocks: a line about each names those.
     found = [
         mutant
         for mutant in MUTANTS
@@ -32,11 +32,11 @@ def explain_mutants(options: argparse.Namespace) -> list[Answer]:
     about = first.text if len(found) == 1 else f"{len(found)} wrong implementations ({first.op})"
     data = {"kind": "mutant", "name": first.id if len(found) == 1 else name, "about": about}
     folder: Path = options.vectors or vectors_folder()
-    return [Answer(data, _show, lambda: {"mutants": _all(found, folder)})]
+    return [Explanation(data, _show, lambda: {"mutants": _all(found, folder)})]
 
 
 def _all(found: list[Mutant], folder: Path) -> list[dict[str, Any]]:
-    """What is known of mutants, each with the first case that catches it, as JSON values."""
+    """The facts about mutants, each with the first case that catches it, as JSON values."""
     from mxref import golden
     from mxref.conformance.compare.failure_text import describe
     from mxref.conformance.score import covers, first_kill
@@ -85,7 +85,7 @@ def _show(data: dict[str, Any]) -> None:
 
 
 def _lines_about(one: dict[str, Any]) -> Iterator[str]:
-    """What is said of a mutant, in lines that fit the width of the text."""
+    """The lines about a mutant, wrapped to the width of the text."""
     formats, floats = (", ".join(one[key]) for key in ("formats", "floats"))
     more = len(one["seen"]) - 4
     texts = [

@@ -1,4 +1,4 @@
-"""``mxref explain`` with a number: its place among the numbers of a format, and every answer."""
+"""``mxref explain`` with a number: its place in a format, and the codes that choices give it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cli.answer import WIDTH, Answer, print_wrapped
 from mxref.cli.explain_casts import codes_of_profiles, print_profiles
+from mxref.cli.explanation import WIDTH, Explanation, print_wrapped
 from mxref.cli.screen import print_heading, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -29,22 +29,20 @@ _LINE = 80
 
 
 def check_format(name: str) -> tuple[dict[str, CodeFormat], dict[str, BlockFormat]]:
-    """The formats that numbers, and that blocks are explained in, by their names.
+    """The formats in which numbers and blocks are explained, by name.
 
     Raises:
         ValueError: there is no format of that name among them.
     """
-    from mxref.exact.format_table import FORMATS
-
-    known: dict[str, CodeFormat] = {**SCALE_FORMATS, **ELEMENT_FORMATS, **OTHER_FORMATS}
-    formats = {one: fmt for one, fmt in known.items() if one in {*FORMATS, "e8m0"}}
+    formats: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **OTHER_FORMATS}
+    formats |= {one: fmt for one, fmt in SCALE_FORMATS.items() if fmt.subnormals or fmt is E8M0}
     blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
     if name not in {**formats, **blocks}:
         raise ValueError(unknown_name("--format", name, {**formats, **blocks}))
     return formats, blocks
 
 
-def explain_numbers(options: argparse.Namespace) -> Answer | None:
+def explain_numbers(options: argparse.Namespace) -> Explanation | None:
     """Explain a number, or the numbers of a block; None without --format."""
     if options.format is None:
         return None
@@ -62,14 +60,16 @@ def explain_numbers(options: argparse.Namespace) -> Answer | None:
     return _number(one, LAYOUTS[float], formats[options.format], profiles_alone=options.profiles)
 
 
-def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool) -> Answer:
-    from mxref.conformance.compare.failure_text import show_code, show_float
-    from mxref.golden.explain import answers, fraction, neighbours, parse_number
+def _number(
+    text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool
+) -> Explanation:
+    from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
+    from mxref.operands.shown import show_code, show_float
 
     bits = parse_number(text, layout)
     try:
         by_profile, other_floats = codes_of_profiles(bits, layout, fmt)
-    except ValueError:  # no profile casts to the format
+    except ValueError:  # no profile casts numbers to the format
         if profiles_alone:
             raise
         by_profile, other_floats = {}, []
@@ -111,7 +111,7 @@ def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: 
         else:
             _show_codes(data)
 
-    return Answer(data, show)
+    return Explanation(data, show)
 
 
 Neighbour = tuple[int, Fraction] | None
@@ -120,7 +120,7 @@ Neighbour = tuple[int, Fraction] | None
 def _neighbour(
     one: Neighbour, near: tuple[Neighbour, Neighbour], fmt: CodeFormat
 ) -> dict[str, Any] | None:
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     if one is None:
         return None
@@ -134,7 +134,7 @@ def _neighbour(
 def _midway(
     number: Fraction, near: tuple[Neighbour, Neighbour], fmt: CodeFormat
 ) -> dict[str, Any] | None:
-    """The threshold of rounding to nearest between the neighbours, and where a tie goes."""
+    """The midpoint between the neighbours, and the neighbour that a tie goes to."""
     below, above = near
     if below is None or above is None or below[0] == above[0]:
         return None
@@ -150,7 +150,7 @@ def _midway(
 
 
 def _past_the_largest(near: tuple[Neighbour, Neighbour], fmt: CodeFormat) -> dict[str, Any] | None:
-    """From where numbers round past the largest one, and whether the tie does, to nearest even."""
+    """The threshold above which numbers round past the largest one, and where the tie goes."""
     if None not in near or fmt == E8M0 or getattr(fmt, "twos_complement", False):
         return None
     largest, before = (Fraction(fmt.value(code)) for code in (fmt.max_code, fmt.max_code - 1))
@@ -197,13 +197,13 @@ def _show_codes(data: dict[str, Any]) -> None:
 
 def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
-    from mxref.conformance.compare.failure_text import show_code
-    from mxref.golden.explain import around
+    from mxref.golden.explain_number import nearest_codes
+    from mxref.operands.shown import show_code
 
-    near = around(number, fmt)
+    near = nearest_codes(number, fmt)
     low, high = near[0][1], near[-1][1]
     if not low <= number <= high or low == high:
-        return  # beyond the format: the neighbours say it
+        return  # beyond the format, as the neighbours show
     at = [_place(value, low, high) for _, value in near]
     middles = [(a[1] + b[1]) / 2 for a, b in itertools.pairwise(near)]
     ticks = list("-" * _LINE)
@@ -224,7 +224,7 @@ def _place(value: Fraction, low: Fraction, high: Fraction) -> int:
 
 
 def _labels(marks: Sequence[tuple[int, str]]) -> str:
-    """Labels centred at their columns, moved right where they would meet.
+    """Labels centred at their columns, moved right where they would overlap.
 
     >>> _labels([(0, "one"), (2, "two"), (10, "six")])
     'one two  six'
@@ -237,7 +237,7 @@ def _labels(marks: Sequence[tuple[int, str]]) -> str:
 
 
 def _away(distance: Fraction) -> str:
-    """A positive dyadic distance in decimal, and exactly if that is another number and short.
+    """A positive dyadic distance in decimal; if that is rounded also exactly, where it is short.
 
     >>> _away(Fraction(3, 8)), _away(Fraction(2**20 + 1, 2**20)), _away(Fraction(2**60 + 1))
     ('0.375 away', 'about 1 (1048577 * 2^-20) away', 'about 1.15e+18 away')
@@ -252,7 +252,7 @@ def _away(distance: Fraction) -> str:
 
 
 def lines_of(words: Sequence[str], width: int = WIDTH - 24) -> Iterator[str]:
-    """Lines of words that fit a width; the default leaves room for a label."""
+    """Words joined to lines that fit a width; the default leaves room for a label."""
     line = ""
     for word in words:
         if line and len(line) + len(word) + 1 > width:

@@ -6,8 +6,8 @@ import argparse
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.answer import print_rows, print_wrapped
 from mxref.cli.explain_bugs import bugs_of, print_bugs
+from mxref.cli.explanation import print_rows, print_wrapped
 from mxref.support.text import short_number
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
 
 
 def _history(profile: Profile) -> None:
-    """Print what changed before and after the version of a profile, each with an input."""
+    """Print the changes before and after a profile's version, each with an input that shows it."""
     from mxref.profiles import PROFILES
     from mxref.profiles.history import changes_of
 
@@ -78,7 +78,7 @@ def _choices(profile: Profile) -> None:
 
 
 def _stages(profile: Profile) -> None:
-    """Print the stages of a profile that replace those of its policy."""
+    """Print the stages in which a profile differs from its policy."""
     rows = []
     for stage in profile.replaced:
         function = getattr(profile.stages, stage)
@@ -93,7 +93,7 @@ def _stages(profile: Profile) -> None:
 
 
 def profile_data(profile: Profile) -> dict[str, Any]:
-    """What `explain_profile` prints, as JSON values."""
+    """The facts that `explain_profile` prints, as JSON values."""
     from mxref.policy.policy import Policy
 
     default, own = Policy().choices(), profile.policy.choices()

@@ -9,7 +9,6 @@ import re
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.answer import Answer, print_answers, print_rows
 from mxref.cli.explain_blocks import words_of
 from mxref.cli.explain_bugs import explain_bugs
 from mxref.cli.explain_choices import (
@@ -23,7 +22,9 @@ from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
 from mxref.cli.explain_profiles import explain_profile, profile_data
 from mxref.cli.explain_words import explain_case, explain_words
+from mxref.cli.explanation import Explanation, print_explanations, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
     add_json_argument,
@@ -33,7 +34,7 @@ from mxref.cli.screen import (
 )
 from mxref.support.text import suggestion
 
-#: What can be asked, each with an example; the first ones are in `--help`.
+#: Kinds of questions, each with an example; the first ones are in `--help`.
 QUESTIONS = {
     "a number in a format": "mxref explain 0.3 --format e2m1",
     "a number, in one profile and another": "mxref explain 465 --format e4m3 --profiles",
@@ -81,7 +82,7 @@ def add_parser(verbs: Verbs) -> None:
         "with --format, one number or those of a block: decimals, hex floats, fractions, 2^-126, "
         "1.75*2^8, 0x and a bit pattern, nan, inf"
     )
-    # These are numbers, no options.
+    # Words like these are numbers, not options.
     parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)
     parser.add_argument("words", nargs="+", metavar="NAME", help=about).required = False
     about = "the format that a number is cast to, a block is quantized to, or a rule is shown in"
@@ -89,6 +90,7 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("--float", metavar="FLOAT", help="float type of the numbers (default: f32)")
     about = "with a number: what each profile makes of it, grouped by the code"
     parser.add_argument("--profiles", action="store_true", help=about)
+    add_formats_argument(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
 
@@ -106,11 +108,11 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(
             f"--profiles must be given with a number and --format, got {asked!r} alone"
         )
-    print_answers(_answers(asked, options), asked, as_json=options.json)
+    print_explanations(_answers(asked, options), asked, as_json=options.json)
     return 0
 
 
-def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
+def _answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
     """The answers to a question.
 
     Raises:
@@ -129,7 +131,7 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
     for name in dict.fromkeys((word, word.lower(), word.upper())):
         options.name = name
         found = [answer for explain in _KINDS for answer in explain(options)]
-        with contextlib.suppress(*[ValueError] * bool(found)):  # of a name of several formats
+        with contextlib.suppress(*[ValueError] * bool(found)):  # such as a name of several formats
             found += _formats(options)
         found = [answer for answer in found if kind in ("", answer.data["kind"])]
         if found:  # a word may be several things
@@ -143,7 +145,7 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
 
 
 def _kind_and_word(asked: str) -> tuple[str, str]:
-    """The kind that a word is asked to be of, and the word; any kind is ``.
+    """The kind that is asked for, empty for any kind, and the word.
 
     >>> _kind_and_word("integer choice nan"), _kind_and_word("rceil")
     (('integer choice', 'nan'), ('', 'rceil'))
@@ -153,8 +155,8 @@ def _kind_and_word(asked: str) -> tuple[str, str]:
 
 
 def _names_member(word: str) -> bool:
-    """Whether a word names a member or a choice, which may be asked for with --format."""
-    from mxref.golden.explain import parse_number
+    """Whether a word names a member or a choice, which --format may accompany."""
+    from mxref.golden.explain_number import parse_number
     from mxref.policy.policy import Policy, spellings
 
     with contextlib.suppress(ValueError):
@@ -171,10 +173,10 @@ def _list_questions() -> None:
 
 
 def _unknown(name: str) -> str:
-    """The sentence about a name that nothing has."""
+    """The error message for a name that nothing has."""
     from mxref.cases.words import FLAGS
     from mxref.cli.command_line import VERBS
-    from mxref.golden.explain import parse_number
+    from mxref.golden.explain_number import parse_number
     from mxref.policy.policy import READS, Policy
     from mxref.profiles import PROFILES
 
@@ -204,7 +206,7 @@ def _unknown(name: str) -> str:
     )
 
 
-def _profiles(options: argparse.Namespace) -> list[Answer]:
+def _profiles(options: argparse.Namespace) -> list[Explanation]:
     from mxref.profiles import PROFILES
 
     if options.name not in PROFILES:
@@ -213,16 +215,18 @@ def _profiles(options: argparse.Namespace) -> list[Answer]:
     def show(_: dict[str, Any]) -> None:
         explain_profile(options)
 
-    return [Answer(profile_data(PROFILES[options.name]), show)]
+    return [Explanation(profile_data(PROFILES[options.name]), show)]
 
 
-def _formats(options: argparse.Namespace) -> list[Answer]:
+def _formats(options: argparse.Namespace) -> list[Explanation]:
     name = options.name
     data = format_data(name)
     if data is None:
         return []
     about = "its numbers: `mxref formats`"
-    return [Answer({"kind": "format", "name": name, "about": about, **data}, lambda _: _show(name))]
+    return [
+        Explanation({"kind": "format", "name": name, "about": about, **data}, lambda _: _show(name))
+    ]
 
 
 def _show(name: str) -> None:
@@ -241,7 +245,7 @@ _KINDS = (
     explain_mutants,
     explain_bugs,
 )
-#: What an answer may be of, as it is asked for.
+#: The kinds of explanations, as they are asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
     *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),

@@ -1,15 +1,15 @@
-"""``mxref explain`` with a model, a flag or a standing, or the id of a case."""
+"""``mxref explain`` with a coverage model, a flag, a standing, or the id of a case."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
+from mxref.cli.explanation import LINES, WIDTH, Explanation, print_wrapped
 from mxref.cli.screen import vectors_folder
 
-#: What the standing of a member of a choice says of it.
+#: standing -> what it says of a member of a choice.
 STANDINGS = {
     "required": "the standard says `must`, or it follows from a `must`; every other answer fails",
     "recommended": "the standard says `should`",
@@ -20,13 +20,13 @@ STANDINGS = {
 __all__ = ["explain_case", "explain_words"]
 
 
-def explain_words(options: argparse.Namespace) -> list[Answer]:
-    """The model, the flag and the standing of a name."""
-    from mxref.cases.words import FLAGS, MODELS
+def explain_words(options: argparse.Namespace) -> list[Explanation]:
+    """The explanations of a model, a flag or a standing with a name."""
+    from mxref.cases.words import FLAGS, models
 
     return [
-        Answer({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
-        for kind, texts in (("model", MODELS), ("flag", FLAGS), ("standing", STANDINGS))
+        Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
+        for kind, texts in (("model", models()), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
 
@@ -35,11 +35,11 @@ def _show_word(data: dict[str, Any]) -> None:
     print_wrapped(f"{data['kind']} {data['name']}: {data['about']}")
 
 
-def explain_case(options: argparse.Namespace) -> Answer | None:
+def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import MODELS, RULES
+    from mxref.cases.words import known_models, known_rules
     from mxref.conformance.compare.failure_text import show_input, show_output
-    from mxref.operations.registry import INTEGER_OPERATIONS, OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
     op, *rest = options.name.split(".")
     if op not in OPERATIONS or len(rest) != 3:
@@ -59,11 +59,11 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
     if file is None or case is None:
         raise ValueError(f"there is no case {options.name!r} in {folder}")
     required = "required of everyone" if case.required else "the standard leaves the answer open"
-    if op in INTEGER_OPERATIONS:
+    if op in CALL_OPERATIONS:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in INTEGER_OPERATIONS  # whose words are no codes of a format
+    coded = op not in CALL_OPERATIONS  # words of calls are no codes of a format
     one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):
@@ -77,11 +77,11 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
-        "rule": {"clause": case.rule, "about": RULES[case.rule], "standing": required},
-        "model": {"name": case.model, "about": MODELS[case.model]},
+        "rule": {"clause": case.rule, "about": known_rules()[case.rule], "standing": required},
+        "model": {"name": case.model, "about": known_models()[case.model]},
         "out": outs,
     }
-    return Answer(data | {"flags": list(case.flags)}, _show_case)
+    return Explanation(data | {"flags": list(case.flags)}, _show_case)
 
 
 def _show_case(data: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ def _show_case(data: dict[str, Any]) -> None:
 
 
 def _wrapped(text: str, most: int = 6) -> str:
-    """Words in lines, at most so many, then dots: `--json` has all."""
+    """Words in at most `most` lines, then dots: `--json` has all."""
     lines = list(lines_of(text.split(" "), WIDTH - 24 if most > 1 else WIDTH - 10))
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1]} ..."]

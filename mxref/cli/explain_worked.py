@@ -1,4 +1,4 @@
-"""A worked case of a member of a choice, for `mxref explain`: input, answer of ocp, its answer."""
+"""The worked case of a member for `mxref explain`: input, answer of ocp, answer of the member."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.cli.answer import print_part
+from mxref.cli.explanation import print_part
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
 
 #: Elements and characters of words that are shown.
 _SHOWN, _LONGEST = 4, 80
 
 
-def worked(
+def worked_case(
     folder: Path, choice: str, member: str, format: str | None, *, integer: bool = False
 ) -> dict[str, Any]:
     """The simplest case of the vectors that a member changes, as JSON values.
 
-    Without one there is a computed example, or the reason why there is none.
+    Without one it is a computed example, or the reason why there is none.
     """
     from mxref.golden.witnesses import witness
 
@@ -57,7 +57,7 @@ def worked(
 
 
 def show_worked(data: dict[str, Any]) -> None:
-    """Print what `worked` found."""
+    """Print a worked case."""
     if "no_case" in data:
         print_part("no case", data["no_case"])
     else:
@@ -67,7 +67,7 @@ def show_worked(data: dict[str, Any]) -> None:
 
 
 def _show_file(data: dict[str, Any]) -> None:
-    """Print how often a member shows in a file of the vectors, and the simplest case."""
+    """Print how often a member shows in a vector file, and the simplest case."""
     op, _, rest = data["file"].partition("/")
     flags = ", ".join(f"{flag} {count}" for flag, count in [*data["flags"].items()][:5])
     of = f"; of these {flags}" if flags else ""
@@ -120,7 +120,7 @@ def _scale_among_elements() -> dict[str, Any]:
     }
 
 
-#: Members that no case of the vectors shows beside the default.
+#: Examples of members that change no case of the vectors.
 _COMPUTED = {
     "scale_rounding=toward_negative": _same_as_toward_zero,
     "tail=refused": _short_block,
@@ -129,8 +129,8 @@ _COMPUTED = {
 
 
 def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:
-    """Elements of a block, each with its number: `1.75 at 31`."""
-    from mxref.conformance.compare.failure_text import show_float
+    """Some elements of a block, each with its number: `1.75 at 31`."""
+    from mxref.operands.shown import show_float
 
     layout = LAYOUTS[file.float]
     texts = [f"{show_float(words[i], layout).split(' = ')[-1]} at {i}" for i in some]
@@ -143,7 +143,7 @@ def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:
 
 def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
     """A block's scale and some of its elements, with their codes and values."""
-    from mxref.conformance.compare.failure_text import show_code
+    from mxref.operands.shown import show_code
 
     if not answer:
         return "an error"
@@ -155,14 +155,14 @@ def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
 
 
 def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
-    """Words in hexadecimal, one alone with its value; many are cut."""
+    """Words in hexadecimal; one alone has its value, and a long list is cut."""
     from mxref.cases.records import words as spelled
     from mxref.conformance.compare.failure_text import show_input, show_output
-    from mxref.operations.registry import INTEGER_OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS
 
     if not words:
         return "an error"
-    if len(words) == 1 and file.op not in INTEGER_OPERATIONS:
+    if len(words) == 1 and file.op not in CALL_OPERATIONS:
         return show_input(file, words[0]) if given else show_output(file, words[0])
     text = spelled(words, file.in_digits if given else file.out_digits)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

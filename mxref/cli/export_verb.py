@@ -60,7 +60,7 @@ def _add_out(parser: argparse.ArgumentParser, name: str, help: str) -> None:
 
 
 def _add_vectors(parser: argparse.ArgumentParser) -> None:
-    add_vectors_argument(parser, default=argparse.SUPPRESS)  # it may stand before or after WHAT
+    add_vectors_argument(parser, default=argparse.SUPPRESS)  # allowed before or after WHAT
 
 
 def _source(options: argparse.Namespace) -> Path:

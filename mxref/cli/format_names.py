@@ -1,4 +1,4 @@
-"""Names of formats and float types as users type them: of other libraries, in capitals."""
+"""Names of formats and float types as users type them: other libraries' names, capitals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: The scale formats that single numbers are converted to.
 _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
-#: The names of formats that verbs take, in lines; `vectors` are those that have vectors.
+#: kind -> the names of formats that its verbs take, in lines; `vectors` are those with vectors.
 FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
@@ -55,13 +55,13 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
 
         yield PAIRS
     if kind in ("fuzz", "vectors"):
-        from mxref.operations.registry import INTEGERS
+        from mxref.operations.registry import CALL_OPERATIONS
 
-        yield dict.fromkeys(name for one in INTEGERS.values() for name in one.formats)
+        yield dict.fromkeys(name for one in CALL_OPERATIONS.values() for name in one.formats)
 
 
 def typed_format(parameter: str, name: str) -> str:
-    """The name that a format has here; an unknown one as it is.
+    """The name that mxref has for a format; an unknown name as it is.
 
     Raises:
         ValueError: a name of several formats, or a dtype that is none.
@@ -71,9 +71,9 @@ def typed_format(parameter: str, name: str) -> str:
     >>> typed_format("--format", "E4M3"), typed_format("--format", "e4m4")
     ('e4m3', 'e4m4')
     """
-    from mxref.operations.registry import INTEGERS
+    from mxref.operations.registry import CALL_OPERATIONS
 
-    if parameter == "--format" and any(name in one.formats for one in INTEGERS.values()):
+    if parameter == "--format" and any(name in one.formats for one in CALL_OPERATIONS.values()):
         return name  # of an operation on integers
     for typed in (name, name.lower()):
         own: str = own_name(parameter, typed)
@@ -83,7 +83,7 @@ def typed_format(parameter: str, name: str) -> str:
 
 
 def format_of_file(parameter: str, name: str) -> str:
-    """`typed_format`, for options that name files: those of integer operations are known, too.
+    """`typed_format`, for options that name files: formats of integer operations are known, too.
 
     Raises:
         ValueError: as `typed_format`.
@@ -91,18 +91,18 @@ def format_of_file(parameter: str, name: str) -> str:
     >>> format_of_file("--format", "int4"), format_of_file("--format", "MXFP4")
     ('int4', 'mxfp4_e2m1')
     """
-    from mxref.operations.registry import INTEGERS
+    from mxref.operations.registry import CALL_OPERATIONS
 
     try:
         return typed_format(parameter, name)
     except ValueError:
-        if not any(name in one.formats for one in INTEGERS.values()):
+        if not any(name in one.formats for one in CALL_OPERATIONS.values()):
             raise
         return name
 
 
 def typed_float(name: str) -> str:
-    """The name that a float type has here; an unknown one as it is.
+    """The name that mxref has for a float type; an unknown name as it is.
 
     >>> typed_float("torch.bfloat16"), typed_float("FP32"), typed_float("f33")
     ('bf16', 'f32', 'f33')

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.answer import WIDTH
+from mxref.cli.explanation import WIDTH
 from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -31,8 +32,6 @@ _FLOATS = {
     name: ElementFormat(name, one.exponent_bits, one.mantissa_bits, one.bias, Specials.IEEE)
     for name, one in LAYOUTS.items()
 }
-_CODED: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
-_BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 _NOTES = """\
@@ -64,9 +63,18 @@ def add_parser(verbs: Verbs) -> None:
     about = "one format: its codes with their values"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
     parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
+    add_formats_argument(parser)
     about = "only the names that a verb takes, such as fuzz"
     parser.add_argument("--of", choices=[*FORMATS_OF], metavar="KIND", help=about)
     add_json_argument(parser)
+
+
+def _coded() -> dict[str, CodeFormat]:
+    return {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
+
+
+def _blocks() -> dict[str, BlockFormat]:
+    return {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -83,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
     elif options.name is None:
         _print_all(as_json=options.json)
     elif not explain_format(options.name, every=options.all, as_json=options.json):
-        raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))
+        raise ValueError(unknown_name("format", options.name, {**_coded(), **_blocks()}))
     return 0
 
 
@@ -98,19 +106,19 @@ def explain_format(
     """Print a format; False if there is none of that name.
 
     Args:
-        typed: its name as users type it.
+        typed: the format's name as users type it.
         every: whether all codes of an 8-bit format are printed.
         as_json: whether to print JSON.
-        whole: a format of at most so many codes is printed whole.
+        whole: formats of at most this many codes are printed whole.
         print_rows: prints the table of codes.
     """
     name = typed_format("format", typed)
-    if name in _BLOCKS:
-        _print_block(_BLOCKS[name], as_json=as_json)
+    if name in _blocks():
+        _print_block(_blocks()[name], as_json=as_json)
         return True
-    if name not in _CODED:
+    if name not in _coded():
         return False
-    fmt = _CODED[name]
+    fmt = _coded()[name]
     codes = _codes(fmt, every=every, whole=whole)
     if as_json:
         print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
@@ -126,13 +134,13 @@ def explain_format(
 
 
 def format_data(typed: str) -> dict[str, Any] | None:
-    """What `explain_format` prints, as JSON values; None if there is no format of that name."""
+    """The facts that `explain_format` prints, as JSON values; None if no format has that name."""
     name = typed_format("format", typed)
-    if name in _BLOCKS:
-        return _block(_BLOCKS[name])
-    if name not in _CODED:
+    if name in _blocks():
+        return _block(_blocks()[name])
+    if name not in _coded():
         return None
-    return {**_properties(_CODED[name]), "codes": _codes(_CODED[name], every=True)}
+    return {**_properties(_coded()[name]), "codes": _codes(_coded()[name], every=True)}
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
@@ -150,7 +158,7 @@ def _properties(fmt: CodeFormat) -> dict[str, Any]:
         "inf": "-" if fmt.inf_code is None else _spans([fmt.inf_code], digits, fmt),
         "nan": "-" if fmt.nan_code is None else _nan_spans(fmt, digits),
     }
-    if _is_integer(fmt):  # a step of 2**-6 throughout: neither exponent nor subnormals
+    if _is_integer(fmt):  # the step is 2**-6 throughout: no exponent, no subnormals
         fields["s/e/m"] = "n/64"
         fields |= dict.fromkeys(("bias", "min normal", "max subnormal", "min subnormal"))
     return fields
@@ -169,7 +177,7 @@ def _nan_spans(fmt: CodeFormat, digits: int) -> str:
 
 
 def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
-    """The codes of a span of magnitudes, for each sign."""
+    """The codes in a span of magnitudes, for each sign."""
     return " ".join(
         "-".join(f"{sign | end:0{digits}x}" for end in dict.fromkeys(ends))
         for sign in sorted({0, fmt.sign_bit})
@@ -177,8 +185,8 @@ def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
 
 
 def _print_all(*, as_json: bool) -> None:
-    rows = [_properties(fmt) for fmt in _CODED.values()]
-    blocks = [_block(block) for block in _BLOCKS.values()]
+    rows = [_properties(fmt) for fmt in _coded().values()]
+    blocks = [_block(block) for block in _blocks().values()]
     if as_json:
         print(json.dumps({"formats": rows, "block_formats": blocks}, indent=1))
         return

@@ -1,4 +1,4 @@
-"""``mxref fuzz``: search an implementation for wrong answers, and show the simplest as code."""
+"""``mxref fuzz``: search an implementation for wrong answers, and print the simplest as code."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def _under(row: FuzzRow) -> str:
 
 
 def _by(row: FuzzRow, policy: Policy) -> str:
-    """What a row was compared with; integers have policies of their own."""
+    """The policy that a row was compared with; integer operations have policies of their own."""
     if row.profile:
         return f"profile {row.profile}"
-    from mxref.operations.registry import INTEGER_OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS
 
-    return row.policy if row.op in INTEGER_OPERATIONS else str(policy)
+    return row.policy if row.op in CALL_OPERATIONS else str(policy)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,6 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace, target: Target) -> int:
+    from mxref.cases.own_formats import notes_on_references
     from mxref.conformance.fuzzing.fuzz import fuzz
     from mxref.conformance.fuzzing.input_words import subjects
     from mxref.policy.policy import Policy
@@ -101,6 +102,8 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     results = ["ok" if row.found is None else "WRONG" for row in rows]
     table = zip(rows, results, strict=True)
     print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
+    for note in notes_on_references(row.format for row in rows):
+        print(f"note: {note}")
     word, told = "PASS" if passed else "FAIL", f"; {ending}" if ending else ""
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
     by = [_by(row, policy) for row in rows] or [str(policy)]
@@ -113,8 +116,9 @@ def _search(options: argparse.Namespace, target: Target) -> int:
 def _as_json(
     rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool, ending: str
 ) -> dict[str, Any]:
+    from mxref.cases.own_formats import notes_on_references
     from mxref.cases.records import words
-    from mxref.operations.word_rows import stripped
+    from mxref.operands.word_rows import stripped
 
     def found(row: FuzzRow) -> dict[str, Any] | None:
         if row.found is None:
@@ -132,11 +136,13 @@ def _as_json(
             "code": row.found.code,
         }
 
+    notes = [*notes_on_references(row.format for row in rows)]
     return {
         "target": target,
         "policy": str(policy),
         "passed": passed,
         "ending": ending,
+        **({"notes": notes} if notes else {}),
         "rows": [
             {
                 "op": row.op,

@@ -1,4 +1,4 @@
-"""``mxref identify``: which choices an implementation makes."""
+"""``mxref identify``: the choices that an implementation makes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mxref.cli.target_arguments import (
 )
 
 if TYPE_CHECKING:
-    from mxref.conformance import Identified
+    from mxref.conformance import Identified, Target
     from mxref.conformance.identification.integer_identification import IntegerFinding
     from mxref.conformance.verdict.cause.causes import Cause
 
@@ -50,47 +50,57 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref import conformance
-    from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
+    from mxref.operations.registry import CALL_OPERATIONS
+
+    with chosen_target(options) as target:
+        integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
+        known = ((one.op, one.format, one.float) for one in settings())
+        refuse_unknown_names(vars(options), (*known, *integers))
+        return _identify(options, target)
+
+
+def _identify(options: argparse.Namespace, target: Target) -> int:
+    from mxref import conformance
+    from mxref.cases.own_formats import notes_on_references
+    from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.integer_identification import (
         identify_integers,
         integer_json,
     )
-    from mxref.operations.registry import INTEGER_FLOATS, INTEGER_OPERATIONS, INTEGERS, OPERATIONS
+    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
-    integers = ((op, f, INTEGER_FLOATS[op]) for op in INTEGER_FLOATS for f in INTEGERS[op].formats)
-    known = ((one.op, one.format, one.float) for one in settings())
-    refuse_unknown_names(vars(options), (*known, *integers))
-    with chosen_target(options) as target:
-        name = target.name
-        found = conformance.identify(
-            target, options.op or OPERATIONS, options.format or None, options.float or None
-        )
-        more = identify_integers(target, options.op or OPERATIONS, options.format or ())
-        ending = ending_of(target)
+    name = target.name
+    found = conformance.identify(
+        target, options.op or OPERATIONS, options.format or None, options.float or None
+    )
+    more = identify_integers(target, options.op or OPERATIONS, options.format or ())
+    ending = ending_of(target)
     if options.json:
         told = [
             {**record, "shift": shift, "bug": bug}
             for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
         ] + integer_json(more)
         for record in told:
-            policy = None if record["op"] in INTEGER_OPERATIONS else record["policy"]
+            policy = None if record["op"] in CALL_OPERATIONS else record["policy"]
             hedge = _hedge(options, record["probes"], policy, (record["op"], record["format"]))
-            record["note"] = f"equals {record['policy']} {hedge}" if record["consistent"] else ""
+            equals = [f"equals {record['policy']} {hedge}"] * record["consistent"]
+            record["note"] = "; ".join([*equals, *notes_on_references([record["format"]])])
         print(json.dumps(told, indent=1))
     else:
         _print_integers(more)
         if found or not more:
             _print(name, found, options)
-    if ending:  # beside JSON on stderr
+        for note in notes_on_references(one.setting.format for one in found):
+            print(f"note: {note}")
+    if ending:  # with --json it goes to stderr
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
     return 0 if same and all(same) and not ending else 1
 
 
 def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
-    """For each result the shift and the known bugs that explain it, in words; or empty strings."""
+    """For each result the shift and the known bugs that explain it, in words, or empty strings."""
     hints: dict[Cause, None] = {}
     found = []
     for one in results:
@@ -110,13 +120,13 @@ def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
 def _hedge(
     options: argparse.Namespace, probes: int, policy: object, only: tuple[str, str] | None = None
 ) -> str:
-    """On how few questions a policy was found, and the command that asks many.
+    """A warning: on how few questions a policy rests, and the command that asks many.
 
     Args:
         options: the arguments of the verb.
         probes: number of questions.
-        policy: the policy; None where `verify` finds it itself.
-        only: the operation and format; those that were chosen by default.
+        policy: the policy; None where `verify` determines it itself.
+        only: an operation and format; those that are asked by default if None.
     """
     ops, formats = ([only[0]], [only[1]]) if only else (options.op, options.format)
     target = [options.target] if options.target is not None else ["--cmd", options.cmd]
@@ -127,12 +137,12 @@ def _hedge(
 
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
-    """The shift or the known bugs that explain answers that are of no policy."""
+    """The shift or the known bugs that explain answers of no policy."""
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
     from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.operands.word_rows import padded
     from mxref.operations.registry import PRODUCT_OPERATIONS
-    from mxref.operations.word_rows import padded
     from mxref.policy.policy import Policy
     from mxref.targets.calls import Answers, without_cases
 

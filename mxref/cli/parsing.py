@@ -1,4 +1,4 @@
-"""Parsers of the command line, and sentences about words that they do not know."""
+"""Parsers of the command line, and errors about unknown words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Parser", "refuse_arguments", "refuse_verb"]
 
 
 class _Once(argparse.Action):
-    """Stores the value of an option, which is given once or has the same value again."""
+    """Stores the value of an option; a second value must be the same."""
 
     def __call__(
         self,
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         for action in (None, "store"):
             self.register("action", action, _Once)
-        #: The end of its help, which takes time to compute.
+        #: Makes the end of its help, which takes time.
         self.last_part: Callable[[], str] = str
 
     def format_help(self) -> str:
@@ -64,6 +64,6 @@ def refuse_verb(word: str, verbs: Iterable[str]) -> NoReturn:
 
 
 def refuse_arguments(parser: Parser, words: Sequence[str]) -> NoReturn:
-    """Refuse arguments that a verb does not have, and name the option that is nearest."""
+    """Refuse arguments that a verb does not have, and suggest the nearest option."""
     near = suggestion(words[0], parser.option_names) if words[0].startswith("--") else ""
     parser.error(f"unrecognized arguments: {' '.join(words)}{near}")

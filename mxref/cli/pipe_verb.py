@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, add_vectors_argument, new_parser
 from mxref.cli.target_arguments import JUDGED, add_name_options, chosen_files
 from mxref.cli.verify_verb import add_report_arguments, judge
@@ -30,12 +31,13 @@ def add_parser(verbs: Verbs) -> None:
         parser.add_argument("op", nargs=1, metavar="OP", help="operation, such as encode")
         parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, such as e4m3")
         add_name_options(parser, ["float"])
+        add_formats_argument(parser)
         add_vectors_argument(parser)
     add_report_arguments(check)
 
 
 def _gen(options: argparse.Namespace) -> int:
-    from mxref.targets.lines import prompt_lines, questions_of
+    from mxref.targets.line_protocol import prompt_lines, questions_of
 
     questions = (question for file in chosen_files(options) for question in questions_of(file))
     for line in prompt_lines(questions):

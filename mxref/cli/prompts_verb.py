@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, new_parser
 from mxref.cli.target_arguments import add_file_arguments, chosen_files
 
@@ -18,6 +19,7 @@ def add_parser(verbs: Verbs) -> None:
     exits = ("the questions were written",)
     parser = new_parser(verbs, "prompts", _run, about, example, formats="vectors", exits=exits)
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder to write")
+    add_formats_argument(parser)
     add_file_arguments(parser)
 
 
@@ -25,7 +27,7 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.formats.catalog import OTHER_CODE_FORMATS
     from mxref.targets.results import write_prompts
 
-    # A program that has not the formats of others is not asked them unawares.
+    # A program is asked about formats beside MX's only if they are named.
     left_out = () if options.format else OTHER_CODE_FORMATS
     files = [file for file in chosen_files(options) if file.format not in left_out]
     size = write_prompts(options.folder, files)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.mapped import Mapped
 from mxref.support.spread import Spread
 
@@ -24,7 +24,7 @@ PART = 1 << 17
 
 @dataclass
 class Figures:
-    """Figures over the finite elements outside NaN blocks.
+    """Figures on the error of a tensor, over the finite elements outside NaN blocks.
 
     The result is the same to the last bit however the tensor is cut into parts: counts and sums of
     squares are integers, and each is rounded to float64 once.
@@ -37,9 +37,9 @@ class Figures:
     saturated: int = 0
     flushed: int = 0
     largest_error: float = 0.0
-    signal: Sum = field(default_factory=Sum)
-    noise: Sum = field(default_factory=Sum)
-    errors: Spread | None = None  #: what counts the relative errors, if anything does
+    signal: SumOfSquares = field(default_factory=SumOfSquares)
+    noise: SumOfSquares = field(default_factory=SumOfSquares)
+    errors: Spread | None = None  #: counts the relative errors, if wanted
 
     @classmethod
     def of(
@@ -55,9 +55,9 @@ class Figures:
         Args:
             values: the tensor.
             blocks: its blocks.
-            read: returns the numbers of blocks.
-            tell: is told the number of elements of each part that is done.
-            errors: counts the relative errors, too.
+            read: dequantizes blocks.
+            tell: called with the number of elements of each part that is done.
+            errors: counts the relative errors, if wanted.
         """
         result = cls(errors=errors)
         tiling = blocks.tiling

@@ -1,4 +1,4 @@
-"""The report of `mxref quantize` in several ways: a row for each, and marks at the best."""
+"""The report of `mxref quantize` in several ways: a row for each, with the best figures marked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mxref.cli.tensor_arguments import print_skipped
 from mxref.support.spread import Spread
 from mxref.support.text import printable
 
-__all__ = ["as_json", "print_page", "print_ways", "said", "text"]
+__all__ = ["as_json", "defined_figures", "print_page", "print_ways", "text"]
 
-#: What a tensor is, and its figures for each way.
+#: The description of a tensor, and its figures for each way.
 _Tensor = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
 _COLUMNS = ("format", "policy or profile", "bits", "sqnr_db", "largest_error")
 _SHARES = ("saturated", "flushed")
-#: Columns that are shown where one of their figures is not 0.
+#: Columns that are shown only if one of their figures is not 0.
 _RARE = ("not_finite", "nan_blocks")
 _RANKED = ("sqnr_db", "largest_error")
 _LEGEND = {
@@ -36,12 +36,12 @@ def print_ways(
     skipped: Iterable[Mapping[str, str]],
     totals: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Print a row for each way: below the total first, then below each tensor.
+    """Print a row for each way: for all tensors first, then for each tensor.
 
     Args:
-        ways: the ways.
-        left_out: those that could not be gone.
-        tensors: what each tensor is, and its figures for each way.
+        ways: the ways of quantizing.
+        left_out: ways that are not possible.
+        tensors: for each tensor its description, and its figures for each way.
         skipped: names of tensors that were not quantized, with the reason.
         totals: the figures of all tensors, for each way.
     """
@@ -55,7 +55,7 @@ def print_ways(
     for heading, row in parts:
         headings[len(rows)] = f"\n{heading}"
         for way, figures, marks in zip(ways, row, _marks(ways, row), strict=True):
-            own = said(figures)
+            own = defined_figures(figures)
             cells = [text(own[name]) + marks.get(name, "") for name in columns[3:]]
             rows.append([way.format.name, printable(way.name), f"{way.bits:g}", *cells])
     print_table(columns, rows, headings)
@@ -76,12 +76,12 @@ def print_page(
     totals: Sequence[Mapping[str, Any]],
     errors: Sequence[Spread | None],
 ) -> None:
-    """Write the page: a row for each way of the total, and for each tensor and way.
+    """Write the page: for all tensors and for each tensor a row for each way.
 
     Args:
-        options: what was typed: the page, the file that was quantized, and the whole command.
+        options: the command's options: the page, the file that was quantized, the whole command.
         ways: the ways.
-        tensors: what each tensor is, and its figures for each way.
+        tensors: for each tensor its description, and its figures for each way.
         skipped: names of tensors that were not quantized, with the reason.
         totals: the figures of all tensors, for each way.
         errors: the relative errors of all elements, for each way.
@@ -92,7 +92,7 @@ def print_page(
     columns = ("sqnr_db", "largest_error", *_SHARES, *_RARE)
 
     def cells(figures: Mapping[str, Any], marks: Mapping[str, str]) -> list[str]:
-        return [text(said(figures)[name]) + marks.get(name, "") for name in columns]
+        return [text(defined_figures(figures)[name]) + marks.get(name, "") for name in columns]
 
     head = ("way", "bits", *columns)
     rows = [
@@ -127,7 +127,7 @@ def as_json(
     skipped: Sequence[Mapping[str, str]],
     totals: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The same as words of JSON; lists of figures are in the order of the ways."""
+    """The same report as JSON values; lists of figures are in the order of the ways."""
     return {
         "ways": [{**way.about, "bits": way.bits} for way in ways],
         "left_out": [{**one.way.about, "reason": one.reason} for one in left_out],
@@ -140,8 +140,8 @@ def as_json(
     }
 
 
-def said(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures for a reader, without what nothing can be said of: a mean of no elements."""
+def defined_figures(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures for a reader, without those that are undefined, such as a mean of no elements."""
     nothing: tuple[str, ...] = ()
     if not figures["blocks"]:
         nothing = ("saturated", "flushed", "largest_error", "not_finite")
@@ -151,14 +151,14 @@ def said(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text(value: object) -> str:
-    """A figure, or a word, for a reader."""
+    """A figure or a word as text."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
 def _marks(ways: Sequence[Way], row: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """For each way the marks of its figures, by name; of several the one that says most."""
+    """For each way its marks by figure; of several marks the one that says most."""
     marks: list[dict[str, str]] = [{} for _ in ways]
     formats = [way.format.name for way in ways]
     widths = [way.format.element.bits for way in ways]
@@ -173,7 +173,7 @@ def _marks(ways: Sequence[Way], row: Sequence[Mapping[str, Any]]) -> list[dict[s
 
 
 def _best(name: str, row: Sequence[Mapping[str, Any]], among: Sequence[int]) -> list[int]:
-    """The ways whose figure is the best of some; none if all are as good."""
+    """The ways, among some, with the best figure; none if all are equally good."""
     rank = {i: _rank(name, row[i]) for i in among}
     best = max(rank.values())
     found = [i for i in among if rank[i] == best]
@@ -181,7 +181,7 @@ def _best(name: str, row: Sequence[Mapping[str, Any]], among: Sequence[int]) -> 
 
 
 def _rank(name: str, figures: Mapping[str, Any]) -> tuple[float, float]:
-    """What is larger the better: elements that stay finite first, which others do not count."""
+    """A key that is larger for better figures; those with fewer non-finite elements come first."""
     error = figures["largest_error"]
     if name == "largest_error":
         return -figures["not_finite"], -error

@@ -1,4 +1,4 @@
-"""``mxref quantize``: quantize the tensors of a file and print the error, of one way or several."""
+"""``mxref quantize``: quantize a file's tensors in one or several ways, and print the error."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.format_names import formats_of
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.quantize_figures import Figures
-from mxref.cli.quantize_table import as_json, print_page, print_ways, said, text
+from mxref.cli.quantize_table import as_json, defined_figures, print_page, print_ways, text
 from mxref.cli.quantize_ways import Way, ways_of
 from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
 from mxref.cli.tensor_arguments import (
@@ -41,7 +42,7 @@ from mxref.support.spread import Spread
 from mxref.support.text import printable
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
-#: Bytes of codes held in memory; further codes go to unnamed temporary files.
+#: Bytes of codes that are held in memory; further codes go to unnamed temporary files.
 _IN_MEMORY = 1 << 25
 _TENSOR = ("name", "shape", "dtype")
 _FIGURES = ("blocks", "sqnr_db", "saturated", "flushed", "largest_error")
@@ -85,6 +86,7 @@ def add_parser(verbs: Verbs) -> None:
         help="block format, which must be given; may be given again",
         **more,
     )
+    add_formats_argument(parser)
     about = "choices, such as ocp+scale_rule=rceil (default: ocp); may be given again"
     add("--policy", metavar="POLICY", help=about, **more)
     add(
@@ -110,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f"--format must name a block format, got none: give one of {names}")
     if options.out is not None and options.out.suffix not in _OUTPUTS:
         raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
-    with contextlib.suppress(OSError):  # one of them is not there
+    with contextlib.suppress(OSError):  # one of the files does not exist
         if options.out is not None and options.out.samefile(options.file):
             raise ValueError(f"--out must be another file than FILE, got {options.out}")
     # Wrong options are refused before a file is read.
@@ -153,14 +155,14 @@ def _run(options: argparse.Namespace) -> int:
 
 @dataclass
 class _Done:
-    """What came of the tensors of a file.
+    """The results for the tensors of a file.
 
     Args:
         totals: the figures of all tensors, for each way.
-        tensors: for each tensor what it is, and its figures for each way.
+        tensors: for each tensor its description, and its figures for each way.
         skipped: names of tensors that were not quantized, with the reason.
         kept: the blocks to write.
-        errors: what counts the relative errors, for each way, if anything does.
+        errors: for each way the counts of relative errors, or None if they are not wanted.
     """
 
     totals: list[Figures]
@@ -224,7 +226,7 @@ def _why_not(entry: files.Entry, options: argparse.Namespace, ways: Sequence[Way
 
 
 def _refuse_output(entry: files.Entry, options: argparse.Namespace, way: Way) -> None:
-    """Refuse early a tensor that the output file cannot hold."""
+    """Refuse a tensor that the output file cannot hold, before it is quantized."""
     if options.out is not None and options.out.suffix == ".gguf":
         gguf_files.package(options.out)
         axis = axis_index(options.axis, len(entry.shape))
@@ -245,7 +247,7 @@ def _quantize_one(values: Any, way: Way, options: argparse.Namespace, room: _Roo
 
 
 class _Room:
-    """Memory for codes, or unnamed temporary files once too much is in use."""
+    """Memory for codes; unnamed temporary files once too much is in use."""
 
     def __init__(self) -> None:
         self._left = _IN_MEMORY
@@ -261,7 +263,7 @@ class _Room:
             if size > shutil.disk_usage(folder).free:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             with tempfile.TemporaryFile(dir=folder) as file:
-                if hasattr(os, "posix_fallocate"):  # a full disk is an error now, no crash later
+                if hasattr(os, "posix_fallocate"):  # a full disk is an error now, not a crash later
                     os.posix_fallocate(file.fileno(), 0, size)
                 else:
                     file.truncate(size)
@@ -274,7 +276,7 @@ def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report, indent=1))
         return
-    for name, value in said(report).items():
+    for name, value in defined_figures(report).items():
         print(f"{name:16} {text(value)}")
 
 
@@ -287,6 +289,6 @@ def _print_several(
     for name, value in report.items():
         print(f"{name:16} {text(value)}")
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
-    rows = [[text(said(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
+    rows = [[text(defined_figures(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
     print_skipped(skipped)

@@ -1,4 +1,4 @@
-"""The ways in which `mxref quantize` quantizes a file: a format under a policy or a profile."""
+"""The ways in which `mxref quantize` quantizes a file: formats under policies or profiles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Way:
     """A block format under a policy or a profile.
 
     Args:
-        format: the block format, with the block size that is asked for.
+        format: the block format, with the requested block size.
         by: the policy or profile.
         name: the policy or profile as it was given.
     """
@@ -50,7 +50,7 @@ class Way:
 
     @property
     def bits(self) -> float:
-        """Stored bits of an element: its own, and its share of a scale in a whole byte.
+        """Stored bits of an element: its own, and its share of the scale in a whole byte.
 
         >>> from mxref.policy.policy import Policy
         >>> Way(block_format("mxfp4_e2m1"), Policy(), "ocp").bits
@@ -66,11 +66,11 @@ class Way:
         """
         if isinstance(self.by, Profile):
             return self.by.quantize(values, self.format, axis=axis, out=out)
-        # By its spelling, of which no choice may be one that the format does not read.
+        # A spelling, unlike a `Policy`, may have no choice that the format does not read.
         return quantize(values, self.format, self.name, axis=axis, out=out)
 
     def read(self, blocks: Blocks, dtype: type[np.float64]) -> NDArray[Any]:
-        """The numbers of blocks: as the profile reads them, if it does, else by exact products."""
+        """The numbers of blocks as the profile reads them; if it reads none, the exact products."""
         if isinstance(self.by, Profile) and self.by.speaks_of("dequantize", self.format.name):
             return self.by.dequantize(blocks, dtype)
         return dequantize(blocks, dtype)
@@ -83,7 +83,7 @@ class Way:
         return None
 
     def try_out(self) -> None:
-        """Quantize no numbers.
+        """Quantize no numbers, to find out whether the way is possible.
 
         Raises:
             ValueError: the format and the policy or profile do not go together.
@@ -95,7 +95,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A way that cannot be gone, and why."""
+    """A way that is not possible, and the reason."""
 
     way: Way
     reason: str
@@ -107,16 +107,16 @@ def ways_of(
     profiles: Sequence[str],
     block_size: int | None = None,
 ) -> tuple[list[Way], list[LeftOut]]:
-    """Each format under each policy and profile, and those of them that do not go together.
+    """Each format under each policy and profile, and the combinations that are not possible.
 
     Args:
         formats: names of block formats.
-        policies: spellings of policies; `ocp` if there are neither policies nor profiles.
+        policies: spellings of policies; `ocp` if neither policies nor profiles are given.
         profiles: names of profiles.
         block_size: elements of a block; the format's own if None.
 
     Raises:
-        ValueError: an unknown name, or no way that can be gone.
+        ValueError: an unknown name, or no way that is possible.
 
     >>> ways, left = ways_of(["nvfp4", "mxint8"], ["ocp", "ocp+scale_rule=rceil"], [])
     >>> [(way.format.name, way.name) for way in ways]

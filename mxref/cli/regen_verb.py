@@ -7,6 +7,7 @@ import math
 import time
 from pathlib import Path
 
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import Verbs, new_parser, vectors_default, vectors_folder
 from mxref.support.workers import cores
 
@@ -19,7 +20,8 @@ def add_parser(verbs: Verbs) -> None:
         "regen",
         _run,
         about,
-        "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16",
+        "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16\n"
+        "  mxref regen --formats my_formats.py --out my_vectors",
         formats="vectors",
         exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
     )
@@ -29,6 +31,7 @@ def add_parser(verbs: Verbs) -> None:
     default += f"; for --check {checked}" if checked != default else ""
     add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
+    add_formats_argument(parser)
     about = "2: exhaustive families, whose digests the manifest has (default: 1, the files)"
     add("--level", type=int, choices=(1, 2), default=1, help=about)
     about = "level 2 and stream: names that begin with NAME, such as encode_scale.e8m0.bf16"
@@ -56,8 +59,8 @@ def _run(options: argparse.Namespace) -> int:
         if options.check:
             return run(options, folder)
         if options.level == 2:
-            store.read_manifest(folder)  # a folder without one is refused before the long run
-        with store.alone(folder):
+            store.read_manifest(folder)  # refuses a folder without a manifest before the long run
+        with store.locked(folder):
             return run(options, folder)
     except DisagreementError as error:
         print(error)
@@ -66,13 +69,16 @@ def _run(options: argparse.Namespace) -> int:
 
 def _refuse_unread(options: argparse.Namespace) -> None:
     """Refuse options that this kind of run does not read."""
+    if options.formats is not None and options.out is None:
+        raise ValueError("--out must be given with --formats: the folder of their vectors")
     kind = "--stream" if options.stream else f"--level {options.level}"
     reads = {
         "--stream": ("only", "seed", "count", "seconds", "policy"),
         "--level 2": ("check", "out", "only", "complete"),
-        "--level 1": ("check", "out"),
+        "--level 1": ("check", "out", "formats"),
     }[kind]
-    for name in ("check", "out", "only", "complete", "seed", "count", "seconds", "policy"):
+    every = ("check", "out", "formats", "only", "complete", "seed", "count", "seconds", "policy")
+    for name in every:
         value = getattr(options, name)
         if value is not None and value is not False and name not in reads:
             raise ValueError(f"regen {kind} does not read --{name}: leave it out")
@@ -118,13 +124,15 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
             print(f"{name} is not what the manifest of {folder} says")
         print(f"{total}: {len(problems)} differ from the manifest")
         return 1 if problems else 0
-    changed = store.write_level2(folder, level2.entries(found, old if options.only else ()))
+    changed = store.write_level2(
+        folder, level2.manifest_entries(found, old if options.only else ())
+    )
     print(f"{total}: the manifest of {folder} {'has changed' if changed else 'is as it was'}")
     return 0
 
 
 def _stream(options: argparse.Namespace) -> int:
-    from mxref.golden.stream import streams
+    from mxref.golden.case_streams import every_stream
     from mxref.policy.policy import Policy
 
     if options.seed is None or (options.count is None) == (options.seconds is None):
@@ -132,14 +140,14 @@ def _stream(options: argparse.Namespace) -> int:
     if options.seconds is not None and not 0 < options.seconds < math.inf:
         raise ValueError(f"--seconds must be positive and finite, got {options.seconds:g}")
     policy = str(Policy.parse(options.policy or "ocp"))
-    every = streams(options.seed, policy)
+    every = every_stream(options.seed, policy)
     chosen = [one for one in every if one.name.startswith(options.only or "")]
     if not chosen:
         got = f"got {options.only!r}: such as {every[0].name}"
         raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # in turn: each stream has its share of the time
+    while chains:  # streams take turns, so that each has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0

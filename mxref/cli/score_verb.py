@@ -79,7 +79,7 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref import golden
-    from mxref.cases.words import MODELS
+    from mxref.cases.words import models
     from mxref.conformance.score import score
 
     if options.picture is not None and options.picture.suffix not in (".svg", ".png"):
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     mutants = chosen_mutants(options.group)
     files = chosen_files(golden.read_vectors(options.vectors or vectors_folder()), options.set)
     without = options.without or []
-    refuse_unknown("--without", without, MODELS)
+    refuse_unknown("--without", without, models())
     cells = list(score(files, mutants, without))
     if not cells and not any(mutant.waiting for mutant in mutants):
         raise ValueError(f"no mutant of --class {options.group} has a file in --set {options.set}")
@@ -125,7 +125,7 @@ def chosen_files(files: list[VectorFile], name: str) -> list[VectorFile]:
 
 
 def _killed(cells: Iterable[Cell]) -> tuple[int, int]:
-    """The number of cells that are killed, and of those that are applicable."""
+    """The numbers of killed cells and of applicable ones."""
     verdicts = [cell.verdict for cell in cells if cell.applicable]
     return verdicts.count("killed"), len(verdicts)
 

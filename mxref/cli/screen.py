@@ -1,4 +1,4 @@
-"""The terminal: parsers of verbs, tables and progress. The only module that uses rich."""
+"""Output to the terminal: parsers of verbs, tables and progress; the only user of rich."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mxref.cases.folder import vectors_folder
-from mxref.cli.folding import table_lines
 from mxref.cli.parsing import Parser
+from mxref.cli.text_tables import table_lines
 
 __all__ = [
     "Verbs",
@@ -35,13 +35,13 @@ __all__ = [
 
 #: The object with `add_parser` that argparse returns for the verbs of a parser.
 Verbs = Any
-#: Exit statuses that mean the same for every verb.
+#: The exit statuses that mean the same for every verb.
 _OTHER_EXITS = ((2, "misuse, in a sentence on stderr"), (130, "interrupted; 143: ended by SIGTERM"))
 #: Seconds between two lines of progress.
 _TELL = 5.0
-#: Seconds before a line of progress that is redrawn, between two of its states, and its characters.
+#: Seconds before progress is shown in a line; seconds between two updates; characters of the line.
 _QUIET, _REDRAW, _LINE = 1.0, 0.1, 60
-#: Words of a result at the beginning or the end of a line, with their colours.
+#: Results at the beginning or the end of a line; they are coloured.
 _MARKS = re.compile(r"^(?:ok|PASS|FAIL|BUG|WRONG)\b|\b(?:ok|WRONG)$")
 _COLOURS = {"ok": "green", "PASS": "bold green", "FAIL": "bold red"}
 
@@ -57,17 +57,17 @@ def new_parser(
     formats: str,
     notes: str = "",
 ) -> Parser:
-    """The parser of a verb, with an example, formats and exit statuses in `--help`.
+    """The parser of a verb; its `--help` has an example, formats and exit statuses.
 
     Args:
-        verbs: what it is added to.
+        verbs: the subparsers that it is added to.
         name: the verb.
-        run: what does its work, and returns the exit status.
+        run: runs the verb, and returns the exit status.
         about: what it does.
         example: commands, a line each.
-        exits: what the exit statuses 0 and 1 mean; one sentence if there is no 1.
-        formats: the formats that it takes, a kind of `format_names.formats_of`.
-        notes: what its figures mean, in lines.
+        exits: the meanings of the exit statuses 0 and 1; one sentence if 1 cannot occur.
+        formats: the formats that the verb takes: a kind of `format_names.formats_of`.
+        notes: explanations of its figures, in lines.
     """
     parser: Parser = verbs.add_parser(
         name,
@@ -82,7 +82,7 @@ def new_parser(
 
 
 def _last_part(formats: str, exits: Sequence[str]) -> str:
-    """Where formats are listed, and exit statuses, for `--help`."""
+    """The end of `--help`: where formats are listed, and exit statuses."""
     where = f"`mxref formats --of {formats}` lists the names, `mxref formats` what they are"
     statuses = [*enumerate(exits), *_OTHER_EXITS]
     lines = [
@@ -100,7 +100,7 @@ def _last_part(formats: str, exits: Sequence[str]) -> str:
 
 
 def vectors_default(*, writing: bool = False) -> str:
-    """`vectors_folder` in words, for `--help`."""
+    """The default of `vectors_folder`, in words for `--help`."""
     folder = vectors_folder(writing=writing)
     if not folder.is_absolute():
         return "./vectors"
@@ -119,21 +119,21 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _width() -> int | None:
-    """Columns of the terminal that is written to, if it is one."""
+    """Columns of the terminal that stdout writes to; None if it is no terminal."""
     if not sys.stdout.isatty():
         return None
     size = os.terminal_size((80, 24))
     with contextlib.suppress(OSError, ValueError):
-        size = os.get_terminal_size(sys.stdout.fileno())  # 1 need not be its file descriptor
+        size = os.get_terminal_size(sys.stdout.fileno())  # its file descriptor need not be 1
     return shutil.get_terminal_size(size).columns
 
 
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], headings: Mapping[int, str] | None = None
 ) -> None:
-    """Print a table in columns; on a terminal it fits its width, and rich makes its header bold.
+    """Print a table in columns; on a terminal it fits the width, and rich makes the header bold.
 
-    Numbers are never cut or folded; see `table_lines`. `headings` are lines by the number of the
+    Numbers are never cut or folded; see `table_lines`. `headings` has lines by the number of the
     row above which they stand.
     """
     head, *body = table_lines((header, *rows), _width())
@@ -146,14 +146,14 @@ def print_table(
 
 
 def print_heading(text: str) -> None:
-    """Print a line; on a terminal rich, if it is installed, makes it bold, without NO_COLOR."""
+    """Print a line; on a terminal it is bold, if rich is installed and NO_COLOR is not set."""
     _print_styled(text, "bold")
 
 
 def print_text(*lines: str) -> None:
-    """Print lines; on a terminal rich, if it is installed, colours ok, PASS, FAIL, BUG and WRONG.
+    """Print lines; on a terminal rich, if installed, colours ok, PASS, FAIL, BUG and WRONG.
 
-    The text is the same without them: into a file or a pipe, and where NO_COLOR is set.
+    The text is the same without colours, as in a file or a pipe and if NO_COLOR is set.
     """
     for line in lines:
         mark = _MARKS.search(line)
@@ -178,13 +178,13 @@ def _print_styled(text: str, style: str, end: str = "\n") -> None:
 
 @contextlib.contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int, int], None]]:
-    """Progress on stderr: a bar of rich on a terminal, if it is installed, else a line at times.
+    """Progress on stderr: a bar of rich on a terminal, if installed; else a line from time to time.
 
     Args:
-        name: what the bar is named while nothing is wrong.
+        name: the name of the bar while nothing is wrong.
 
     Yields:
-        A function that is told the work done, all work, and how much was wrong so far.
+        A function to call with the work done, all work, and the number of wrong results so far.
     """
     if sys.stderr is not None and sys.stderr.isatty():
         try:
@@ -203,7 +203,7 @@ def progress(name: str) -> Iterator[Callable[[int, int, int], None]]:
                 yield draw
             return
     began = told = time.monotonic()
-    start: int | None = None  # work that an interrupted run had done before
+    start: int | None = None  # work that an interrupted run did before
 
     def tell(done: int, total: int, wrong: int) -> None:
         nonlocal told, start
@@ -223,11 +223,11 @@ def counted(name: str, total: int) -> Iterator[Callable[[int], None]]:
     """Progress in a line of stderr, if that is a terminal, of work that takes over a second.
 
     Args:
-        name: what is done.
-        total: all work.
+        name: name of the work.
+        total: amount of all work.
 
     Yields:
-        A function that is told how much more work is done.
+        A function to call with the amount of further work done.
     """
     terminal = sys.stderr is not None and sys.stderr.isatty()
     began, told, done = time.monotonic(), 0.0, 0

@@ -1,4 +1,4 @@
-"""SPEC_NOTES.md, which a wheel brings, too: its clauses, and the clause of each choice."""
+"""SPEC_NOTES.md of a checkout or a wheel: its clauses, and the clause of each choice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mxref.support.whole_file import read_file
 
 __all__ = ["Clause", "clause_of_member", "clauses", "document", "sections", "source_of_member"]
 
-#: A document that is named, or a section: `§5.3.1`, `§5.3.1 to §5.3.4`.
+#: The name of a document, or a section: `§5.3.1`, `§5.3.1 to §5.3.4`.
 _NAMED = re.compile(
     r"\b(MX|OFP8|P3109|IEEE 754|TOSA|ONNX|PTX)\b|§(\d[\d.]*\d|\d)(?: to §([\d.]+\d))?"
 )
@@ -29,7 +29,7 @@ class Clause(NamedTuple):
 
 @functools.cache
 def clauses() -> Mapping[str, Clause]:
-    """Every clause by its name: N1 and so on of MX, Q1 and so on of integers.
+    """Every clause by its name: N1 and so on for MX, Q1 and so on for integers.
 
     >>> clauses()["N14"].about
     'NaN to a format without NaN'
@@ -93,7 +93,7 @@ def sections() -> Mapping[str, tuple[str, ...]]:
 def named_sections(text: str) -> list[str]:
     """The sections of MX v1.0 that a text names, each once.
 
-    A section is one of the document that was named last.
+    A section belongs to the document that was named last before it.
 
     >>> named_sections("MX §5.3.2 to §5.3.4, §6.3; OFP8 §5.2.1")
     ['5.3.2', '5.3.3', '5.3.4', '6.3']
@@ -113,7 +113,7 @@ def _notes() -> str:
 
 
 def document(name: str, of_checkout: str) -> str:
-    """The text of a document that a wheel brings under a name, and a checkout has at a path.
+    """The text of a document, which a wheel has under a name, and a checkout at a path.
 
     Raises:
         ValueError: it is at neither place.

@@ -1,4 +1,4 @@
-"""``mxref sweep``: put every input to an implementation."""
+"""``mxref sweep``: ask an implementation for the answers to every input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mxref.cli.target_arguments import (
     chosen_target,
     ending_of,
 )
-from mxref.support.interruption import exit_status, told
+from mxref.support.interruption import end_text, exit_status
 from mxref.support.workers import cores
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ def _run(options: argparse.Namespace) -> int:
         how = "nothing is kept: use --state FILE"
         if options.state is not None:
             how = f"the same command goes on from {options.state}"
-        print(f"mxref: {told(interrupted)}: {how}", file=sys.stderr)
+        print(f"mxref: {end_text(interrupted)}: {how}", file=sys.stderr)
         return exit_status(interrupted)
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))
     else:
         print_text(*sweeps_lines(swept))
     passed = all(one.passed for one in swept)
-    if options.digest and _is_own(options):  # an implementation may choose other codes of NaN
+    if options.digest and _is_own(options):  # implementations may choose other NaN codes
         passed &= all(recorded_digest(one) in ("", one.digest) for one in swept)
     return 0 if passed else 1
 
@@ -142,14 +142,14 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
         return
     source, mode = split_spec(options.target)
     if options.dask is not None and Path(source).is_file():
-        source = str(Path(source).resolve())  # workers may have another folder
+        source = str(Path(source).resolve())  # workers may run in another folder
     name = f"{source}:{mode}" if mode else source
     yield functools.partial(conformance.load_target, name)
 
 
 @contextlib.contextmanager
 def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
-    """An executor and how many parts it runs at once, or None and the number of processes."""
+    """An executor and the number of parts it runs at once; or None and the number of processes."""
     if options.dask is not None:
         from mxref.conformance.sweeping.cluster import dask_cluster  # imports asyncio
 

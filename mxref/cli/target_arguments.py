@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES, names_of, refuse_unknown_names
+from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import add_vectors_argument, vectors_folder
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mxref.conformance import Target
     from mxref.golden import VectorFile
 
-#: What the options that choose questions name.
+#: option -> what its names are, for the options that choose questions.
 _NAMED = {
     "op": "operation, such as encode",
     "format": "format, such as e4m3",
@@ -27,7 +28,7 @@ _NAMED = {
 }
 #: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
-#: What a verb that compares with the vectors says in its help.
+#: Parts of the help of a verb that compares with the vectors.
 JUDGED: dict[str, Any] = {
     "formats": "vectors",
     "exits": (
@@ -40,9 +41,9 @@ columns:
   failed  of them wrong, and not listed in --xfail
   known   of them wrong, and listed""",
 }
-#: Characters of a line that lists what is not covered; a longer list is for --verbose.
+#: The longest line that lists what is not covered; a longer list needs --verbose.
 _LISTED = 80
-#: Questions of the search that a program is asked, for each operation, format and float type.
+#: Search questions for a program, for each operation, format and float type.
 _DRAWN = 256
 
 
@@ -68,6 +69,7 @@ def add_target_arguments(
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
     about = "time that --cmd may take for an answer (default 10)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
+    add_formats_argument(parser)
     about = "load TARGET into this process, for debuggers and coverage (default: into a copy of it)"
     parser.add_argument("--in-process", action="store_true", help=about)
 
@@ -82,7 +84,7 @@ def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAM
 
 
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what answers are compared with."""
+    """Add the options that choose the policy with which answers are compared."""
     by = parser.add_mutually_exclusive_group()
     about = "compare with these choices, such as ocp+scale_rule=rceil (default: the claimed ones, "
     about += "else ocp); `mxref explain scale_rule` explains one"
@@ -101,11 +103,11 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     """The vector files that the options choose; no other file is read.
 
-    Those that are made, of formats beside those of MX, are chosen by --format, or by answers to
-    them in a folder of results.
+    Made files, those of formats beside MX's, are chosen by --format, or by a folder of results that
+    has answers to them.
 
     Raises:
-        ValueError: a name that no file has, or no file of what else is chosen.
+        ValueError: a name that no file has, or no file for the chosen names together.
     """
     from mxref.cases.read import read_vectors
 
@@ -117,7 +119,7 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
 
 
 def _made(options: argparse.Namespace) -> Iterator[VectorFile]:
-    """The files that are made for the options."""
+    """The made files that the options choose."""
     from mxref.golden.vector_cases import made_files
     from mxref.targets.results import prompts_name
 
@@ -136,7 +138,7 @@ def is_chosen(options: argparse.Namespace, *names: str) -> bool:
 
 
 def not_covered_line(not_covered: Sequence[str], *, verbose: bool) -> str:
-    """What is not covered, in a line: a short list, or how long it is.
+    """A line about what is not covered: a short list, or its length.
 
     >>> not_covered_line(["decode", "encode e2m1 (f64)"], verbose=False)
     'not covered: decode; encode e2m1 (f64)'
@@ -162,9 +164,9 @@ def chosen_target(
     """The implementation that the options name, as a context manager.
 
     Args:
-        options: with the arguments of `add_target_arguments`.
-        files: vector files that a folder has answers to. A program is asked all of them at once, as
-            it may answer only at the end of its input; afterwards it can be asked nothing.
+        options: parsed options with the arguments of `add_target_arguments`.
+        files: vector files that a folder has answers to. A program is asked all of them at once,
+            since it may answer only at the end of its input; afterwards it can be asked nothing.
 
     Raises:
         ValueError: the target cannot be used.
@@ -176,7 +178,8 @@ def chosen_target(
     if options.target is not None:
         with contextlib.redirect_stdout(sys.stderr):  # the report owns stdout
             target = load_target(options.target)
-        yield target
+        with target.own.known():
+            yield target
     elif options.cmd is None:
         from mxref.targets.results import read_results
 
@@ -187,9 +190,9 @@ def chosen_target(
 
 
 def ending_of(target: Target) -> str:
-    """What is wrong with how a program ends after its last answer; empty of other targets.
+    """What is wrong with a program's end after its last answer; empty for other targets.
 
-    The verbs that ask it again and again call this when they have asked all.
+    The verbs that ask again and again call this after their last question.
     """
     from mxref.targets.command import CommandTarget
 
@@ -213,14 +216,15 @@ def _drawn(
     options: argparse.Namespace, files: Sequence[VectorFile]
 ) -> dict[str, NDArray[np.uint64]]:
     """The questions of a search for a program, by the stems of the files; none for other verbs."""
-    from mxref.cases.drawn import QUESTIONS, drawn
-    from mxref.cases.splitmix import splitmix64
+    from mxref.cases.drawn import drawn
+    from mxref.operands.splitmix import splitmix64
+    from mxref.operations.registry import REGISTRY
 
     if getattr(options, "no_search", True):
         return {}
     found = {}
     for file in files:
-        if file.op in QUESTIONS and file.cases:
+        if REGISTRY[file.op].questions and file.cases:
             words = drawn(file.op, file.format, file.float, _DRAWN, options.seed)
             if len(words) > _DRAWN:  # every pattern
                 words = words[splitmix64(options.seed, _DRAWN) % len(words)]
@@ -229,7 +233,7 @@ def _drawn(
 
 
 def _stems(options: argparse.Namespace) -> list[str]:
-    """The stems of all vector files, those included that are made."""
+    """The stems of all vector files, made ones included."""
     from mxref.cases.read import by_stem, read_manifest
     from mxref.golden.vector_cases import made_files
 

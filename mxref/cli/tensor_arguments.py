@@ -1,4 +1,4 @@
-"""Arguments of verbs that read tensors from a file, and which of its tensors they name."""
+"""Arguments of verbs that read tensors from a file, and the tensors that they choose."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "why_none",
 ]
 
-#: Files of tensors with names and types.
+#: Suffixes of files whose tensors have names and types.
 _SEVERAL = (".npz", ".safetensors", ".gguf")
 
 
 def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which tensors of a file are meant, and what they hold."""
+    """Add the options that choose tensors of a file, and say what they hold."""
     add = parser.add_argument
     about = "only tensors whose name matches, as in 'layers.*.weight'"
     add("--tensor", metavar="PATTERN", help=about)
@@ -35,7 +35,7 @@ def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def holds_several(path: Path) -> bool:
-    """Whether a file holds tensors by name, which `--tensor` chooses from."""
+    """Whether a file's tensors have names, which `--tensor` chooses from."""
     return path.suffix in _SEVERAL
 
 
@@ -47,7 +47,7 @@ def entries_of(path: Path, options: argparse.Namespace) -> Iterator[files.Entry]
         options: those of `add_tensor_arguments`.
 
     Raises:
-        OSError, ValueError: as `files.entries`; options that this file cannot have.
+        OSError, ValueError: as `files.entries`; options that do not fit this file.
     """
     if options.tensor is not None and not holds_several(path):
         raise ValueError(f"--tensor needs a .npz, .safetensors or .gguf file, got {path}")
@@ -59,7 +59,7 @@ def entries_of(path: Path, options: argparse.Namespace) -> Iterator[files.Entry]
 
 
 def why_no_floats(entry: files.Entry, options: argparse.Namespace) -> str | None:
-    """The reason why a tensor of a file of several is none of floats that are wanted, or None."""
+    """The reason why a tensor of a file with several is not taken as floats, or None."""
     if entry.small and not options.small_floats:
         return f"it holds {entry.kind}, which --small-floats takes"
     if not entry.is_float and not entry.small:

@@ -46,7 +46,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def add_extent_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how much is asked beside the vectors."""
+    """Add the options that set how much is asked beside the vectors."""
     add = parser.add_argument
     about = "elements of the largest of the calls that ask the cases again in other sizes and "
     about += "orders (default: by the speed of the target); 0: no such calls"
@@ -79,26 +79,26 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Only files that a Python target covers are read, after it was loaded.
+    # For a Python target only files that it covers are read, after it is loaded.
     files = [] if options.target is not None else chosen_files(options)
     with chosen_target(options, files) as target:
         return judge(options, target, files)
 
 
 def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile] = ()) -> int:
-    """Compare a target with the chosen vector files, print the report, return the exit status.
+    """Compare a target with the chosen vector files and print the report; the exit status.
 
     Args:
         options: with the arguments of `add_file_arguments` and `add_report_arguments`.
         target: the implementation.
-        read: vector files that were read before.
+        read: vector files that were already read.
     """
     from mxref import conformance
     from mxref.conformance.verdict.xfail import refuse_missing_folder
     from mxref.policy.policy import Policy
     from mxref.profiles import profile
     from mxref.reports.extra import extra
-    from mxref.targets.asked import read_for
+    from mxref.targets.asked_files import read_for
 
     if options.github and options.json:
         raise ValueError("--github must be given without --json: both are printed")
@@ -106,7 +106,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     if options.write_xfail is not None:
         refuse_missing_folder(options.write_xfail)
-    if options.html is not None:  # asked for before the target is, which may take minutes
+    if options.html is not None:  # checked before the target is asked, which may take minutes
         for package in ("jinja2", "matplotlib"):
             extra(package)
     named = None if options.profile is None else profile(options.profile)
@@ -128,11 +128,11 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     for name, chosen in filters.items():
         names = {getattr(file, name) for file in files}
         if wrong := [one for one in chosen if one not in names]:
-            # Of formats and float types, those of the operations that the target has are told.
+            # The message lists formats and float types of the operations that the target has.
             has = [file for file in files if name != "op" and _covers(target, file)] or files
             refuse_unknown(f"--{name}", wrong, sorted({getattr(file, name) for file in has}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
-    if any(filters.values()):  # cases that are not asked cannot fail
+    if any(filters.values()):  # cases that are not asked cannot fail as expected
         asked = {case.id for file in files for case in file.cases}
         asked |= {
             kind
@@ -169,7 +169,7 @@ def _many(count: int, what: str) -> str:
 
 
 def _write_reports(options: argparse.Namespace, report: Report) -> None:
-    """Write the report in every other way that was asked for."""
+    """Write the report in each requested form."""
     if options.html is not None:
         from mxref.reports.verify_page import write_verify_page
 

@@ -1,4 +1,4 @@
-"""What `mxref --version` prints: versions of the package, its vectors, and what it works with."""
+"""The output of `mxref --version`: versions of mxref, its vectors and the packages it uses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mxref._version import VECTORS_VERSION, __version__
 
 __all__ = ["PrintVersions", "versions"]
 
-#: What every installation has, and extras that add nothing to the command.
+#: Packages of every installation; and extras that add nothing to the command.
 _NEEDED = ("numpy", "ml_dtypes")
 _OTHER_EXTRAS = ("dev", "docs", "peers", "test")
 _OPTIONAL = re.compile(r"""([\w.-]+)[^;]*;.*\bextra == ["']([\w-]+)["']""")
 
 
 def versions() -> dict[str, str]:
-    """Versions by name; a package of an extra that is installed has its extra behind it.
+    """Versions by name; a package of an installed extra has the extra's name behind it.
 
     >>> [*versions()][:4]
     ['mxref', 'vectors', 'numpy', 'ml_dtypes']
@@ -30,7 +30,7 @@ def versions() -> dict[str, str]:
     try:
         wanted = importlib.metadata.requires("mxref") or []
     except importlib.metadata.PackageNotFoundError:
-        wanted = []  # run from a folder of sources
+        wanted = []  # not installed, but run from its sources
     for one in wanted:
         match = _OPTIONAL.fullmatch(one)
         if match and match[2] not in _OTHER_EXTRAS:

@@ -14,10 +14,11 @@ from mxref.cases.answers import fast_answers
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
-from mxref.conformance.compare.product_intervals import inside, layers_inside, sums_inside
-from mxref.mutants import MUTANTS, Mutant, equivalent
-from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import stripped
+from mxref.conformance.compare.product_intervals import widened
+from mxref.mutants import Mutant, equivalent, mutants_of
+from mxref.operands.word_rows import stripped
+from mxref.operations.own_choices import DEFAULT
+from mxref.operations.registry import DOT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
@@ -66,18 +67,19 @@ def covers(mutant: Mutant, file: VectorFile) -> bool:
 
 def score(
     files: Sequence[VectorFile],
-    mutants: Sequence[Mutant] = MUTANTS,
+    mutants: Sequence[Mutant] | None = None,
     without: Collection[str] = (),
 ) -> Iterator[Cell]:
     """Try every mutant on every file that has cases for it, file by file.
 
     Args:
         files: files that `mxref.golden.read_vectors` returned.
-        mutants: the mutants to try.
+        mutants: the mutants to try; None for all of the operations of the files.
         without: coverage models whose cases are left out.
     """
     for file in files:
-        asked = [mutant for mutant in mutants if covers(mutant, file)]
+        every = mutants_of(file.op) if mutants is None else mutants
+        asked = [mutant for mutant in every if covers(mutant, file)]
         yield from _score_file(file, asked, without) if asked else ()
 
 
@@ -126,13 +128,10 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
     """A mask of the inputs that a mutant answers wrongly, compared as `verify` does."""
     answers = _answers(mutant, file, inputs)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs), axis=1)
-    if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
-        same |= inside(file, inputs, answers, "any")  # to its bits
-    if file.op in WEIGHT_ONLY_OPERATIONS:
-        same |= sums_inside(file, inputs, answers, "high_first")
-    if file.op in LAYER_OPERATIONS:
-        same |= layers_inside(file, inputs, answers, Policy.parse(mutant.policy), "any")
-    return ~same
+    if file.op in DOT_OPERATIONS and mutant.policy != "ocp":
+        return ~same  # one that names an adder is held to its bits
+    policy = DEFAULT if file.op in WEIGHT_ONLY_OPERATIONS else Policy.parse(mutant.policy)
+    return ~widened(file, same, inputs, answers, policy)
 
 
 def _differs(mutant: Mutant, file: VectorFile, inputs: Words, right: Words) -> bool:

@@ -18,6 +18,7 @@ from mxref.exact.conversion import decode, encode, encoder
 from mxref.exact.e8m0_scale import decode_scale, encode_scale, shared_scale
 from mxref.exact.format_table import value
 from mxref.exact.one_block import dequantize, quantize
+from mxref.exact.own_formats import described, knows
 from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "decode_scale",
     "dequantize",
     "dequantize_scaled",
+    "described",
     "encode",
     "encode_scale",
     "encoder",
+    "knows",
     "pack",
     "pack_block",
     "pack_scales",

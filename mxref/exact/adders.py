@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Final, NamedTuple
 
 from mxref.exact.arithmetic import F32, product
-from mxref.exact.format_table import E8M0, ELEMENTS, bad, look_up, read_code
+from mxref.exact.format_table import E8M0, ELEMENTS, domain_error, look_up, read_code
 from mxref.exact.integers import INF, NAN, Number, floor_log2
 from mxref.exact.patterns import converted, write_float
 
@@ -20,9 +20,9 @@ _ZERO: Final = (0, 0, 0)
 class TensorCore(NamedTuple):
     """How a tensor core adds the products of one step and the sum so far."""
 
-    fraction_bits: int  # terms are cut to multiples of 2**(e - this), e being the largest exponent
+    fraction_bits: int  # terms become multiples of 2**(e - this), e the largest exponent
     step: int  # products in one addition
-    group: int  # products that are one term
+    group: int  # products that are summed exactly into one term
     zero_exponent: int  # of a term that is zero
     output_bits: int  # fraction bits of a step's result
 
@@ -99,9 +99,9 @@ def _float32(numbers: Iterable[Number]) -> list[Number]:
 def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, str]) -> Pair:
     numbers = [read_code(code, ELEMENTS[name]) for code, name in zip(codes, formats, strict=True)]
     if min(n for _, n, _ in numbers) < 0 or max(scales) > E8M0.max_code:
-        raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
+        raise domain_error("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
     number, power = product(*numbers), sum(scales) - 2 * E8M0.bias
-    # Of a normal number's leading bit, and of the place where a subnormal has none.
+    # The exponent of a normal number's leading bit, and of that place in a subnormal.
     elements = number[2] + sum(ELEMENTS[name].mantissa_bits for name in formats)
     return Pair(number, product(number, (0, 1, power)), elements, power)
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final, TypeAlias
 
-from mxref.exact.format_table import bad, check_int, look_up
+from mxref.exact.format_table import check_int, domain_error, look_up
 
 Byte: TypeAlias = "list[tuple[int, int] | None]"
 
@@ -34,7 +34,7 @@ def _alone(bits: int, below: int = 0) -> list[Byte]:
 def _halves(block_size: int) -> list[Byte]:
     half, odd = divmod(block_size, 2)
     if odd:
-        raise bad("block_size", "even for halves", block_size)
+        raise domain_error("block_size", "even for halves", block_size)
     return [_parts((j + half, j), 3, 0) for j in range(half)]
 
 
@@ -45,7 +45,7 @@ def _lsb_first(block_size: int) -> list[Byte]:
 
 def _planar(block_size: int) -> list[Byte]:
     if block_size % 4:
-        raise bad("block_size", "a multiple of 4 for torchao_planar", block_size)
+        raise domain_error("block_size", "a multiple of 4 for torchao_planar", block_size)
     quads = range(0, block_size, 4)
     return [
         *(_parts((q, q + 1), 5, 2) for q in quads),
@@ -81,10 +81,10 @@ _DRAWINGS: Final[Mapping[int, Mapping[str, Callable[[int], list[Byte]]]]] = {
 def _picture(bits: int, packing: str, block_size: int) -> tuple[list[Byte], int]:
     """The picture of a packing, and the number of codes in its group."""
     if type(bits) is not int or bits not in _DRAWINGS:
-        raise bad("bits", "4, 6 or 8", bits)
+        raise domain_error("bits", "4, 6 or 8", bits)
     draw = look_up(_DRAWINGS[bits], f"packing of {bits} bits", packing)
     if type(block_size) is not int or block_size < 1:
-        raise bad("block_size", "a Python int of 1 or more", block_size)
+        raise domain_error("block_size", "a Python int of 1 or more", block_size)
     picture = draw(block_size)
     return picture, 1 + max(place[0] for byte in picture for place in byte if place is not None)
 
@@ -140,7 +140,7 @@ def unpack(
     """
     picture, size = _picture(bits, packing, block_size)
     if type(count) is not int or count < 0:
-        raise bad("count", "a Python int of 0 or more", count)
+        raise domain_error("count", "a Python int of 0 or more", count)
     groups = -(-count // size)
     _check_bytes(data, groups * len(picture))
     codes = [0] * (groups * size)
@@ -154,7 +154,7 @@ def unpack(
 
 def _check_bytes(data: Sequence[int], count: int) -> None:
     if len(data) != count:
-        raise bad("data", f"{count} bytes long", len(data))
+        raise domain_error("data", f"{count} bytes long", len(data))
     for byte in data:
         check_int("byte", byte, 8)
 
@@ -204,7 +204,7 @@ def _places(shape: tuple[int, int], layout: str) -> tuple[dict[tuple[int, int], 
     """The place in memory of every scale of a matrix, and the number of bytes."""
     height, width, place = look_up(_SCALE_PLACES, "layout", layout)
     if any(type(n) is not int or n < 0 for n in shape):
-        raise bad("shape", "two Python ints of 0 or more", shape)
+        raise domain_error("shape", "two Python ints of 0 or more", shape)
     h, w = -(-shape[0] // height) * height, -(-shape[1] // width) * width
     return {(r, c): place(r, c, h, w) for r, c in product(range(shape[0]), range(shape[1]))}, h * w
 
@@ -230,7 +230,7 @@ def pack_scales(rows: Sequence[Sequence[int]], layout: str) -> list[int]:
     """
     width = len(rows[0]) if rows else 0
     if any(len(row) != width for row in rows):
-        raise bad("rows", "of equal length", [len(row) for row in rows])
+        raise domain_error("rows", "of equal length", [len(row) for row in rows])
     places, count = _places((len(rows), width), layout)
     data = [0] * count
     for (row, column), place in places.items():

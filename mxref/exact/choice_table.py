@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from mxref.exact.format_table import bad
+from mxref.exact.format_table import domain_error
 
 DETERMINISTIC: Final = (
     "ties_to_even",
@@ -107,5 +107,5 @@ def check_member(name: str, member: str, members: Iterable[str]) -> str:
     """
     members = tuple(members)
     if member not in members:
-        raise bad(name, "one of " + ", ".join(members), member)
+        raise domain_error(name, "one of " + ", ".join(members), member)
     return member

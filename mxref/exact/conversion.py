@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import DECODED_ZERO, ELEMENT_CHOICES, INPUT_CHOICES, settle
-from mxref.exact.format_table import FLOATS, FORMATS, bad, check_int, look_up, read_code
+from mxref.exact.format_table import FLOATS, FORMATS, check_int, domain_error, look_up, read_code
 from mxref.exact.patterns import write_float
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import placer, ruler
 from mxref.exact.sources import prepared
 
 
@@ -24,7 +24,7 @@ def encoder(
     overflow: str = "saturate",
     **choices: str,
 ) -> Callable[[int, int, int], int]:
-    """Make the function from x_bits, random_bits and random_width to a code for one set of names.
+    """Make the function from x_bits, random_bits and random_width to a code, for fixed names.
 
     source, format, rounding, overflow, choices: as in `encode`.
     Special values: see `encode`.
@@ -37,8 +37,13 @@ def encoder(
     given = {"rounding": rounding, "overflow": overflow, **choices}
     chosen = settle(given, ELEMENT_CHOICES, INPUT_CHOICES)
     kind = prepared(source, *(chosen.pop(name) for name in ("pre_rounding", "subnormal_inputs")))
-    marks = ruler(format, **chosen)
-    width, read, place, drawn = kind.bits, kind.read, placer(marks), marks.stochastic is not None
+    breaks = breakpoints(format, **chosen)
+    width, read, place, drawn = (
+        kind.bits,
+        kind.read,
+        code_finder(breaks),
+        breaks.stochastic is not None,
+    )
 
     def encode_one(x_bits: int, random_bits: int, random_width: int) -> int:
         if type(x_bits) is not int or x_bits >> width:
@@ -126,5 +131,5 @@ def decode(code: int, format: str, target: str = "f32", **choices: str) -> int:
     """
     table = _decoded(format, target, **choices)
     if type(code) is not int or not 0 <= code < len(table):
-        raise bad("code", f"a Python int from 0 to {len(table) - 1:#x}", code)
+        raise domain_error("code", f"a Python int from 0 to {len(table) - 1:#x}", code)
     return table[code]

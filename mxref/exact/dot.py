@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final, NamedTuple
 
-from mxref.exact.format_table import ELEMENTS, FLOATS, bad, check_int, look_up, read_code
+from mxref.exact.format_table import ELEMENTS, FLOATS, check_int, domain_error, look_up, read_code
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.patterns import write_float
 
@@ -44,7 +44,7 @@ def row(scales: Sequence[int], codes: Sequence[int], format: str, block_size: in
     """
     fmt = look_up(ELEMENTS, "format", format)
     if len(scales) != -(-len(codes) // block_size):
-        raise bad("scales", f"one for each block of {block_size}", len(scales))
+        raise domain_error("scales", f"one for each block of {block_size}", len(scales))
     numbers, infinities, has_nan = [], {}, 0xFF in scales
     for place, code in enumerate(codes):
         scale = scales[place // block_size]
@@ -75,12 +75,14 @@ def dot(a: Row, b: Row, target: str = "f32") -> int:
 
 
 def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -> tuple[int, ...]:
-    """Return the bits of both ends of the interval of float32 sums, and what overflow gives, too.
+    """Return the bits of both ends of the interval of float32 sums, and of what overflow gives.
 
     a, b, target: as in `dot`. rounding: nearest (every addition, in any order), any (adders that
-    truncate and do not normalize). A sum is then rounded to the target. What overflow on the way
-    gives: Inf or -Inf; NaN, for both and NaN, if sums of both signs may; else the lower end again.
-    Special values: NaN is all three. An infinite product is both ends, and a sum that overflows.
+    truncate and do not normalize). The sum is then rounded to the target. What overflow on the way
+    gives: Inf or -Inf; NaN, if sums may overflow in both directions, which allows Inf, -Inf and
+    NaN; else the lower end again.
+    Special values: NaN is all three. An infinite product is both ends, and counts as a sum that
+    overflows.
     Source: SPEC_NOTES N43.
 
     >>> one = row([127], [0x78, 0x01], "e4m3")
@@ -104,10 +106,10 @@ def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -
 
 
 def exact_in_every_order(a: Row, b: Row, target: str = "f32") -> bool:
-    """Whether every order of additions gives the exact sum, and so do the adders of 25 and 35 bits.
+    """Whether all orders of additions, and the adders of 25 and 35 bits, give the exact sum.
 
     That is so if all products are multiples of a power of two, at least 2**-149, their magnitudes
-    add up to at most 2**19 of it, and no sum may overflow but where the result does so, too.
+    add up to at most 2**19 times it, and no sum may overflow unless the result does.
     Special values: True for NaN, and for Inf if no sum of products of the other sign may overflow.
     Source: SPEC_NOTES N43.
 
@@ -138,13 +140,13 @@ def _special(a: Row, b: Row) -> Number | None:
 
 
 def _error(products: Sequence[int], rounding: str) -> tuple[int, int]:
-    """How far a float32 sum may be off: the first times 2**-24 of magnitudes, and the second."""
+    """The error bound of a float32 sum: a factor of 2**-24 times magnitudes, and a constant."""
     magnitude, k, n = sum(map(abs, products)), len(products), sum(map(bool, products))
     if rounding == "nearest":  # (n - 1) 2**-24 and n 2**-150
         bits, factor, constant = 24, max(n - 1, 0), n << FINE - 150
     elif rounding == "any":  # (2k + 2) 2**-23 and k 2**-149
         bits, factor, constant = 19, 4 * k + 4, k << FINE - 149
     else:
-        raise bad("rounding", "one of nearest, any", rounding)
+        raise domain_error("rounding", "one of nearest, any", rounding)
     unit = min((product & -product for product in products if product), default=1 << 2 * UNIT)
     return (0, 0) if unit >> 2 * UNIT - 149 and magnitude <= unit << bits else (factor, constant)

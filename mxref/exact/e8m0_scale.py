@@ -1,4 +1,4 @@
-"""Number to E8M0 scale code and back, and the scale that a block shares, of fewer bits, too.
+"""Number to E8M0 scale code and back, and the scale of a block, also in narrower power formats.
 
 Source: OCP MX v1.0 5.4.1 (E8M0), 6.3 (conversion). The choices are N3, N6 to N8, N22 and N23.
 """
@@ -20,8 +20,9 @@ from mxref.exact.format_table import (
     E8M0,
     ELEMENTS,
     FLOATS,
+    TWOS_COMPLEMENT,
     ElementType,
-    ScaleType,
+    PowerFormat,
     check_int,
     look_up,
 )
@@ -100,7 +101,7 @@ def _rounded_code(n: int, e: int, rounding: str, tiny_scale: str) -> int:
     return choose(lower, where, 0, rounding)
 
 
-def scale_number(code: int, chosen: Mapping[str, str], scale: ScaleType = E8M0) -> Number:
+def scale_number(code: int, chosen: Mapping[str, str], scale: PowerFormat = E8M0) -> Number:
     """Read a scale code as a number, under `scale_00` and `scale_ff`, the last code.
 
     Source: OCP MX v1.0 5.4.1.
@@ -150,7 +151,7 @@ def block_scaler(
     fmt: ElementType,
     rule: str,
     chosen: Mapping[str, str],
-    scale: ScaleType = E8M0,
+    scale: PowerFormat = E8M0,
 ) -> Callable[[Number], BlockScale]:
     """Make the function from a finite amax to the scale of its block.
 
@@ -165,7 +166,7 @@ def block_scaler(
     >>> block_scaler(SOURCES["f32"], ELEMENTS["e2m1"], "floor", wrap)((0, 1, -126)).code
     255
     """
-    if fmt.name == "int8" and chosen["int8_emax"] == "one":
+    if fmt.sign == TWOS_COMPLEMENT and chosen["int8_emax"] == "one":
         fmt = fmt._replace(emax=1)
     kind = narrower(source, chosen["amax_type"])
     exponent = RULES[rule]

@@ -68,14 +68,14 @@ class FloatType(NamedTuple):
     quiet_nan: int
 
 
-# INT8 has no exponent: its value is n / 64, so mantissa_bits is 6 and its bias is not read.
+# INT8 has no exponent: its value is n / 64, the step of a float with these mantissa bits and bias.
 ELEMENTS: Final[Mapping[str, ElementType]] = {
     "e5m2": ElementType("e5m2", 8, 2, 15, 15, 0x7B, 0x7C, 0x7D),
     "e4m3": ElementType("e4m3", 8, 3, 7, 8, 0x7E, None, 0x7F),
     "e3m2": ElementType("e3m2", 6, 2, 3, 4, 0x1F),
     "e2m3": ElementType("e2m3", 6, 3, 1, 2, 0x1F),
     "e2m1": ElementType("e2m1", 4, 1, 1, 2, 0x7),
-    "int8": ElementType("int8", 8, 6, 0, 0, 0x7F, sign=TWOS_COMPLEMENT),
+    "int8": ElementType("int8", 8, 6, 1, 0, 0x7F, sign=TWOS_COMPLEMENT),
     "e4m3fnuz": ElementType("e4m3fnuz", 8, 3, 8, 7, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e5m2fnuz": ElementType("e5m2fnuz", 8, 2, 16, 15, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e4m3b11fnuz": ElementType("e4m3b11fnuz", 8, 3, 11, 4, 0x7F, sign=MINUS_ZERO_IS_NAN),
@@ -104,7 +104,7 @@ FLOATS: Final[Mapping[str, FloatType]] = {
 }
 
 
-class ScaleType(NamedTuple):
+class PowerFormat(NamedTuple):
     """One format of powers of two: code c is 2**(c - bias), the last code NaN; no zero, no sign.
 
     Source: OCP MX v1.0 5.4.1, Table 7 (E8M0); the others are like it.
@@ -117,19 +117,19 @@ class ScaleType(NamedTuple):
     nan: int
 
 
-E8M0: Final = ScaleType("e8m0", 8, 127, 0xFE, 0xFF)
-POWERS: Final[Mapping[str, ScaleType]] = {
+E8M0: Final = PowerFormat("e8m0", 8, 127, 0xFE, 0xFF)
+POWERS: Final[Mapping[str, PowerFormat]] = {
     "e8m0": E8M0,
-    "e5m0": ScaleType("e5m0", 5, 15, 0x1E, 0x1F),
-    "e4m0": ScaleType("e4m0", 4, 7, 0xE, 0xF),
-    "e2m0": ScaleType("e2m0", 2, 1, 0x2, 0x3),
+    "e5m0": PowerFormat("e5m0", 5, 15, 0x1E, 0x1F),
+    "e4m0": PowerFormat("e4m0", 4, 7, 0xE, 0xF),
+    "e2m0": PowerFormat("e2m0", 2, 1, 0x2, 0x3),
 }
 
 
-def bad(parameter: str, requirement: str, got: object) -> ValueError:
+def domain_error(parameter: str, requirement: str, got: object) -> ValueError:
     """Make the error for an argument outside its domain, in one sentence.
 
-    >>> str(bad("code", "an int from 0 to 15", 16))
+    >>> str(domain_error("code", "an int from 0 to 15", 16))
     'code must be an int from 0 to 15; got 16'
     """
     return ValueError(f"{parameter} must be {requirement}; got {got!r}")
@@ -143,7 +143,7 @@ def look_up(table: Mapping[str, _Entry], parameter: str, name: str) -> _Entry:
     """
     entry = table.get(name)
     if entry is None:
-        raise bad(parameter, "one of " + ", ".join(table), name)
+        raise domain_error(parameter, "one of " + ", ".join(table), name)
     return entry
 
 
@@ -156,7 +156,7 @@ def check_int(parameter: str, number: int, bits: int) -> None:
     ValueError: code must be a Python int from 0 to 0xff; got 256
     """
     if type(number) is not int or number >> bits:
-        raise bad(parameter, f"a Python int from 0 to {2**bits - 1:#x}", number)
+        raise domain_error(parameter, f"a Python int from 0 to {2**bits - 1:#x}", number)
 
 
 def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
     (15, 5)
     """
     if fmt.sign == TWOS_COMPLEMENT:
-        return code, -6
+        return code, 1 - fmt.bias - fmt.mantissa_bits
     exponent, mantissa = divmod(code, 1 << fmt.mantissa_bits)
     if exponent == 0:
         return mantissa, 1 - fmt.bias - fmt.mantissa_bits
@@ -193,7 +193,7 @@ def join_sign(sign: int, magnitude_code: int, fmt: ElementType) -> int:
     if sign == 0 or fmt.sign == UNSIGNED or (magnitude_code == 0 and fmt.sign != PLAIN):
         return magnitude_code
     if fmt.sign == TWOS_COMPLEMENT:
-        return -magnitude_code % 256
+        return -magnitude_code % (1 << fmt.bits)
     return fmt.sign_weight + magnitude_code
 
 
@@ -233,13 +233,13 @@ def value(code: int, format: str) -> Fraction:
     if scale is not None:
         check_int("code", code, scale.bits)
         if code == scale.nan:
-            raise bad("code", f"a finite {format} code", hex(code))
+            raise domain_error("code", f"a finite {format} code", hex(code))
         return Fraction(2) ** (code - scale.bias)
     fmt = FORMATS.get(format)
     if fmt is None:
-        raise bad("format", "one of " + ", ".join([*FORMATS, *POWERS]), format)
+        raise domain_error("format", "one of " + ", ".join([*FORMATS, *POWERS]), format)
     check_int("code", code, fmt.bits)
     sign, n, e = read_code(code, fmt)
     if n < 0:
-        raise bad("code", f"a finite {format} code", hex(code))
+        raise domain_error("code", f"a finite {format} code", hex(code))
     return (-n if sign else n) * Fraction(2) ** e

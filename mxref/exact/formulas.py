@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from mxref.exact.adders import add
 from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
+from mxref.exact.breakpoints import Breakpoints, breakpoints, code_finder, code_of_ratio
 from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-from mxref.exact.format_table import ElementType, FloatType, bad, magnitude, read_code
+from mxref.exact.format_table import ElementType, FloatType, domain_error, magnitude, read_code
 from mxref.exact.integers import INF, NAN, Number, compare
 from mxref.exact.patterns import converted
-from mxref.exact.ruler import Ruler, place_ratio, placer, ruler
 
 ONE: Final = Float((0, 1, 0), F32)
 FLOAT32_MAX: Final = Float((0, 2**24 - 1, 104), F32)
@@ -30,12 +30,12 @@ Block: TypeAlias = tuple[int, list[int]]
 
 
 class Formats(NamedTuple):
-    """The element and scale formats of a conversion, with their rulers and largest numbers."""
+    """The element and scale formats of a conversion, with their breakpoints and largest numbers."""
 
     element: ElementType
     scale: ElementType
-    elements: Ruler
-    scales: Ruler
+    elements: Breakpoints
+    scales: Breakpoints
 
     @property
     def m(self) -> Float:
@@ -54,12 +54,12 @@ class Formats(NamedTuple):
 
     def to_scale(self, x: Float) -> tuple[int, Float]:
         """Round to a scale, saturating: its code and its value."""
-        code = placer(self.scales)(x.number, 0, 0)
+        code = code_finder(self.scales)(x.number, 0, 0)
         return code, Float(read_code(code, self.scale), F32)
 
     def to_element(self, x: Float) -> int:
         """Round to an element code."""
-        return placer(self.elements)(x.number, 0, 0)
+        return code_finder(self.elements)(x.number, 0, 0)
 
 
 # Exact quotients, each rounded once. The tensor scale T is a factor.
@@ -77,17 +77,17 @@ def _exact_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of a / (M * T) and the elements of x / (scale * T); a NaN block for Inf and NaN."""
     factor = ONE.number if t is None else t.number
     if factor[1] <= 0:
-        raise bad("tensor_scale", "a positive finite float32 for exact arithmetic", factor)
+        raise domain_error("tensor_scale", "a positive finite float32 for exact arithmetic", factor)
     numbers = [v.number for v in x]
     if any(n in (INF, NAN) for _, n, _ in numbers):
         return s.scale.sign_weight - 1, [0] * len(x)
     largest = amax(numbers, nan_counts=False)
-    code = place_ratio(s.scales, 0, ratio(largest, product(s.m.number, factor)))
+    code = code_of_ratio(s.scales, 0, ratio(largest, product(s.m.number, factor)))
     divisor = product(read_code(code, s.scale), factor)
     if divisor[1] == 0:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
         divisor = ONE.number
-    return code, [place_ratio(s.elements, v[0], ratio(v, divisor)) for v in numbers]
+    return code, [code_of_ratio(s.elements, v[0], ratio(v, divisor)) for v in numbers]
 
 
 def _exact_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
@@ -169,7 +169,7 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
         encode = (_room(s) / t).at_most(FLOAT32_MAX)
         encode = ONE if encode.is_zero else encode
     b = Float(amax((v.number for v in x), nan_counts=False), F32) / s.m * encode
-    nearest = placer(ruler(s.element.name, **settle({}, ELEMENT_CHOICES)))
+    nearest = code_finder(breakpoints(s.element.name, **settle({}, ELEMENT_CHOICES)))
     tried = []
     for wanted in (b * Float((0, 3, -1), F32), b):
         code, scale = s.to_scale(wanted.at_most(s.c))

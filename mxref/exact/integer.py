@@ -1,6 +1,6 @@
-"""Integer quantization and its kin, one number at a time.
+"""Operations on integers, one number at a time: affine, int4, weight-only, RESCALE, sampling.
 
-Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q13.
+Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q14.
 """
 
 from __future__ import annotations
@@ -143,6 +143,31 @@ def linear(
         scaled = converted(product(total, s), F32)
         acc = scaled if len(scales) == 1 else fl_sum(acc, scaled)
     return write_float(acc, F32)
+
+
+def qlinear(
+    pairs: Sequence[tuple[int, int]],
+    scale_bits: Sequence[int],
+    zero_points: Sequence[int],
+    low: int,
+    high: int,
+) -> int:
+    """Return one code of a product; scales and zero points are those of a, of b and of the result.
+
+    >>> qlinear([(1, 3), (2, -4)], [0x3F000000, 0x3F800000, 0x3F800000], [0, 0, 7], -128, 127)
+    5
+    """
+    read = float_reader(F32)
+    a_scale, b_scale, y_scale = (read(bits) for bits in scale_bits)
+    a_zero, b_zero, y_zero = zero_points
+    total = sum((a - a_zero) * (b - b_zero) for a, b in pairs)
+    factor = quotient(converted(product(a_scale, b_scale), F32), y_scale, F32)
+    if factor[1] == INF:
+        raise ValueError("scale_bits have no finite quotient")
+    y = nearest(converted(product(integer32(total), factor), F32))
+    if y[1] == INF:
+        return low if y[0] else high
+    return min(max(round(fraction(y)) + y_zero, low), high)
 
 
 def multiplier_shift(scale: Fraction, bits: int = 32) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from mxref.exact.arithmetic import product
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import (
     BLOCK_CHOICES,
     DEQUANTIZE_CHOICES,
@@ -33,22 +34,21 @@ from mxref.exact.format_table import (
     FLOATS,
     POWERS,
     FloatType,
-    ScaleType,
-    bad,
+    PowerFormat,
     check_int,
+    domain_error,
     look_up,
     read_code,
 )
 from mxref.exact.integers import INF, NAN, Number, largest
 from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import placer, ruler
 from mxref.exact.rules import RULES
 from mxref.exact.sources import InputType, prepared, read_checked
 
 
-class _Plan(NamedTuple):
-    """What `quantize` needs for one set of names.
+class _QuantizePlan(NamedTuple):
+    """The functions that `quantize` needs for one set of names.
 
     scale_of: from a finite amax. place: from a number to its code. stochastic: whether it takes
     random bits. nan_code: the element code in a NaN block.
@@ -60,21 +60,23 @@ class _Plan(NamedTuple):
     stochastic: bool
     nan_code: int
     chosen: Mapping[str, str]
-    scale: ScaleType
+    scale: PowerFormat
 
 
 @cache
-def _quantize_plan(source: str, format: str, rule: str, scale_format: str, **choices: str) -> _Plan:
+def _quantize_plan(
+    source: str, format: str, rule: str, scale_format: str, **choices: str
+) -> _QuantizePlan:
     scale = look_up(POWERS, "scale_format", scale_format)
     fmt = look_up(ELEMENTS, "format", format)
     check_member("rule", rule, RULES)
     chosen = settle(choices, ELEMENT_CHOICES, INPUT_CHOICES, SHARED_SCALE_CHOICES, BLOCK_CHOICES)
     kind = prepared(source, chosen["pre_rounding"], chosen["subnormal_inputs"])
-    marks = ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
+    breaks = breakpoints(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
     scale_of = block_scaler(kind, fmt, rule, chosen, scale)
     nan_code = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
-    stochastic = marks.stochastic is not None
-    return _Plan(kind, scale_of, placer(marks), stochastic, nan_code, chosen, scale)
+    stochastic = breaks.stochastic is not None
+    return _QuantizePlan(kind, scale_of, code_finder(breaks), stochastic, nan_code, chosen, scale)
 
 
 def quantize(
@@ -119,7 +121,7 @@ def quantize(
     both = {"rounding": rounding, "overflow": overflow}
     plan = _quantize_plan(source, format, rule, scale_format, **both, **choices)
     if len(x_bits) == 0:
-        raise bad("x_bits", "a block of one number or more", x_bits)
+        raise domain_error("x_bits", "a block of one number or more", x_bits)
     if set(map(type, x_bits)) != {int}:  # `_read`'s cache takes True for 1
         for bits in x_bits:
             check_int("x_bits", bits, plan.source.bits)
@@ -133,7 +135,7 @@ def quantize(
         return scale.code, [plan.nan_code] * len(numbers)
     exponent = scale.code - plan.scale.bias
     if plan.chosen["scaling"] == "reciprocal_flushed" and exponent >= 127:
-        # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
+        # 1 / 2**127 is subnormal; flushed to 0 it turns numbers into zeros and Inf into NaN.
         numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
@@ -149,7 +151,7 @@ def quantize(
 def _codes(
     numbers: tuple[Number, ...], exponent: int, place: Callable[[Number, int, int], int]
 ) -> tuple[int, ...]:
-    """Place every number / 2**exponent; once, if only choices of the scale change."""
+    """Place every number / 2**exponent; cached, for policies that differ in the scale alone."""
     return tuple(place((sign, n, e - exponent), 0, 0) for sign, n, e in numbers)
 
 
@@ -173,13 +175,13 @@ def _read(x_bits: tuple[int, ...], source: InputType) -> _Block:
 
 def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
     if draws is None or len(draws) != count:
-        raise bad("random_bits", "as many Python ints as there are numbers", draws)
+        raise domain_error("random_bits", "as many Python ints as there are numbers", draws)
     for draw in draws:
         check_random(draw, random_width)
     return list(draws)
 
 
-def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
+def _scale_of(block: _Block, plan: _QuantizePlan) -> BlockScale:
     """Return the scale of a block, its NaN and Inf included."""
     if block.has_nan and plan.chosen["block_nan"] == "nan_block":
         return BlockScale(plan.scale.nan, NAN_CODES)
@@ -191,7 +193,7 @@ def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
 
 
 class _Reading(NamedTuple):
-    """What `dequantize` needs for one set of names.
+    """The tables that `dequantize` needs for one set of names.
 
     elements: the numbers of all element codes of `bits` bits. scales: for each scale code whether
     it is finite, and its number, rounded to the target under product_rounding=scale_first.

@@ -6,7 +6,7 @@ P3109 interim report v4.0 (StochasticA, B and C).
 
 from __future__ import annotations
 
-from mxref.exact.format_table import bad
+from mxref.exact.format_table import domain_error
 
 # Where a magnitude lies between two neighbours: on the lower one, or in relation to their midpoint.
 ON, BELOW, TIE, ABOVE = range(4)
@@ -46,7 +46,7 @@ def choose(lower: int, where: int, sign: int, rounding: str) -> int:
 
 
 def stops_at_max(rounding: str, sign: int) -> bool:
-    """Whether a rounding points to zero for that sign, so that IEEE overflow gives the maximum.
+    """Whether a rounding points to zero for a sign, so that overflow as in IEEE gives the maximum.
 
     Source: IEEE 754-2019 7.4.
 
@@ -88,6 +88,8 @@ def check_random(random_bits: int, random_width: int) -> None:
     ValueError: random_bits must be a Python int from 0 to 0x3; got 4
     """
     if type(random_width) is not int or not 1 <= random_width <= 32:
-        raise bad("random_width", "a Python int from 1 to 32", random_width)
+        raise domain_error("random_width", "a Python int from 1 to 32", random_width)
     if type(random_bits) is not int or random_bits >> random_width:
-        raise bad("random_bits", f"a Python int from 0 to {2**random_width - 1:#x}", random_bits)
+        raise domain_error(
+            "random_bits", f"a Python int from 0 to {2**random_width - 1:#x}", random_bits
+        )

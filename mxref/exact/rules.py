@@ -126,7 +126,7 @@ def _rceil_reciprocal(n: int, e: int, fmt: ElementType) -> int:
         return _FAR
     product = _in_float32(single[0] * inverse[0], single[1] + inverse[1])
     if product is None or product[0] == 0:
-        return -_FAR
+        return _FAR if product is None else -_FAR
     k = floor_log2(*product)
     return k if compare(*product, 1, k) == 0 else k + 1
 

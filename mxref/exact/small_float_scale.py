@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from functools import cache
 
 from mxref.exact.arithmetic import F32, Float, amax, product
+from mxref.exact.breakpoints import breakpoints
 from mxref.exact.choice_table import ELEMENT_CHOICES, STOCHASTIC, settle
 from mxref.exact.format_table import (
     ELEMENTS,
     FLOATS,
     UNSIGNED_SCALES,
-    bad,
     check_int,
+    domain_error,
     look_up,
     read_code,
 )
 from mxref.exact.formulas import ARITHMETICS, Formats, Formulas
 from mxref.exact.patterns import converted, float_reader, write_float
-from mxref.exact.ruler import ruler
 
 
 @cache
@@ -35,10 +35,12 @@ def _setting(
     named = look_up(ARITHMETICS, "arithmetic", arithmetic)
     chosen = settle({**named.defaults, **choices}, ELEMENT_CHOICES)
     if chosen["rounding"] in STOCHASTIC:
-        raise bad("rounding", "deterministic under a scale that is no power of two", choices)
+        raise domain_error(
+            "rounding", "deterministic under a scale that is no power of two", choices
+        )
     to_nearest = settle({}, ELEMENT_CHOICES)
     return Formats(
-        element, scale, ruler(format, **chosen), ruler(scale_format, **to_nearest)
+        element, scale, breakpoints(format, **chosen), breakpoints(scale_format, **to_nearest)
     ), named
 
 
@@ -87,7 +89,7 @@ def quantize_scaled(
     tensor = []
     for block in blocks:
         if len(block) == 0:
-            raise bad("blocks", "blocks of one number or more", block)
+            raise domain_error("blocks", "blocks of one number or more", block)
         numbers = []
         for bits in block:
             check_int("x_bits", bits, kind.bits)
@@ -111,7 +113,7 @@ def quantize_scaled(
 
 def _read_tensor_scale(bits: int | str) -> Float:
     if type(bits) is not int or bits >> 31:
-        raise bad("tensor_scale", "None, 'dynamic' or an int from 0 to 0x7fffffff", bits)
+        raise domain_error("tensor_scale", "None, 'dynamic' or an int from 0 to 0x7fffffff", bits)
     return Float(float_reader(F32)(bits), F32)
 
 

@@ -73,7 +73,7 @@ TYPE_NAMES: Final = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
 def narrower(source: InputType, type_name: str) -> FloatType | None:
-    """Find the type to which numbers of a source are rounded first; None if they fit it.
+    """The type to which numbers of a source are rounded first; None if all of them fit it.
 
     type_name: a member of `pre_rounding` or `amax_type`. Numbers are rounded if they have more
     fraction bits or a wider exponent than the type.

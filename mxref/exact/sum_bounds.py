@@ -1,4 +1,4 @@
-"""Bounds of weight-only linear layers, one output at a time; when every order gives one answer.
+"""Bounds of the outputs of weight-only linear layers, and whether every order is exact.
 
 Source: SPEC_NOTES Q11; Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
 """
@@ -14,7 +14,7 @@ from mxref.exact.integers import INF, NAN
 from mxref.exact.patterns import float_reader, write_float
 from mxref.exact.sums import fraction
 
-#: From here on float32 rounds to infinity.
+#: From here on numbers round to infinity in float32.
 _LIMIT = 2**128 - 2**103
 _END = 2**128
 
@@ -22,10 +22,10 @@ _END = 2**128
 def linear_bounds(
     x_bits: Sequence[int], w: Sequence[int], scale_bits: Sequence[int], order: str
 ) -> tuple[int, int, int]:
-    """Return the patterns of both ends of what an order can give, in any order of summation.
+    """Return the patterns of both ends of what an order can give, however its sums are added.
 
-    The third is NaN where something on the way may overflow, so that Inf, -Inf and NaN are right,
-    and else the lower end again.
+    The third pattern is NaN where a value on the way may overflow, so that Inf, -Inf and NaN are
+    right; else it is the lower end again.
 
     >>> [hex(end) for end in linear_bounds([0x3F800000], [1], [0x3F800000], "scale_last")]
     ['0x3f7ffffe', '0x3f800001', '0x3f7ffffe']

@@ -71,10 +71,9 @@ def read_tensors(
         bfloat16: as in `entries`.
 
     Returns:
-        Pairs of a name and an array or `Blocks`. Arrays are read-only, and mapped to the file but
-        for those of ``.npz``, which are in memory;
-        floats of 8 bits or fewer are ml_dtypes arrays (F8_E8M0: decoded to float32); a quantized
-        type of ``.gguf`` other than MXFP4 and NVFP4 comes as its bytes.
+        Pairs of a name and an array or `Blocks`. Arrays are read-only and mapped to the file; those
+        of ``.npz`` are in memory. Floats of 8 bits or fewer are ml_dtypes arrays (F8_E8M0: decoded
+        to float32). A quantized type of ``.gguf`` other than MXFP4 and NVFP4 comes as its bytes.
 
     Raises:
         OSError: the file cannot be read.
@@ -108,14 +107,15 @@ def write_blocks(
     """Write blocks to a file, which appears whole or not at all.
 
     In ``.safetensors`` the elements are a tensor NAME of the type F4, F6_E2M3, F6_E3M2, F8_E4M3,
-    F8_E5M2 or I8, packed from the lowest bits up and padded to whole bytes along the last axis; the
+    F8_E5M2 or I8, packed from the lowest bits up and padded to whole bytes along the last axis. The
     scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). The scale of a tensor is F32:
     NAME_scale_2 if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest
     magnitude. The metadata holds shapes, formats and the policy. torch has no 6-bit types and does
-    not read files with F6. ``.gguf`` takes MXFP4 and NVFP4
-    only, without NaN blocks, a tensor scale as the factor NAME.scale. Each format has this one
-    layout; for others use `mxref.pack`, `mxref.pack_scales` or `mxref.pack_blocks` and your own
-    writer.
+    not read files with F6.
+
+    ``.gguf`` takes MXFP4 and NVFP4 only, without NaN blocks; a tensor scale is the factor
+    NAME.scale. Each format has this one layout; for others use `mxref.pack`, `mxref.pack_scales` or
+    `mxref.pack_blocks` and your own writer.
 
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.

@@ -31,7 +31,7 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.files.stored import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
-from mxref.support.extras import needs
+from mxref.support.extras import missing_package
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A type of blocks: its format, the elements and bytes that belong together, its NaN scale."""
+    """A type of blocks in the file: format, elements and bytes of a unit, and its NaN scale."""
 
     format: BlockFormat
     size: int
@@ -51,7 +51,7 @@ class _Kind:
 
 
 _MXFP4 = _Kind(block_format("mxfp4_e2m1"), 32, 17, 0xFF, "2**128")
-#: Of the format without a tensor scale, which is in another tensor if at all.
+#: The block format is the one without a tensor scale, which is in another tensor if at all.
 _NVFP4 = _Kind(block_format("fp4_ue4m3"), 64, 36, 0x7F, "0")
 _KINDS = {"MXFP4": _MXFP4, "NVFP4": _NVFP4}
 _WITH_TENSOR_SCALE = block_format("nvfp4")
@@ -59,7 +59,8 @@ _LAYOUT: PackBlocksChoices = {"scale_place": "before", "fp4_packing": "halves"}
 _KEY = "mxref.tensors"
 _LONGEST_NAME = 63  # GGML_MAX_NAME less the zero byte
 _MOST_AXES = 4  # GGML_MAX_DIMS
-#: Bytes of the values in a header, by type; those with a length; the longest list that is read.
+#: Bytes of the values in a header, by type: those of fixed length, then the types with a length,
+#: and the longest list that is read.
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _STRING, _LIST, _LONGEST_LIST = 8, 9, 1 << 22
 
@@ -73,7 +74,7 @@ def package(path: Path) -> Any:
     try:
         return importlib.import_module("gguf")
     except ImportError:
-        raise ValueError(needs(str(path), "gguf", "io")) from None
+        raise ValueError(missing_package(str(path), "gguf", "io")) from None
 
 
 def entries(path: Path) -> Iterator[Entry]:
@@ -112,7 +113,7 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 def _read_header(file: BinaryIO, size: int) -> None:
-    """Read a header to its end, which the package does without looking at lengths.
+    """Read a header to its end and check its lengths, which the package does not do.
 
     Raises:
         ValueError: it goes beyond the end of the file, or has a list of too many items.
@@ -163,7 +164,7 @@ def _scale_name(name: str) -> str:
 
 
 def _factors(tensors: Iterable[Any]) -> dict[str, tuple[str, TensorScale]]:
-    """The factors of NVFP4 tensors and the names of theirs, by the names of the former."""
+    """Name of an NVFP4 tensor -> the name of its factor's tensor, and the factor."""
     tensors = list(tensors)
     single = {
         tensor.name: int(np.asarray(tensor.data, np.float32).view(np.uint32).reshape(-1)[0])

@@ -25,7 +25,7 @@ from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
 _LONGEST_NAME = 0xFFFF
-#: Control characters, and what separates folders or drives on some system.
+#: Control characters, and characters that separate folders or drives on some system.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:]")
 _NUMPY_ERRORS = (ValueError, EOFError, OverflowError, SyntaxError, tokenize.TokenError)
 _ARCHIVE_ERRORS = (
@@ -114,7 +114,7 @@ def _prefix(name: str) -> str:
 
 
 def _prefixes(names: Iterable[str]) -> dict[str, str]:
-    """What stands before the arrays of each tensor: its name, or a safe path of its own."""
+    """The prefix of each tensor's arrays: its name, or a safe path where the name is none."""
     safe = {name: _safe(name) for name in names}
     taken = {name for name in safe if safe[name] == name}
     for name, path in safe.items():

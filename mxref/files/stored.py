@@ -1,4 +1,4 @@
-"""Tensors in files, which are read on demand, and the description of blocks in words of JSON."""
+"""Tensors in files, which are read on demand, and the description of blocks as JSON."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Entry:
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """The type of an array as other files name it: F32; one that is no float in NumPy's words.
+    """The type of an array as other files name it, such as F32; NumPy's name if it is no float.
 
     >>> kind_of(np.dtype(">f4")), kind_of(np.dtype(np.int64))
     ('F32', 'int64')

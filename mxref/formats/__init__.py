@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from mxref.formats import catalog
 from mxref.formats.catalog import *  # noqa: F403 (its `__all__` names them)
+from mxref.formats.own_formats import registered
 
-__all__ = list(catalog.__all__)
+__all__ = [*catalog.__all__, "registered"]

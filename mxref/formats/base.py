@@ -23,8 +23,8 @@ class Specials(enum.Enum):
     INF_BELOW_NAN = "inf_below_nan"  #: the all-ones magnitude is NaN, the one below it infinity
 
 
-#: The largest bias of a format of at most 8 bits, whose numbers and their quotients float64 holds,
-#: and of a wider one.
+#: The largest bias of a format of at most 8 bits, and of a wider one. float64 holds the numbers of
+#: the former and their quotients.
 _LARGEST_BIAS = 300, 1 << 12
 
 

@@ -39,9 +39,12 @@ __all__ = [
     "E8M0",
     "ELEMENT_FORMATS",
     "INT8",
+    "MX_BLOCKS",
+    "MX_ELEMENTS",
     "OTHER_BLOCK_FORMATS",
     "OTHER_CODE_FORMATS",
     "OTHER_FORMATS",
+    "OWN_FORMATS",
     "SCALE_FORMATS",
     "UE4M3",
     "UE5M3",
@@ -244,6 +247,10 @@ OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
     )
 }
+#: The names of the formats of the standard, whatever is registered beside them.
+MX_ELEMENTS, MX_BLOCKS = tuple(ELEMENT_FORMATS), tuple(BLOCK_FORMATS)
+#: Formats of a user, while `registered` lasts; they are in the tables above as well.
+OWN_FORMATS: Mapping[str, ElementFormat | ScaleFormat | BlockFormat] = {}
 
 
 def element_format(name: str | ElementFormat) -> ElementFormat:
@@ -325,12 +332,13 @@ def block_format(name: str | BlockFormat) -> BlockFormat:
     if isinstance(name, BlockFormat):
         return name
     name = own_name("block_format", name)
-    if isinstance(name, str) and name in ELEMENT_FORMATS:
-        wanted = next(b.name for b in BLOCK_FORMATS.values() if b.element.name == name)
-        raise ValueError(
-            f"block_format must be a block format, got the element format {name!r}: use {wanted!r}"
-        )
     known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    if isinstance(name, str) and name in ELEMENT_FORMATS:
+        blocks = [block.name for block in known.values() if block.element.name == name]
+        use = f": use {blocks[0]!r}" if blocks else ""
+        raise ValueError(
+            f"block_format must be a block format, got the element format {name!r}{use}"
+        )
     return _look_up("block_format", name, known, "a block format")
 
 

@@ -8,7 +8,7 @@ from struct import pack, unpack
 
 import numpy as np
 
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 
 __all__ = ["axis_cases", "code_cases", "double_cases", "value_cases"]
 
@@ -22,7 +22,7 @@ _RANGES = {
     "int32": (-(2**31), 2**31 - 1),
 }
 _ORDINARY = {"c013": 0.013, "c1": 0.1, "c3": 0.3, "snorm8": 1 / 127, "p16": 2.0**-16}
-#: Scales whose midpoints are asked, by names.
+#: Scales whose midpoints are asked, by name.
 _SCALES = {
     "int8": _ORDINARY | {"unorm8": 1 / 255, "snorm16": 1 / 32767},
     "uint8": {"c1": 0.1, "unorm8": 1 / 255, "p16": 2.0**-16},
@@ -94,7 +94,7 @@ def _narrow(format: str) -> Iterator[CaseInput]:
         yield from _several("four_bits", (small, large, s, 0), numbers, ("tie", "near_tie"))
 
 
-#: Scales whose 1/scale in float64 is one ulp off that of the float32 scale, and one without that.
+#: Scales whose 1/scale in float64 is one ulp off that of the float32 scale; the last one is exact.
 _DOUBLES = {"c013": 0.013, "c007": 0.007, "unorm8": 1 / 255, "p16": 2.0**-16}
 
 
@@ -174,7 +174,7 @@ def _which(sizes: Sequence[int], axis: int, count: int, total: int) -> list[int]
 def _several(
     name: str, first: Sequence[int], words: Iterable[int], flags: tuple[str, ...]
 ) -> Iterator[CaseInput]:
-    """Cases with some of the words each."""
+    """Cases with a few of the words each, and the same first words."""
     every = list(dict.fromkeys(words))
     for start in range(0, len(every), _SIZE):
         some = every[start : start + _SIZE]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mxref.bits.floats import F32, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
-from mxref.golden.models import at
+from mxref.golden.models import pattern_at
 
-__all__ = ["designed_blocks"]
+__all__ = ["designed_blocks", "resized"]
 
 
 def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
@@ -57,8 +57,9 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         some = [points[(first + i) % len(points)] for i in range(31)]
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
         yield f"turned_{first:03}", [*signed, numbers[-1]]
-    for field in _block_fields(fmt, layout):
-        edge = at(field, 128, layout)
+    fields = _block_fields(fmt, layout)
+    for field in (one for one in fields if 0 < one < inf >> layout.mantissa_bits):
+        edge = pattern_at(field, 128, layout)
         for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
             block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
             block[1::2] = [bits | sign for bits in block[1::2]]
@@ -74,7 +75,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
     yield "smallest_subnormals", [1, 1 | sign] * 16
     yield (
         "wide_spread",
-        [at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
+        [pattern_at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
     )
 
 
@@ -85,3 +86,35 @@ def _block_fields(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
         return [1, 2, *near_one, last - 1, last]
     # emax + 1 is where the floor of the shared exponent steps from scale 00 to 01.
     return sorted({1, 2, fmt.emax + 1, 9, last // 3, *near_one, 2 * last // 3, last - 1, last})
+
+
+def resized(
+    name: str, block: list[int], size: int, layout: FloatLayout
+) -> Iterator[tuple[str, list[int]]]:
+    """A named block as blocks of another size; one of that size as it is.
+
+    Of fewer elements each has the largest finite one, so that all have its scale; among more the
+    block stands once in each place.
+
+    >>> from mxref.bits.floats import BF16
+    >>> [words for _, words in resized("ramp", [1, 2, 9, 3, 4], 3, BF16)]
+    [[1, 2, 9], [9, 3, 4]]
+    >>> [words for _, words in resized("ramp", [1, 2, 9], 6, BF16)]
+    [[1, 2, 9, 0, 0, 0], [0, 0, 0, 1, 2, 9]]
+    """
+    parts = []
+    if size > len(block):
+        whole = [*block, *[0] * (size - len(block))]
+        parts = [whole[-start:] + whole[:-start] for start in range(0, size, len(block))]
+    elif size < len(block):
+        finite = [bits & (layout.sign_bit - 1) for bits in block]
+        top = max(range(len(block)), key=lambda i: finite[i] * (finite[i] < layout.inf_bits))
+        rest = block[:top] + block[top + 1 :]
+        for index, start in enumerate(range(0, len(rest), size - 1)):
+            part = [*rest[start : start + size - 1], *[0] * size][: size - 1]
+            lane = (top + index) % size
+            parts.append([*part[:lane], block[top], *part[lane:]])
+    else:
+        yield name, block
+    for index, part in enumerate(parts):
+        yield f"{name}_part_{index:02}", part

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.golden.dot_inputs import (
     ONE,
@@ -21,6 +20,7 @@ from mxref.golden.dot_inputs import (
     power,
 )
 from mxref.golden.swamped_products import beyond, cancelling, last_roundings, swamped
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["designed_dots"]
 

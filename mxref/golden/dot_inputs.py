@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import ElementFormat
+from mxref.operands.splitmix import splitmix64
 
 __all__ = [
     "ONE",
@@ -44,7 +44,7 @@ class Dot:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """The words of the case; scales that are not given are 2**0."""
+        """The words of the case; scales that are missing are 2**0."""
         ones = (ONE,) * -(-len(self.a) // SIZE)
         return (*(self.a_scales or ones), *self.a, *(self.b_scales or ones), *self.b)
 
@@ -100,7 +100,7 @@ def drawn_codes(fmt: ElementFormat, count: int, seed: int, binades: int = 99) ->
 def drawn_rows(
     a: ElementFormat, b: ElementFormat, count: int, seed: int, binades: int = 99
 ) -> tuple[list[int], list[int]]:
-    """`drawn_codes` of both formats, the second by the seed behind."""
+    """`drawn_codes` of both formats, with this seed and the next one."""
     return drawn_codes(a, count, seed, binades), drawn_codes(b, count, seed + 1, binades)
 
 
@@ -118,7 +118,7 @@ def joined(
     b_scales: Sequence[int],
     flags: tuple[str, ...] = (),
 ) -> Dot:
-    """Blocks of a few elements each, one after the other; the last one has no zeros behind."""
+    """A dot product of short blocks: each is filled up with zeros, except the last one."""
     a: list[int] = []
     b: list[int] = []
     for left, right in parts:

@@ -1,4 +1,4 @@
-"""What becomes of one block under each way to find its scale, and under each profile."""
+"""The bytes that one block becomes under each way to find its scale, and under each profile."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat
-from mxref.golden.explain import fraction
+from mxref.golden.explain_number import fraction
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleLimit, ScaleRule
 from mxref.profiles.registry import PROFILES
 
-__all__ = ["Limit", "Outcome", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
+__all__ = ["BlockOutcome", "Limit", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
 
-#: The scale of a rule beside that of FLOOR, by the difference of the exponents.
+#: Difference of the exponents -> a rule's scale, compared with FLOOR's.
 _TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The bytes that a block becomes, and all who make them; no scale where that is an error.
+class BlockOutcome:
+    """The bytes that a block becomes, and all policies and profiles that give them.
 
     Args:
-        scale: the scale code.
+        scale: the scale code; None where quantizing is an error.
         codes: the codes of the elements that were given.
         values: the numbers that they stand for; nan and infinities as floats.
-        choices: the members of the choice that finds the scale, which give these bytes.
+        choices: the members of the choice that finds the scale which give these bytes.
         profiles: the profiles that give them.
         tensor_scale: the number of the whole tensor, where the format has one, and its kind.
-        refusals: where it is an error, who gives which reason: names by the text of the error.
+        refusals: for an error, the texts of the error with the names that give each.
     """
 
     scale: int | None
@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a scale rule says of a largest magnitude.
+    """What a scale rule allows for a largest magnitude.
 
     Args:
         rule: the rule's name.
@@ -68,8 +68,8 @@ class Limit:
 
 def outcomes(
     words: Sequence[int], layout: FloatLayout, fmt: BlockFormat, policy: Policy
-) -> tuple[list[Outcome], list[str]]:
-    """The different outcomes for a block: that of the policy first, then by the number of names.
+) -> tuple[list[BlockOutcome], list[str]]:
+    """The different outcomes for a block: the policy's first, then by the number of names.
 
     Args:
         words: patterns of its elements; the rest of the block is +0.
@@ -93,21 +93,21 @@ def outcomes(
     values = block.view(layout.dtype)
     if isinstance(fmt.block_size, tuple):
         values = values.reshape(fmt.block_size)
-    found: dict[tuple[object, ...], Outcome] = {}
+    found: dict[tuple[object, ...], BlockOutcome] = {}
 
-    def refused(error: ValueError, name: str) -> Outcome:
-        made = found.setdefault((None,), Outcome(None, (), ()))
+    def refused(error: ValueError, name: str) -> BlockOutcome:
+        made = found.setdefault((None,), BlockOutcome(None, (), ()))
         made.refusals.setdefault(str(error), []).append(name)
         return made
 
-    def outcome(blocks: Blocks, reader: Policy) -> Outcome:
+    def outcome(blocks: Blocks, reader: Policy) -> BlockOutcome:
         codes = tuple(blocks.codes.reshape(-1)[: len(words)].tolist())
         read = dequantize(blocks, np.float64, reader).reshape(-1)[: len(words)].tolist()
         scale = int(blocks.scale_codes.reshape(-1)[0])
         key = (scale, codes, tuple(map(repr, read)))
         whole = blocks.tensor_scale
         number = None if whole is None else (float(whole.value), whole.kind.value)
-        new = Outcome(scale, codes, tuple(read), tensor_scale=number)
+        new = BlockOutcome(scale, codes, tuple(read), tensor_scale=number)
         return found.setdefault((*key, number), new)
 
     choice = "scale_rule" if fmt.scale == E8M0 else "scale_arithmetic"

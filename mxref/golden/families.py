@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product import product_blocks
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, MX_BLOCKS, Specials
+from mxref.golden.designed_blocks import resized
 from mxref.golden.integer_families import integer_chunks
 from mxref.golden.lane_blocks import lane_blocks
-from mxref.operations.registry import INTEGER_FLOATS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -62,7 +63,7 @@ def families() -> list[Family]:
 
 
 def default_families() -> list[Family]:
-    """The families that `mxref verify` asks by default: small ones that are too large for files.
+    """The families that `mxref verify` asks by default: few cases, but too large for stored files.
 
     >>> [family.name for family in default_families() if family.format == "mxint8"][3:]
     ['dequantize.mxint8.f64.ocp', 'quantize.mxint8.f16.ocp', 'quantize.mxint8.f64.ocp']
@@ -137,11 +138,12 @@ def _dequantize() -> Iterator[Family]:
 
 
 def products(block: str) -> Iterator[Words]:
-    """Every element code under every scale code of a block format, 32 a block, its scale first."""
-    count = BLOCK_FORMATS[block].element.code_count
-    codes = np.minimum(np.arange(max(count, 32)), count - 1).reshape(-1, 32)
-    scales = np.repeat(np.arange(E8M0.code_count), len(codes))[:, np.newaxis]
-    codes = np.tile(codes, (E8M0.code_count, 1))
+    """Every element code under every scale code of a block format, a scale before its block."""
+    fmt = BLOCK_FORMATS[block]
+    count, size = fmt.element.code_count, fmt.elements_per_block
+    codes = np.minimum(np.arange(-(-count // size) * size), count - 1).reshape(-1, size)
+    scales = np.repeat(np.arange(fmt.scale.code_count), len(codes))[:, np.newaxis]
+    codes = np.tile(codes, (fmt.scale.code_count, 1))
     yield np.concatenate([scales, codes], axis=1).astype(np.uint8)
 
 
@@ -185,7 +187,7 @@ def _pairs() -> Iterator[Words]:
 
 def _quantize() -> Iterator[Family]:
     about = "every scale code with every odd-rounded key: mxref.cases.product"
-    for block in BLOCK_FORMATS:
+    for block in MX_BLOCKS:
         for text in _policies(scale_rule=["floor", "rceil", "even"]):
             chunks = partial(product_blocks, block, Policy.parse(text))
             yield Family("quantize", block, "f32", text, about, chunks)
@@ -202,10 +204,14 @@ def _lanes() -> Iterator[Family]:
 def _integers() -> Iterator[Family]:
     for op, format, policies, about, chunks in integer_chunks():
         for policy in policies:
-            yield Family(op, format, INTEGER_FLOATS[op], policy, about, chunks)
+            yield Family(op, format, CALL_OPERATIONS[op].slot, policy, about, chunks)
 
 
 def _lane_words(block: str, float: str) -> Iterator[Words]:
-    layout = LAYOUTS[float]
-    blocks = [inputs for _, inputs in lane_blocks(BLOCK_FORMATS[block].element, layout)]
+    fmt, layout = BLOCK_FORMATS[block], LAYOUTS[float]
+    blocks = [
+        words
+        for name, inputs in lane_blocks(fmt.element, layout)
+        for _, words in resized(name, inputs, fmt.elements_per_block, layout)
+    ]
     yield np.array(blocks, np.uint64).astype(layout.uint)

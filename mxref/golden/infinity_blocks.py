@@ -1,8 +1,8 @@
-"""Blocks with infinities beside finite elements that the scale of such a block leaves something of.
+"""Blocks with infinities whose finite elements are not all lost under the block's scale.
 
-Which scale that is depends on the implementation: FE, the one that the exponent field of infinity
-gives, or that of the finite elements. Under each the finite elements are numbers of the format,
-midpoints and their neighbours, from half the smallest number up to what the float type holds.
+The scale depends on the implementation: FE, the one that the exponent field of infinity gives, or
+that of the finite elements. Under each of them the finite elements are numbers of the format,
+midpoints and their neighbours, from half the smallest number up to the limit of the float type.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def infinity_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
 
 
 def _points(fmt: ElementFormat, layout: FloatLayout, code: int) -> list[int]:
-    """Magnitudes in order: numbers, midpoints and the neighbours of these, under a scale."""
+    """Magnitudes under a scale, in order: numbers, midpoints and the midpoints' neighbours."""
     numbers, middles = grid(fmt, layout)
     found = {layout.inf_bits - 1, 1 << layout.mantissa_bits, 1}
     for bits, steps in (*((n, (0,)) for n in numbers[1:]), *((m, (-1, 0, 1)) for m in middles)):
@@ -55,7 +55,7 @@ def _points(fmt: ElementFormat, layout: FloatLayout, code: int) -> list[int]:
 
 
 def _spread(points: Sequence[int], count: int) -> list[int]:
-    """So many points: the smallest ones, and some of the others, evenly."""
+    """`count` points: the smallest ones, and some of the others, evenly."""
     few = list(points[: count // 2])
     rest = points[len(few) :]
     left = count - len(few)
@@ -67,7 +67,7 @@ def _spread(points: Sequence[int], count: int) -> list[int]:
 def _block(
     special: Sequence[int], first: int, points: Sequence[int], phase: int, layout: FloatLayout
 ) -> list[int]:
-    """Specials from a lane on, every eleventh, and points of both signs in the other lanes."""
+    """A block with a special in every eleventh lane from `first` on; the others hold points."""
     lanes = [(first + 11 * i) % _SIZE for i in range(len(special))]
     some = iter(_spread(points, _SIZE - len(special)))
     block = []

@@ -23,7 +23,7 @@ _ONE, _C013, _SNORM16 = 0x3F800000, 0x3C54FDF4, 0x38000100
 
 
 def integer_chunks() -> Iterator[tuple[str, str, Sequence[str], str, Chunks]]:
-    """Operation, format, policies, what the inputs are, and what yields them, one case a row."""
+    """Operation, format, policies, a description of the inputs, and what yields their words."""
     codes = "every code under every zero point, scale 0.013"
     for format in ("int8", "uint8"):
         yield "dequantize_affine", format, ("default",), codes, partial(_zero_points, format)
@@ -47,7 +47,7 @@ def _range(format: str) -> tuple[int, int]:
 
 
 def _cases(first: Sequence[int], values: NDArray[np.int64], size: int = _SIZE) -> Words:
-    """Values in cases of a size with the same parameters; the last value is repeated."""
+    """Cases of `size` values with the same first words; the last value fills up the last case."""
     count = -(-values.size // size)
     rows = np.pad(values, (0, count * size - values.size), mode="edge").reshape(count, size)
     beside = np.broadcast_to(np.array(first, np.int64), (count, len(first)))

@@ -1,4 +1,4 @@
-"""Blocks that show what each lane does: one special or one largest element in each, and pairs."""
+"""Blocks that test each lane: one special or one largest element in it, and pairs of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SIZE = 32
 def lane_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
     """Named blocks of 32 float patterns.
 
-    The largest elements have 64 significands and both signs. Those beside them stand for each way
-    to round, and lie in lower binades, so that a lane that amax misses changes the scale. Blocks
-    with NaN and infinity stand before others, so that what is left of them shows.
+    The largest elements have 64 significands and both signs. The elements beside them cover each
+    way to round and lie in lower binades, so that a lane that is missing from amax changes the
+    scale. A block with NaN and infinity precedes others, so that anything left over from it shows.
     """
     for lane in range(_SIZE):
         yield f"lane_{lane:02}_nan", special_in_lane(lane, _nan(lane, layout), _SIZE, layout)
@@ -53,7 +53,7 @@ def _largest(index: int, fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     points = _points(fmt, layout)
     block = []
     for i in range(_SIZE):
-        # In 62 blocks each lane holds each point with both signs, unless it is the largest.
+        # Over 62 blocks each lane holds each point with both signs, except as the largest.
         bits = scaled(points[(i + index) % len(points)], power, layout)
         block.append(bits | layout.sign_bit * ((i + index // len(points)) % 2))
     top = pattern(64 + index, fmt.emax - 6 + power, layout)
@@ -70,9 +70,9 @@ def _points(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
     ties = [middles[i] for i in (0, 1, one - 1, one, one + 1, 2 * one - 1)]
     points = [bits for tie in ties for bits in (tie - 1, tie, tie + 1)]
     points += [numbers[1], numbers[1] - 1, numbers[2], numbers[one], numbers[one] - 1]
-    if layout != F16:
-        # Shift counts modulo 32 and modulo 64 bring these back into sight.
-        far = fmt.emin - fmt.mantissa_bits - 27
+    far = fmt.emin - fmt.mantissa_bits - 27
+    if far - 52 >= layout.emin:  # times 2**-20 the lower one is normal; not in float16
+        # A shift count taken modulo 32 or 64 makes these visible again.
         points += [pattern(1, far, layout), pattern(3, far - 32, layout)]
     points += [tie | 1 << bit for bit in (5, 1) for tie in ties if tie & -tie > 2 << bit]
     points += [*sticky_bits(fmt, layout)[::9], *near_ties(fmt, layout)[4::5], *numbers[1:]]
@@ -98,7 +98,7 @@ def _pairs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[
         yield f"tie_pairs_{name}", [*pairs, even | sign, top]
     points = _points(fmt, layout)
     for index, lane in enumerate((0, 3, 7, 12, 16, 21, 26, 31)):
-        # The points that a lane lacks above, where it holds the largest element.
+        # The points that a lane lacks in the blocks where it holds the largest element.
         full = [points[(3 * i + index % 2) % len(points)] for i in range(_SIZE)]
         full = [bits | sign * ((i + index // 2) % 2) for i, bits in enumerate(full)]
         full[lane] = top

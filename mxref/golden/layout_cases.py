@@ -10,12 +10,12 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
 
@@ -26,7 +26,7 @@ _PACKED = ("e3m2", "e2m3", "e2m1")
 _SHAPES = ((1, 1), (3, 5), (32, 4), (127, 3), (128, 4), (129, 5), (130, 4), (256, 8), (33, 9))
 _TILES = "ocp+scale_layout=tiles_128x4"
 _WORDS, _GFX950 = "ocp+scale_layout=mn_major_words", "ocp+scale_layout=tiles_gfx950"
-#: Policies of the scale layouts, with the matrices that are read back.
+#: policy -> the shapes of the matrices that are read back.
 _SCALES_READ: dict[str, tuple[tuple[int, int], ...]] = {
     "ocp": _SHAPES[:7],
     _TILES: _SHAPES[:7],
@@ -63,7 +63,7 @@ def file_of(
     entries: list[CaseInput],
     rule: str = "N32",
 ) -> VectorFile:
-    """A file with these columns, none of whose answers the standard requires."""
+    """A file with these columns; the standard requires none of its answers."""
     questions = [entry.inputs for entry in entries]
     answered = [exact_answers(op, format, slot, questions, Policy.parse(c)) for c in columns]
     why = [(False, entry.rule or rule, entry.flags) for entry in entries]
@@ -219,7 +219,7 @@ def _pack_blocks(name: str) -> VectorFile:
 
 
 def _unpack_blocks(name: str) -> VectorFile:
-    """Every layout reads the same bytes, since all have the same size."""
+    """Cases in which every layout reads the same bytes, since all have the same size."""
     fmt = BLOCK_FORMATS[name].element
     packing = {4: "low_nibble_first", 6: "lsb_first", 8: "byte_each"}[fmt.bits]
     entries = []
@@ -277,7 +277,7 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
 
 
 def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:
-    """Signed numbers of eight bits whose binades rise from row to row and from column to column."""
+    """Signed numbers of eight bits; their binades rise from row to row and column to column."""
     values = []
     for i, word in enumerate(splitmix64(rows * 100 + columns, rows * columns).tolist()):
         row, column = divmod(i, columns)

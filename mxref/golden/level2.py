@@ -1,9 +1,9 @@
 """Level 2: exhaustive families of cases, recomputed and never stored; the manifest has digests.
 
 A family is one operation, format, float type and policy over a set of inputs in a fixed order. Its
-digest is the SHA-256 of all its answers in that order: codes as bytes, of a block the scale code
-before the element codes, floats and codes of 16 bits as little-endian patterns, NaN results as
-`ocp` gives them.
+digest is the SHA-256 of all its answers in that order. Codes are bytes, with a block's scale code
+before its element codes. Floats and codes of 16 bits are little-endian patterns, and NaN results
+are those of `ocp`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
     "compute",
     "compute_all",
     "default_families",
-    "entries",
     "families",
+    "manifest_entries",
     "products",
     "select",
 ]
 
 Words = NDArray[Any]
-#: The slow twin checks one answer in so many, unless all are asked for.
+#: The slow twin checks one in this many answers, unless all are asked for.
 CHECKED = 7
 
 
@@ -102,7 +102,9 @@ def compute_all(
     yield from in_order(partial(compute, complete=complete), longest_first, jobs)
 
 
-def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+def manifest_entries(
+    found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """The manifest's entries in the order of families, new ones in place of old ones."""
     digests = {entry["name"]: entry for entry in old}
     digests |= {one.name: {"cases": one.cases, "sha256": one.sha256} for one in found}

@@ -1,4 +1,4 @@
-"""Cases of linear layers and of their gradients, of rows and columns of different magnitudes."""
+"""Cases of linear layers and their gradients, with rows and columns of different magnitudes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
-from mxref.golden.entries import CaseInput, Words, cases_of
+from mxref.golden.case_inputs import CaseInput, Words, cases_of
+from mxref.operands.splitmix import splitmix64
 from mxref.operations.layers import exact_layer
 from mxref.operations.product_words import BOUNDS
 
@@ -85,8 +85,8 @@ def _matrix(
 ) -> Iterator[int]:
     """Numbers of 12 bits, or of as many as a narrow type has.
 
-    Some rows and columns are multiplied by a power of two, others by 1. So blocks along another
-    axis have other scales, and other elements of them are lost.
+    Some rows and columns are multiplied by a power of two, others by 1. So blocks along the wrong
+    axis have other scales, and lose other elements.
     """
     spare = max(11 - layout.mantissa_bits, 0)
     for index, word in enumerate(splitmix64(seed, rows * columns).tolist()):

@@ -17,10 +17,10 @@ from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
     "around",
-    "at",
     "encode_inputs",
     "encode_scale_inputs",
     "other_encode_inputs",
+    "pattern_at",
     "shared_scale_inputs",
     "walking_sticky",
 ]
@@ -43,8 +43,9 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
 def other_encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode` of a format beside those of MX: fewer than `encode_inputs`.
 
-    They are both sides of every step of every rounding, of one sign each in turn, and of both at
-    the ends; of a format without a sign all are positive but those at the ends.
+    Both sides of every step of every rounding, with signs that alternate from point to point (all
+    positive for a format without a sign). Specials, and the points next to both ends of the format,
+    have both signs.
     """
     numbers, middles = held_grid(fmt, layout)
     found: dict[int, str] = {}
@@ -64,10 +65,10 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
     for field in _scale_fields(layout):
-        points = (at(field, 128, layout), at(field, 192, layout))
+        points = (pattern_at(field, 128, layout), pattern_at(field, 192, layout))
         _add(found, "M8", around(points, 1), layout, signs=layout != F64 or field % 16 == 0)
     for field in list(_scale_fields(layout))[::8]:
-        _add(found, "M8", around([at(field, 182, layout)], 1), layout, signs=False)
+        _add(found, "M8", around([pattern_at(field, 182, layout)], 1), layout, signs=False)
     powers = _subnormal_powers(layout)
     ties = [3 * n >> 1 for n in powers[1:]]
     _add(found, "M8", around([*powers, *ties], 1), layout, signs=layout != F64)
@@ -80,17 +81,17 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
     for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
-        _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
+        _add(found, "M8", around([pattern_at(field, 128, layout)], 1), layout, signs=False)
     # Every subnormal float64 is far below the smallest scale.
     powers = _subnormal_powers(layout)[:: 8 if layout == F64 else 1]
     _add(found, "M8", around(powers, 1), layout, signs=False)
-    # The first significand too large for each rule, at which its scale goes up.
+    # For each rule the first significand that is too large, where its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
     for field in fields[:: len(fields) // 12]:
         steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
         _add(found, "M8", around(steps, 1), layout, signs=False)
-    # 64 significands, in several binades, for steps that no known rule has.
+    # 64 significands, in several binades, find steps that no known rule has.
     some = [pattern(64 + i, i * 13 % 29 - 14 - 6, layout) for i in range(64)]
     _add(found, "M8", some, layout, signs=False)
     # The largest number times 2**-127, above which RCEIL leaves the scale 2**-127.
@@ -166,7 +167,7 @@ def _ladder(layout: FloatLayout) -> Iterator[int]:
             yield field << layout.mantissa_bits | fraction
 
 
-def at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
+def pattern_at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
     """Pattern with this exponent field and this significand, in 128ths from 128 to 255."""
     fraction = (significand_128ths - 128) << layout.mantissa_bits >> 7
     return field << layout.mantissa_bits | fraction

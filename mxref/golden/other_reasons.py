@@ -1,4 +1,4 @@
-"""Why an answer is what it is in a format that MX has not, where no standard says how to round."""
+"""Why an answer is what it is in a format beside those of MX: no standard says how to round."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mxref.bits.floats import FloatLayout
 from mxref.cases.grid import has_grid, held_grid
 from mxref.formats.catalog import CodeFormat
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 
 __all__ = ["other_reason"]
 
@@ -15,7 +15,7 @@ __all__ = ["other_reason"]
 def other_reason(op: str, fmt: CodeFormat, layout: FloatLayout) -> Callable[[Words, Words], Why]:
     """`reason` for `encode` or `decode` of a format beside those of MX.
 
-    What a code stands for is required, and so is the code of a number that the format has.
+    Required are the number that a code stands for, and the code of a number that the format has.
 
     >>> from mxref.bits.floats import F32
     >>> from mxref.formats.catalog import E4M3FNUZ
@@ -30,7 +30,7 @@ def _encode(fmt: CodeFormat, layout: FloatLayout) -> Callable[[Words, Words], Wh
     numbers, middles = ({*some} for some in held_grid(fmt, layout))
     near_ties = {tie + step for tie in middles for step in (-1, 1)}
     inf, sign_bit = layout.inf_bits, layout.sign_bit
-    # A float type that does not hold the grid ends below the format does.
+    # A float type that does not hold the grid has a smaller range than the format.
     threshold = max(middles) if has_grid(fmt, layout) else inf - 1
     tie_overflows = fmt.max_code & 1 == 1 and threshold in middles
 

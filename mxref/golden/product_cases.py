@@ -7,9 +7,9 @@ from functools import partial
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
+from mxref.golden.case_inputs import CaseInput, Words, cases_of
 from mxref.golden.designed_products import designed_dots
 from mxref.golden.dot_inputs import Dot
-from mxref.golden.entries import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
 from mxref.golden.swamped_products import last_roundings, narrow_dots
 from mxref.operations.product_words import BOUNDS, PAIRS, pair_formats

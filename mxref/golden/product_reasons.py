@@ -1,24 +1,25 @@
-"""Why the answer of a dot product is what it is."""
+"""Which clause decides the answer of a dot product, and whether the standard requires it."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
-from mxref.golden.entries import Why, Words
+from mxref.golden.case_inputs import Why, Words
 from mxref.operations.product_words import numbers, operands
 
 __all__ = ["product_reason"]
 
-#: Bits of bfloat16, and the exponents of float16: what is exact in both is exact in any type.
+#: Bits of bfloat16, and the exponents of float16: what fits both is exact in any float type.
 _BITS, _LOWEST, _HIGHEST = 8, -14, 15
 
 
 def product_reason(format: str, float: str, inputs: Words, answer: Words) -> Why:
     """Whether the standard requires an answer whatever the precision of the sum, and the clause.
 
-    It does where a scale or an element is NaN or infinite, and where operands and sums in 8 bits
-    with the exponents of float16 are exact in every order: MX 6.1 leaves open precision and order.
+    It requires answers where a scale or an element is NaN or infinite, and where operands and sums
+    have 8 bits and exponents of float16, so that every order is exact: MX 6.1 leaves open precision
+    and order.
 
     >>> product_reason("mxfp8_e4m3-mxfp8_e4m3", "f32", (127, 56, 127, 56), (0x3F800000,))
     (True, 'MX-6.1', ('one_product',))

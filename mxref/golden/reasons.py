@@ -18,11 +18,10 @@ from mxref.formats.catalog import (
     block_format,
     element_format,
 )
-from mxref.golden.entries import Why, Words
-from mxref.golden.integer_reasons import integer_reason
+from mxref.golden.case_inputs import Why, Words
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
-from mxref.operations.registry import INTEGER_OPERATIONS, LAYER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["reason"]
@@ -60,8 +59,8 @@ def _explainer(op: str, format: str, float: str) -> Explain:
         return _tensor
     if op == "matmul":
         return partial(product_reason, format, float)
-    if op in INTEGER_OPERATIONS:
-        return partial(integer_reason, op, format)
+    if op in CALL_OPERATIONS:
+        return partial(CALL_OPERATIONS[op].clause, format)
     if op in _FIXED:
         return _FIXED[op]
     layout = LAYOUTS[float]
@@ -72,7 +71,7 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     if op in ("quantize", "dequantize"):
         element = block_format(format).element
         return (_quantize if op == "quantize" else _dequantize)(element, layout)
-    if format in OTHER_CODE_FORMATS:
+    if format in OTHER_CODE_FORMATS and op != "shared_scale":
         return other_reason(op, OTHER_CODE_FORMATS[format], layout)
     return _ELEMENTS[op](element_format(format), layout)
 
@@ -111,7 +110,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         half = (1 << _BELOW_F32 - 1) - 1 + (kept & 1)
         rounded = magnitude + half >> _BELOW_F32 << _BELOW_F32
         code = codes_below.get(rounded)
-        # All ties are numbers of float32: none is crossed, but one may be arrived at.
+        # All ties are numbers of float32: rounding crosses none, but may arrive at one.
         if code is None or rounded == magnitude or (code == fmt.max_code and not fp8):
             return False
         return (code & 1 == 1) == (magnitude < rounded)
@@ -287,7 +286,7 @@ _ELEMENTS: Mapping[str, Callable[[ElementFormat, FloatLayout], Explain]] = {
 
 
 def _scaled(op: str, format: str, layout: FloatLayout) -> Explain:
-    """Blocks under a scale that is a small float, behind the scale of their tensor if any."""
+    """Blocks whose scale is a small float, behind the tensor's scale if there is one."""
     fmt = block_format(format)
     first = 1 if fmt.tensor_scale else 0
 

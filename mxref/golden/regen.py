@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import SPEC, VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.golden.agreement import compare_references
+from mxref.golden.integer_cases import call_tasks
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
-from mxref.golden.vector_cases import file_tasks
-from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import same_width, stripped
+from mxref.golden.vector_cases import file_tasks, own_files
 from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]
 
 
-def build(jobs: int = 1) -> dict[str, bytes]:
+def build(jobs: int = 1, operations: Collection[str] = ()) -> dict[str, bytes]:
     """Every file of `vectors/` by path, the manifest last; independent of the number of jobs.
+
+    While formats of a user are registered, it is their files alone.
 
     Args:
         jobs: number of processes. With more than one the calling script must be importable
             without effects (``if __name__ == "__main__"``).
+        operations: of operations that are defined elsewhere (`mxref.operations.registry.defined`)
+            the names of those to make alone; all files if empty.
 
     Raises:
         RuntimeError: the fast path and the slow twin disagree on a case.
         ValueError: jobs below 1.
     """
-    every = list(in_order(_make, file_tasks(), jobs))
+    own = () if operations else own_files().values()
+    every = [_make(make) for make in own]
+    if not every:
+        every = list(in_order(_make, call_tasks(operations) if operations else file_tasks(), jobs))
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
 
@@ -43,16 +48,20 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         digest = hashlib.sha256(data).hexdigest()
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
-    add("schema.json", _text(schema_lines()), 0)
-    for fmt in ELEMENT_FORMATS.values():
+    if not operations:
+        add("schema.json", _text(schema_lines()), 0)
+    for fmt in ELEMENT_FORMATS.values() if not operations else ():
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
+        if not tables:  # while others are registered
+            continue
         add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)
     for made in every:
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)
     header = [line for made in every for line in made.c_array]
-    cases = sum("{0x" in line for line in header)
-    add("plain/encode.h", _text(_c_header(header)), cases)
+    if not operations:
+        cases = sum("{0x" in line for line in header)
+        add("plain/encode.h", _text(_c_header(header)), cases)
     manifest = {
         "mxref_vectors": VECTORS_VERSION,
         "spec": SPEC,
@@ -79,7 +88,7 @@ class _Made:
 
 def _make(task: Callable[[], VectorFile]) -> _Made:
     file = task()
-    _compare_references(file)
+    compare_references(file)
     tables: list[str] = []
     is_standard = file.format in ELEMENT_FORMATS
     if file.op == "encode" and is_standard:
@@ -101,21 +110,6 @@ def _make(task: Callable[[], VectorFile]) -> _Made:
 
 def _text(lines: Iterable[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii")
-
-
-def _compare_references(file: VectorFile) -> None:
-    inputs = file.input_words()
-    for index, column in enumerate(file.columns):
-        wanted = file.outputs(index)
-        answers = REGISTRY[file.op].fast(file.format, file.float, inputs, column)
-        got, wanted = same_width(answers.astype(np.uint64), wanted)
-        wrong = np.flatnonzero((got != wanted).any(axis=-1))
-        if wrong.size:
-            case = file.cases[wrong[0]]
-            raise RuntimeError(
-                f"the two references disagree on {case.id} under {column}: "
-                f"slow {list(stripped(wanted[wrong[0]]))}, fast {list(stripped(got[wrong[0]]))}"
-            )
 
 
 def _c_header(arrays: list[str]) -> Iterator[str]:

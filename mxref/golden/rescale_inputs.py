@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 from mxref.integer.rescale import multiplier_shift
 
 __all__ = ["grid_cases", "int4_cases", "rescale_cases"]
@@ -14,7 +14,7 @@ _RATIOS = {
     "tenth": 0.1, "third": 1 / 3, "c127": 1 / 127, "two": 2.0, "below_one": 1 - 2.0**-31,
     "p12": 2.0**-12, "c3": 0.3,
 }  # fmt: skip
-#: Those of formats other than int8 to int8.
+#: Ratios for formats other than int8 to int8.
 _FEWER = ("one", "half", "three_halves", "tenth", "third", "below_one")
 _RANGES = {"int8": 7, "int16": 15, "int32": 31}
 
@@ -37,7 +37,7 @@ def int4_cases(op: str) -> Iterator[CaseInput]:
 
 
 def rescale_cases(format: str) -> Iterator[CaseInput]:
-    """Codes of 8 bits or numbers around powers, under 12 ratios or 6, and at the ends of S."""
+    """Codes of 8 bits, or numbers around powers, under 12 or 6 ratios, and at the ends of S."""
     source, target = format.split("_")[0].split("-")
     bits, top = (16 if format.endswith("_m16") else 32), _RANGES[source]
     near = sorted({s * (1 << i) + d for i in range(top) for s in (1, -1) for d in (-1, 0, 1)})
@@ -75,7 +75,7 @@ def rescale_cases(format: str) -> Iterator[CaseInput]:
 
 
 def grid_cases(format: str) -> Iterator[CaseInput]:
-    """Images of one pixel, two by two, ramps; corners, ties, and coordinates outside."""
+    """Images of one pixel, two by two, and ramps, at corners, ties and coordinates outside."""
     low = -128 if format == "int8" else 0
     images: dict[str, tuple[tuple[int, int, int], Sequence[int]]] = {
         "pixel": ((1, 1, 1), (low + 50,)),

@@ -19,14 +19,14 @@ _POWERS = (0, -37, 41)
 _FARTHEST = 76
 #: Binades below the smallest normal number: shift counts modulo 64 start again at 64 and at 128.
 _WRAPPED = (*range(64, 71), *range(128, 141))
-#: The scale of these: numbers so far below it are normal float32 numbers.
+#: The scale of those blocks, a power of two: numbers so far below it are normal float32 numbers.
 _WRAPPED_POWER = 41
 
 
 def rounding_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
     """Named blocks of 31 elements to be rounded and the largest number, which fixes the scale."""
     ties = near_ties(fmt, layout)
-    # Both signs of each in two lanes or more, where that takes two blocks only.
+    # If the ties are few, each is there twice with both signs, in different lanes.
     if len(ties) <= 31:
         ties = (*ties, *(bits | layout.sign_bit for bits in ties)) * 2
     yield from _filled("near_ties", ties, fmt, layout)
@@ -53,7 +53,7 @@ def sticky_bits(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
 
 
 def scaled(bits: int, k: int, layout: FloatLayout) -> int:
-    """Pattern of a positive number times 2**k."""
+    """The pattern of a positive number times 2**k."""
     field, fraction = divmod(bits, 1 << layout.mantissa_bits)
     n = fraction | (field > 0) << layout.mantissa_bits
     return pattern(n, max(field, 1) - layout.bias - layout.mantissa_bits + k, layout)
@@ -85,7 +85,7 @@ def _in_blocks(
 def _times(
     block: list[int], index: int, name: str, fmt: ElementFormat, layout: FloatLayout
 ) -> list[int]:
-    """The block under another scale."""
+    """The block multiplied by a power of two, so that it has another scale."""
     if layout == F16:
         # As large as float16 has, so that there is room below the scale.
         power = F16.bias - fmt.emax if name == "far" else 0
@@ -109,10 +109,14 @@ def far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
 
 
 def _wrapped(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
-    """The same significands where a shift count modulo 64 gives subnormal numbers other codes."""
+    """Significands 1, 1.5 and all ones at depths where a shift modulo 64 gives other codes."""
     m = layout.mantissa_bits
-    exponents = [fmt.emin - depth + _WRAPPED_POWER - m for depth in _WRAPPED]
-    return [pattern(n, exponent, layout) for exponent in exponents for n in _significands(m)]
+    points = []
+    for depth in _WRAPPED:
+        for n in _significands(m):
+            with contextlib.suppress(ValueError):  # no number of the float type
+                points.append(pattern(n, fmt.emin - depth + _WRAPPED_POWER - m, layout))
+    return points
 
 
 def _significands(m: int) -> tuple[int, int, int]:
@@ -120,7 +124,7 @@ def _significands(m: int) -> tuple[int, int, int]:
 
 
 def _overflow(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
-    """Around the largest number and the threshold above it; the largest float of the scale."""
+    """Numbers around the largest one and the threshold above it; the largest float of the scale."""
     numbers, middles = grid(fmt, layout)
     limit = pattern(1, fmt.emax + 1, layout) if fmt.emax < layout.bias else layout.inf_bits
     points: Iterable[int] = around((numbers[-1], middles[-1], limit), 2)

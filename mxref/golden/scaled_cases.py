@@ -10,15 +10,15 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E2M1, UE4M3
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
+from mxref.golden.four_over_six_blocks import four_over_six_blocks
 from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
-from mxref.golden.near_choices import near_choices
 from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
 
-#: Arithmetics that differ from `exact` without a tensor scale, and those asked with one.
+#: Arithmetics that differ from `exact` without a tensor scale, and those that are asked with one.
 _FOUR_OVER_SIX = ("transformer_engine_4over6", "transformer_engine_4over6_mse")
 _ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors", *_FOUR_OVER_SIX)
 _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
@@ -81,7 +81,7 @@ def _scale_flags(scale: int) -> tuple[str, ...]:
 
 
 def _scale(code: int) -> tuple[int, int]:
-    """A scale as n * 2**exponent; one past the largest continues its spacing."""
+    """A scale as n * 2**exponent; codes past the largest continue its spacing."""
     return UE4M3.magnitude_parts(code)
 
 
@@ -135,7 +135,9 @@ def _infinite(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
 
 def _choices(n: int, exponent: int) -> Iterator[tuple[str, list[int]]]:
     """Blocks for 4 over 6 in units of n * 2**exponent."""
-    return near_choices(lambda eighths: pattern(eighths * n, exponent - 3, F32), F32.sign_bit)
+    return four_over_six_blocks(
+        lambda eighths: pattern(eighths * n, exponent - 3, F32), F32.sign_bit
+    )
 
 
 def _under_one(layout: FloatLayout) -> Iterator[Block]:

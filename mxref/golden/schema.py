@@ -9,12 +9,12 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import DIGITS, SPEC
-from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.cases.words import FLAGS, models, rules
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
-from mxref.operations.integer_operation import DEFAULT
 from mxref.operations.layouts import SLOTS
+from mxref.operations.own_choices import DEFAULT
 from mxref.operations.product_words import BOUNDS, PAIRS
-from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, OPERATIONS, REGISTRY
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["schema", "schema_lines"]
@@ -33,14 +33,14 @@ def schema() -> dict[str, Any]:
         f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
         for name in Policy().choices()
     )
-    asked = [(op, format) for op in INTEGER_OPERATIONS for format in INTEGERS[op].formats]
+    asked = [(op, format) for op in CALL_OPERATIONS for format in CALL_OPERATIONS[op].formats]
     bounds = "|".join(
         dict.fromkeys((*BOUNDS, *(c for op, format in asked for c in REGISTRY[op].bounds(format))))
     )
     pairs = {
         f"{n}=({'|'.join(m)})": None
         for op, format in asked
-        for n, m in INTEGERS[op].choices(format).items()
+        for n, m in CALL_OPERATIONS[op].choices(format).items()
     }
     integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
     formats = [*CODE_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
@@ -59,10 +59,10 @@ def schema() -> dict[str, Any]:
         "in_digits": {"enum": list(_DIGITS)},
         "out_digits": {"enum": list(_DIGITS)},
         "cases": {"type": "integer", "minimum": 1},
-        "rule": {"enum": list(RULES)},
-        "required": _set({"enum": list(RULES)}, 0),
-        "rules": _texts(RULES),
-        "models": _texts(MODELS),
+        "rule": {"enum": list(rules())},
+        "required": _set({"enum": list(rules())}, 0),
+        "rules": _texts(rules()),
+        "models": _texts(models()),
         "flags": _texts(FLAGS),
     }
     case = {
@@ -70,8 +70,8 @@ def schema() -> dict[str, Any]:
         "in": words,
         "out": {"oneOf": [words, {**_set(words, 2), "maxItems": len(DIGITS)}]},
         "by": {"type": "string", "pattern": "^[0-9a-z]{2,}$"},
-        "rule": {"enum": list(RULES)},
-        "model": {"enum": list(MODELS)},
+        "rule": {"enum": list(rules())},
+        "model": {"enum": list(models())},
         "flags": _set({"enum": list(FLAGS)}, 1),
     }
     one_answer = {"properties": {"out": {"type": "string"}}, "not": {"required": ["by"]}}

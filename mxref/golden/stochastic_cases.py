@@ -9,7 +9,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
 from mxref.golden.layout_cases import file_of
 
 __all__ = ["stochastic_tasks"]
@@ -32,7 +32,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
         bits = magnitude | layout.sign_bit * (index % 2)
         for width in _WIDTHS:
             top = 1 << width
-            first = top - eighths * top // 8  # the first random bits that carry
+            first = top - eighths * top // 8  # the smallest random bits that carry
             for draw in sorted({0, first - 1, min(first, top - 1), top - 1}):
                 name = f"{bits:0{layout.width // 4}x}_{draw:x}_{width}"
                 entries[name] = CaseInput(name, (bits, draw, width), "M15", flags)

@@ -25,9 +25,9 @@ from mxref.cases.read import PLAIN, STAGED, VectorError, file_bytes, read_manife
 from mxref.support.whole_file import write_file
 
 __all__ = [
-    "alone",
     "check",
     "finish",
+    "locked",
     "manifest_bytes",
     "read_level2",
     "read_manifest",
@@ -75,8 +75,8 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder, which is made, for one `regen` until it ends or is killed.
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, which is created if needed, for one `regen` until it ends or is killed.
 
     Raises:
         ValueError: another `regen` holds it.
@@ -108,7 +108,7 @@ def finish(folder: Path) -> None:
     staged = folder / STAGED
     files = [path for path in staged.rglob("*") if path.is_file()]
     if staged / _MANIFEST in files:  # the manifest in its place is still the old one
-        new = _listed(folder)  # nothing where it cannot be read, as one of a later version: stay
+        new = _listed(folder)  # empty if it cannot be read, as that of a later version: files stay
         for old in _listed(folder, staged=False) - new if new else ():
             (folder / old).unlink(missing_ok=True)
     for path in sorted(files, key=lambda path: path == staged / _MANIFEST):  # the manifest last
@@ -190,7 +190,7 @@ def _is_left_over(path: Path) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # it runs, as somebody else
+        pass  # the process exists, under another user
     return False
 
 

@@ -34,7 +34,7 @@ _ROWS = (
 
 
 def swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
-    """Small products between large ones that cancel, within a block and across blocks."""
+    """Small products between large ones that cancel, in one block and across blocks."""
     if a.name == b.name == "e4m3":
         for index, row in enumerate(_ROWS):
             x, y = ([int(code, 16) for code in side.split()] for side in row)
@@ -47,7 +47,7 @@ def swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     for distance in (10, 13, 24, 25, 26, 36):
         if distance <= high - low:
             yield from _within(a, b, distance)
-    # Of these four and three sums each order gives another: (P + s) + (s - P), P + (s + s) - P.
+    # Each order gives another of these four or three sums: (P + s) + (s - P), P + (s + s) - P.
     flags = ("swamping",)
     for name, exponents, signs in (
         ("four", (24, 0, 0, 24), (1, 1, 1, -1)),
@@ -184,7 +184,7 @@ def beyond(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
 
 
 def last_roundings(a: ElementFormat, b: ElementFormat, bits: int) -> Iterator[Dot]:
-    """Ties of results of some significant bits, and what lies beside them.
+    """Ties of results with some number of significant bits, and their neighbours.
 
     Sums of few powers of two, one in each block, so that every format has them.
     """

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mxref import exact
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.answers import exact_answers
 from mxref.cases.grid import grid, pattern
 from mxref.cases.records import VectorFile, json_line, words
 from mxref.formats.catalog import ElementFormat, Specials, element_format
 from mxref.policy.choices import Overflow, Rounding
+from mxref.policy.policy import Policy
 
 __all__ = ["Table", "missing_sides", "table_header", "table_lines", "tables", "thresholds"]
 
@@ -33,7 +34,7 @@ class Table:
     Args:
         rounding: the rounding.
         negative: the sign.
-        steps: pairs of a magnitude pattern and the code that begins there, saturating, from zero.
+        steps: pairs of a magnitude pattern and the code that begins there, from zero, saturating.
         beyond: the steps that each other overflow method adds, up to infinity.
     """
 
@@ -63,16 +64,20 @@ def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **cho
     """
     sign = layout.sign_bit * negative
 
-    encode = exact.encoder(layout.name, fmt.name, **choices)
     numbers, middles = grid(fmt, layout)
     with contextlib.suppress(ValueError):  # beyond float16 for E5M2
         numbers = [*numbers, pattern(*fmt.magnitude_parts(fmt.max_code + 1), layout)]
     points = {point + step for point in (*numbers, *middles) for step in (0, 1)}
-    found = [(0, encode(sign, 0, 0))]
-    for point in sorted(p for p in points | {layout.inf_bits} if 0 < p <= layout.inf_bits):
-        if encode(point - 1 | sign, 0, 0) != found[-1][1]:
+    inside = sorted(p for p in points | {layout.inf_bits} if 0 < p <= layout.inf_bits)
+    asked = [[bits | sign] for point in (1, *inside) for bits in (point - 1, point)]
+    policy = Policy().replace(**choices)
+    codes = iter(exact_answers("encode", fmt.name, layout.name, asked, policy))
+    ((first,), _), found = (next(codes), next(codes)), []
+    found.append((0, first))
+    for point in inside:
+        (before,), (here,) = next(codes), next(codes)
+        if before != found[-1][1]:
             raise RuntimeError(f"{fmt.name} from {layout.name} has a step before {point:#x}")
-        here = encode(point | sign, 0, 0)
         if here != found[-1][1]:
             found.append((point, here))
     return tuple(found)

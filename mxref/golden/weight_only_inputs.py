@@ -1,4 +1,4 @@
-"""Inputs of weight-only linear layers, with weights of 8 and of 4 bits."""
+"""Inputs of weight-only linear layers, with 8-bit and 4-bit weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32
 from mxref.cases.grid import pattern
-from mxref.cases.splitmix import splitmix64
 from mxref.exact.integer import pack_int4
-from mxref.golden.entries import CaseInput
+from mxref.golden.case_inputs import CaseInput
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["weight_only_cases"]
 
@@ -157,7 +157,7 @@ def _grouped(*, narrow: bool) -> Iterator[_Layer]:
         scales = _floats(seed + 2, 2, groups, -8, 0, signed=False)
         yield _Layer(f"drawn_{k}_{groups}", x, w[:2], scales)
     yield _Layer("no_columns", [[], []], [[], []], [[_ONE] * 2, [_of(3)] * 2], ("zero",))
-    # Each group rounds 1.5 units of 2**-149 up: the sum is 4 of them where it should be 3.
+    # Each group rounds 1.5 units of 2**-149 up: the sum is 4 units where it should be 3.
     half = _of(3, -1)
     yield _Layer("subnormal", [[half, half]], [[1, 1], [1, 3]], [[1, 1]] * 2, ("subnormal",))
     large = [[_of(3, 126), _of(3, 126), _of(1, 100)]]

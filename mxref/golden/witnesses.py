@@ -1,4 +1,4 @@
-"""Cases of the vectors that show what a member of a choice changes."""
+"""The cases of the vectors that show what a member of a choice changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mxref.bits.simplicity import simplicity
 from mxref.cases.answers import answerable, exact_answers, reads
 from mxref.cases.read import by_stem, read_listed, read_manifest
 from mxref.cases.records import Case, VectorFile, names_of
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["Witness", "witness"]
@@ -24,7 +24,7 @@ _FIRST = ("quantize", "encode", "shared_scale", "encode_scale", "dequantize", "d
 _FLOATS = ("f32", "f64", "bf16", "f16")
 #: Formats whose blocks are looked at before the others.
 _FORMATS = ("mxfp4_e2m1", "e2m1", "mxfp8_e4m3", "e4m3")
-#: Policies of choices that make no difference under `ocp`: for both answers.
+#: Choices that make no difference under `ocp` -> the policy under which both answers are taken.
 _SHOWN_UNDER = {
     "clamp": "ocp+overflow=nonsaturating",
     "tiny_scale": "ocp+scale_rounding=ties_to_away",
@@ -80,7 +80,7 @@ def witness(
     policy = None if integer else first.replace(**{choice: member})
     for stem in sorted(entries, key=_rank):
         op, name, slot = names_of(stem)
-        known = op in INTEGER_OPERATIONS
+        known = op in CALL_OPERATIONS
         if policy is not None:
             known = choice in reads(op) and answerable(op, name, slot, policy)
         if not known or format not in (None, name):

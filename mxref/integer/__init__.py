@@ -7,37 +7,11 @@
 
 from __future__ import annotations
 
-from mxref.integer.affine import (
-    SNORM8,
-    SNORM16,
-    QParams,
-    choose_qparams,
-    dequantize_affine,
-    quantize_affine,
-)
-from mxref.integer.rescale import multiplier_shift, rescale
-from mxref.integer.sampler import grid_sample
-from mxref.integer.weight_only import (
-    linear_bounds,
-    linear_qcs4w,
-    linear_qcs8w,
-    pack_int4,
-    unpack_int4,
-)
+from mxref.integer import affine, layers, sampler
+from mxref.integer import rescale as _rescale
+from mxref.integer.affine import *  # noqa: F403 (its `__all__` names them)
+from mxref.integer.layers import *  # noqa: F403
+from mxref.integer.rescale import *  # noqa: F403
+from mxref.integer.sampler import *  # noqa: F403
 
-__all__ = [
-    "SNORM8",
-    "SNORM16",
-    "QParams",
-    "choose_qparams",
-    "dequantize_affine",
-    "grid_sample",
-    "linear_bounds",
-    "linear_qcs4w",
-    "linear_qcs8w",
-    "multiplier_shift",
-    "pack_int4",
-    "quantize_affine",
-    "rescale",
-    "unpack_int4",
-]
+__all__ = [*affine.__all__, *layers.__all__, *_rescale.__all__, *sampler.__all__]

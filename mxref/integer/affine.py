@@ -23,6 +23,8 @@ from mxref.support.integers import integer
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
 
+__all__ = ["SNORM8", "SNORM16", "QParams", "choose_qparams", "dequantize_affine", "quantize_affine"]
+
 Array = NDArray[Any]
 
 _DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16, np.int32)))
@@ -33,8 +35,8 @@ class QParams:
     """Parameters of affine quantization: q = clamp(rne(x / scale) + zero_point).
 
     Args:
-        scale: positive; () for a tensor, (C,) for the indices along the axis, or with as many
-            dimensions as the values, for groups along it. Operations round it to float32 first.
+        scale: positive; () for a tensor, (C,) for the indices along the axis, or as many dimensions
+            as the values have, for groups along it. Operations round it to float32 first.
         zero_point: integers within the range; one, or one for each scale.
         quant_min: the smallest code.
         quant_max: the largest code.
@@ -83,7 +85,7 @@ class QParams:
             object.__setattr__(self, name, value)
 
     def laid(self, values: Array, *parameters: Array) -> list[Array]:
-        """Values, split into groups, and parameters beside them; raises ValueError if none fits."""
+        """Values, split into groups, and parameters that broadcast to them; else a ValueError."""
         shape, mine = values.shape, self.scale.shape
         if self.axis is None:
             return [values, *parameters]

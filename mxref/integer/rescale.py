@@ -12,6 +12,8 @@ from mxref.bits.single import float64_numbers, int64_array, integer_array
 from mxref.integer.integer_choices import Rounding, chosen
 from mxref.support.integers import integer
 
+__all__ = ["multiplier_shift", "rescale"]
+
 _TYPES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2", "i4", "i8")))
 
 
@@ -25,7 +27,8 @@ def multiplier_shift(
         bits: 32 or 16.
 
     Returns:
-        M and S in the scale's shape. Below S = 62 bits are cut off M instead.
+        M and S in the scale's shape. Where S would be above 62 it is 62, and low bits of M are cut
+        off.
 
     Raises:
         TypeError: no floats.
@@ -40,7 +43,7 @@ def multiplier_shift(
     parts = split(float64_numbers(scale, "scale").view(np.uint64), F64)
     if (parts.negative | parts.is_nan | parts.is_inf | (parts.significand == 0)).any():
         raise ValueError("scale must be positive and finite")
-    cut = 54 - bits  # A subnormal scale has no bit left at S = 62, whatever is cut.
+    cut = 54 - bits  # Of a subnormal scale S = 62 leaves no bit, whatever is cut here.
     m = parts.significand + (1 << cut - 1) - 1 + (parts.significand >> cut & 1) >> cut
     full = m >> bits - 1
     m, shift = m >> full, -(parts.exponent + cut) - full

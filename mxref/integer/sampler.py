@@ -11,6 +11,8 @@ from mxref.bits.single import integer_array
 from mxref.integer.integer_choices import Padding, chosen
 from mxref.support.integers import integer
 
+__all__ = ["grid_sample"]
+
 #: Coordinates are multiples of 1/_UNIT of a pixel.
 _UNIT = 2 * 32767
 

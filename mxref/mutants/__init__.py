@@ -1,9 +1,9 @@
-"""The museum of mutants: wrong implementations that the vectors must catch, some of them seen."""
+"""The museum of mutants: wrong implementations, some of them seen, that the vectors must catch."""
 
 from __future__ import annotations
 
 from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
-from mxref.mutants.museum import MUTANTS
+from mxref.mutants.museum import MUTANTS, mutants_of
 from mxref.mutants.mutant import Mutant, origins
 from mxref.mutants.use_mutants import USES, UseMutant
 
@@ -15,5 +15,6 @@ __all__ = [
     "Mutant",
     "UseMutant",
     "equivalent",
+    "mutants_of",
     "origins",
 ]

@@ -21,7 +21,7 @@ _NARROW = ("int8", "uint8", "int16")
 
 
 def _laid(parameter: Any, values: Array, axis: int | None) -> Array:
-    """A parameter beside each value."""
+    """A parameter shaped to broadcast against the values."""
     array = np.asarray(parameter)
     if axis is None or array.ndim == 0:
         return array
@@ -96,7 +96,7 @@ def _quantizer(
     sign: int = 1,
     first: bool = False,
 ) -> Function:
-    """A `quantize_affine`, right but for what is given."""
+    """A `quantize_affine` that is right except for the given stages."""
 
     def run(x: Array, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Array:
         with np.errstate(all="ignore"):
@@ -128,7 +128,7 @@ def _plain(q: Array, s: Array, z: Array) -> Array:
 
 
 def _moved(right: Function, change: Callable[..., tuple[Any, Any, Any]]) -> Function:
-    """A right function with other scales, zero points or another axis."""
+    """A right function called with other scales, zero points or another axis."""
 
     @functools.wraps(right)
     def run(x: Array, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Array:
@@ -176,7 +176,7 @@ def _reads(run: Function, formats: tuple[str, ...] = (*_ONE_SCALE, *_AXES)) -> M
 
 
 _RIGHT, _BACK = _quantizer(), _dequantizer(_plain)
-#: Mistakes about the channels, in both directions: a letter, a name, a text, and what is changed.
+#: Mistakes about channels, for both directions: letter, name, text, and the change of the call.
 _CHANNELS = (
     ("", "scale_of_next_channel", "takes the scale of the next channel", _next_scale),
     (

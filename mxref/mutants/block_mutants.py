@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, blocks_of, moved, wrong
+from mxref.mutants.mutant import (
+    BLOCKS,
+    QUANTIZED,
+    Function,
+    Mutants,
+    blocks_of,
+    moved_heading,
+    wrong,
+)
 from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -26,7 +34,7 @@ Pair = tuple[U8, U8]
 
 
 def largest(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
-    """Amax of each block as a bit pattern; infinity and NaN are the largest."""
+    """Amax of each block as a bit pattern; NaN is above infinity, and that above all numbers."""
     top: NDArray[Any] = magnitudes.max(axis=1)
     return top
 
@@ -75,7 +83,7 @@ def _by_policy(**choices: Any) -> Function:
 
 
 def shifted(k: int) -> Callable[[I64], I64]:
-    """Scale codes shifted by k, as far as they stay codes of numbers."""
+    """Scale codes shifted by k, clamped to the codes of numbers."""
     return lambda codes: np.clip(codes + k, 0, 254)
 
 
@@ -124,7 +132,7 @@ def _flushed_result(parts: Parts, codes: I64) -> Parts:
 
 
 def _two_halves(values: NDArray[Any], format: str) -> Pair:
-    """Each half of a block under its own scale; that of the second half is not stored."""
+    """Each half of a block quantized under its own scale; that of the second half is not stored."""
     run = quantizer()
     scales, first = run(values[:, :16], format)
     _, second = run(values[:, 16:], format)
@@ -143,7 +151,7 @@ def _columns(values: NDArray[Any], format: str) -> Pair:
 
 
 def _neighbour(step: int) -> Function:
-    """A `quantize` that stores the scale of a neighbour; the one at the end that of the first."""
+    """A `quantize` that stores the scale of the next or previous block, cyclically."""
 
     def run(values: NDArray[Any], format: str) -> Pair:
         scales, codes = quantizer()(values, format)
@@ -154,13 +162,13 @@ def _neighbour(step: int) -> Function:
 
 #: Shifts of stored scales by the ids of their mutants.
 STORED = {"C6q": -1, "C6r": -2, "C6s": 1}
-#: What is known of mutants that only significands of amax from the whole binade catch.
+#: Facts about mutants that only significands of amax from the whole binade catch.
 _SIGNIFICANDS: dict[str, Any] = {"floats": ("f32", "bf16"), "model": "M17"}
 _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
 
 QUANTIZERS: Mutants = {
     **{
-        moved(heading): _quantizes(
+        moved_heading(heading): _quantizes(
             quantizer(scale=mutant.run),
             formats=blocks_of(mutant.formats),
             **_SIGNIFICANDS if heading.startswith("C21") else {},

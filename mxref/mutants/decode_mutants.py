@@ -126,7 +126,7 @@ def _linear_scales() -> Parts:
 
 
 def _inexact(codes: U8) -> Any:
-    """2**127 one unit too large, as a vectorised exp2 of float32 gives it."""
+    """Scales of which 2**127 is one unit too large, as a vectorised exp2 of float32 gives it."""
     bits = decode_scale(codes).view(np.uint32) + (codes == 0xFE)
     return bits.astype(np.uint32).view(np.float32)
 
@@ -158,7 +158,7 @@ def _biased(bias: int) -> tuple[Mutant, Mutant]:
 
 
 def _emax_times(times: int) -> Mutant:
-    """Products times a power of 2**emax; INT8 has an emax of 0."""
+    """Products times a power of 2**emax; not for INT8, whose emax is 0."""
 
     def elements(fmt: ElementFormat) -> Parts:
         return replaced(fmt, exponent=every_code(fmt).exponent + times * fmt.emax)
@@ -167,7 +167,7 @@ def _emax_times(times: int) -> Mutant:
 
 
 def _neighbour(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Any:
-    """Each block under the scale of the next one, the last under that of the first."""
+    """Each block read under the scale of the next one, the last under that of the first."""
     return dequantizer()(np.roll(scale_codes, -1), codes, format, dtype)
 
 

@@ -74,7 +74,7 @@ def _reach() -> I64:
     """
     reach = [0] * 300
     with decimal.localcontext(decimal.Context(prec=60)):
-        for k in (k for k in range(-149, 128) if k):  # the logarithms near 0 are too close
+        for k in (k for k in range(-149, 128) if k):  # near 0 the logarithms are too close together
             size = abs(k)
             exponent = size.bit_length() - 1 - (k < 0 and size & (size - 1) == 0)
             half = decimal.Decimal(2) ** (exponent - 24)

@@ -17,8 +17,8 @@ from mxref.numbers.element import encode
 
 
 @dataclass(slots=True)
-class Work:
-    """The values that stages read; the encoder fills in kept, rest and half.
+class EncoderState:
+    """The values that the stages of an encoder read; the encoder fills in kept, rest and half.
 
     The magnitude is (kept + rest / 2**drop) units in the last place, half of which is `half`.
     """
@@ -60,39 +60,39 @@ class Work:
 
 
 def read(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Parts:
-    """The input, taken apart."""
+    """The input's integer parts."""
     return split(bits, layout)
 
 
-def shift(w: Work) -> I64:
-    """Number of low bits to cut off."""
+def shift(w: EncoderState) -> I64:
+    """The number of low bits to cut off."""
     return w.drop
 
 
-def up(w: Work) -> Any:
-    """Whether to round up, by round to nearest, ties to even."""
+def up(w: EncoderState) -> Any:
+    """Whether to round up, by ties to even."""
     return w.guard & (w.sticky | w.odd)
 
 
-def join(w: Work, rounded_up: Bool) -> I64:
+def join(w: EncoderState, rounded_up: Bool) -> I64:
     """The magnitude code, without an upper limit."""
     return ((w.binade - w.fmt.emin) << w.fmt.mantissa_bits) + w.kept + rounded_up
 
 
-def limit(w: Work, magnitude: I64) -> I64:
+def limit(w: EncoderState, magnitude: I64) -> I64:
     """The magnitude code, at most the largest."""
     return np.where(w.parts.is_inf, w.fmt.max_code, np.minimum(magnitude, w.fmt.max_code))
 
 
-def sign(w: Work, magnitude: I64) -> I64:
+def sign(w: EncoderState, magnitude: I64) -> I64:
     """The code with its sign."""
     if w.fmt.twos_complement:
         return np.where(w.parts.negative, -magnitude, magnitude) & 0xFF
     return magnitude | np.where(w.parts.negative, w.fmt.sign_bit, 0)
 
 
-def special(w: Work, codes: I64) -> I64:
-    """The code, replaced where the input is NaN."""
+def special(w: EncoderState, codes: I64) -> I64:
+    """The code, replaced if the input is NaN."""
     nan = w.fmt.max_code if w.fmt.nan_code is None else w.fmt.nan_code
     return np.where(w.parts.is_nan, nan, codes)
 
@@ -100,12 +100,12 @@ def special(w: Work, codes: I64) -> I64:
 def encoder(
     *,
     read: Callable[[Bits, FloatLayout, ElementFormat], Parts] = read,
-    shift: Callable[[Work], I64] = shift,
-    up: Callable[[Work], Any] = up,
-    join: Callable[[Work, Any], I64] = join,
-    limit: Callable[[Work, I64], I64] = limit,
-    sign: Callable[[Work, I64], I64] = sign,
-    special: Callable[[Work, I64], I64] = special,
+    shift: Callable[[EncoderState], I64] = shift,
+    up: Callable[[EncoderState], Any] = up,
+    join: Callable[[EncoderState, Any], I64] = join,
+    limit: Callable[[EncoderState, I64], I64] = limit,
+    sign: Callable[[EncoderState, I64], I64] = sign,
+    special: Callable[[EncoderState, I64], I64] = special,
 ) -> Function:
     """An `encode` made of these stages; the defaults are right.
 
@@ -121,7 +121,7 @@ def encoder(
         natural = np.where(parts.significand == 0, -5000, natural)
         binade = np.maximum(natural, fmt.emin)
         drop = binade - fmt.mantissa_bits - parts.exponent
-        w = Work(fmt, layout, parts, natural, binade, drop, drop, drop, drop)
+        w = EncoderState(fmt, layout, parts, natural, binade, drop, drop, drop, drop)
         wanted = shift(w)
         right = np.clip(wanted, 0, 62)
         w.kept = parts.significand << np.clip(-wanted, 0, 9) >> right

@@ -1,4 +1,4 @@
-"""Equivalent mutants: where a wrong algorithm gives the same answers as the right one."""
+"""Equivalent mutants: formats and float types in which a wrong algorithm is right."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _same(codes: U8, values: NDArray[Any]) -> U8:
 
 
 def _carry_lost(values: NDArray[Any], format: str) -> U8:
-    """What rounds up to a power of two, beyond the smallest normal one, has the exponent below."""
+    """Codes in which the carry to a power of two above the smallest normal one is lost."""
     codes, step = encode(values, format), 4 if format == "e5m2fnuz" else 8
     is_power = (codes % step == 0) & (codes % 128 > step)
     carried = is_power & (np.abs(values) < np.abs(decode(codes, format)))
@@ -44,7 +44,7 @@ def _carry_lost(values: NDArray[Any], format: str) -> U8:
 
 
 def _decoder(change: Callable[[Floats, U8], NDArray[Any]]) -> Function:
-    """A decoder that changes its numbers."""
+    """A decoder whose numbers are changed."""
 
     def run(codes: U8, format: str) -> NDArray[Any]:
         numbers = decode(codes, format)
@@ -54,7 +54,7 @@ def _decoder(change: Callable[[Floats, U8], NDArray[Any]]) -> Function:
 
 
 def _normal(codes: U8, format: str) -> Floats:
-    """Subnormal codes with a hidden bit: what the code one binade up stands for, halved."""
+    """Subnormal codes read with a hidden bit: half of what the code one binade up stands for."""
     step = 4 if format == "e5m2fnuz" else 8
     low = (codes & 0x7F) < step
     numbers = decode(

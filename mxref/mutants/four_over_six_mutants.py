@@ -1,4 +1,4 @@
-"""Class C23: NVFP4's "4 over 6" gone wrong, each after Transformer Engine's arithmetic."""
+"""Class C23: NVFP4's "4 over 6" gone wrong, all in Transformer Engine's arithmetic."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def chooser(
 ) -> Function:
     """A `quantize` that takes the better of two scales; the defaults are right for `MAE`.
 
-    `error` and `add` make the error of a scale, `takes_four` compares both; the tensor's largest
-    magnitude goes to 6 times `room`, the scale of 4 is `step` times that of 6, and `in_units`
-    measures errors in units of the scale.
+    `error` and `add` make the error of a scale, and `takes_four` compares the two errors. The
+    tensor's largest magnitude is scaled to 6 times `room`. The scale of 4 is `step` times that of
+    6. With `in_units` errors are measured in units of the scale.
 
     >>> scales, codes = chooser()(np.float32([[6.0, 4.5] * 8]), "fp4_ue4m3")
     >>> scales, codes[0, :2]
@@ -85,7 +85,7 @@ def _in_float64(errors: F64Array) -> F64Array:
 
 
 def _in_a_tree(errors: F64Array) -> F64Array:
-    """Neighbours first."""
+    """The sum of each row, neighbours first."""
     while errors.shape[1] > 1:
         errors = fl(errors[:, ::2] + errors[:, 1::2])
     return errors[:, 0]

@@ -1,9 +1,9 @@
-"""Class C22: what stands beside an infinity in its block goes wrong, or the infinity itself.
+"""Class C22: blocks with an infinity whose codes, or those of the elements beside it, are wrong.
 
-Each bug is a change of right scales and codes, so that it can be put over any convention: the scale
-FE, that of the finite elements, or what an arithmetic of small-float scales makes of infinity.
-Under `ocp` a block with an infinity is a NaN block, whose codes mean nothing: there only what does
-not see the infinity is wrong.
+Each bug changes right scales and codes, so that it works on top of any convention: scale FE, the
+scale of the finite elements, or what an arithmetic of small-float scales makes of infinity. Under
+`ocp` a block with an infinity is a NaN block, whose codes mean nothing. Only implementations that
+do not see the infinity are wrong there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mxref.mutants.mutant import (
     Function,
     Mutant,
     Mutants,
-    moved,
+    moved_heading,
     wrong,
 )
 from mxref.policy.policy import Policy
@@ -39,14 +39,14 @@ Pair = tuple[U8, U8]
 
 @dataclass(slots=True)
 class InfiniteBlocks:
-    """Right blocks, of which a bug changes scales and codes in place.
+    """Right blocks; a bug changes their scales and codes in place.
 
     Args:
         element: the element format.
         scales: scale codes, (n,).
         codes: element codes, (n, k).
         values: the numbers, (n, k).
-        blind: makes the scale codes and codes that leave infinities out of amax.
+        blind: computes the scale codes and codes with infinities left out of amax.
     """
 
     element: ElementFormat
@@ -81,7 +81,7 @@ class InfiniteBlocks:
         self.codes[where] = np.where(negative, below, magnitude)[where]
 
     def put_nan(self, where: Bool) -> None:
-        """Make elements NaN, or what stands for NaN in a format without one."""
+        """Make elements NaN; in a format without NaN, the code that NaN becomes."""
         nan = self.element.nan_code
         self.codes[where] = self.element.max_code if nan is None else nan
 
@@ -103,7 +103,7 @@ def _finite_largest(blocks: InfiniteBlocks) -> None:
 
 
 def _zero_times_infinity(blocks: InfiniteBlocks) -> None:
-    """All elements times 0, as by a reciprocal of FE whose exponent field is 0."""
+    """All elements multiplied by 0, as by a reciprocal of FE whose exponent field is 0."""
     blocks.put(blocks.beside, 0)
     blocks.put_nan(blocks.infinite)
 
@@ -151,12 +151,12 @@ def _seen_in_lane(blocks: InfiniteBlocks, *, lane: int) -> None:
 def spoiled(
     change: Change, values: Values, right: Pair, format: str, blind: Blind, axis: int = 1
 ) -> Pair:
-    """What a bug makes of the right scales and codes of a matrix with blocks along an axis.
+    """The scales and codes of a matrix with blocks along an axis, after a bug has changed them.
 
     Args:
         change: the bug.
         values: the numbers, (m, n).
-        right: scale codes and element codes; a tail is filled up in these.
+        right: scale codes and element codes, with the tail filled up.
         format: the block format.
         blind: the scale codes and codes that leave infinities out of amax, one block a row.
         axis: 0 or 1.
@@ -187,7 +187,7 @@ def spoiled(
 
 
 def _by_policy(policy: str, format: str, **more: Any) -> Blind:
-    """Blocks in rows, infinities being left out of amax."""
+    """A function that quantizes blocks in rows with infinities left out of amax."""
     unseen = Policy.parse(policy).replace(block_inf="ignore")
 
     def blind(values: Values) -> Pair:
@@ -255,8 +255,8 @@ CHANGES: dict[str, tuple[str, str, Change]] = {
         partial(_seen_in_lane, lane=-1),
     ),
 }
-#: Conventions for a block with an infinity, by further letters: policy, words, and the changes
-#: that are wrong under it.
+#: Further letters of ids -> a convention for a block with an infinity: policy, words, and the
+#: changes that are wrong under it.
 _CONVENTIONS = {
     "": (
         "ocp+block_inf=largest_scale",
@@ -266,7 +266,7 @@ _CONVENTIONS = {
     "o": ("ocp+block_inf=ignore", "leaves infinities out of amax, and", "abcdef"),
     "n": ("ocp", "means a NaN block for an infinity, but", "jk"),
 }
-#: Names of conventions at the end of those of mutants.
+#: Further letters of ids -> the ending of the mutants' names.
 _ENDS = {"": "", "o": "_under_own_scale", "n": "_of_nan_block"}
 _TORCHAO = "ocp+scale_arithmetic=torchao"
 
@@ -276,7 +276,7 @@ def _mutants() -> Mutants:
     found: dict[str, Mutant] = {}
 
     def add(heading: str, letter: str, place: str, run: Function, **about: Any) -> None:
-        found[moved(heading, letter, place)] = wrong(run, **about)
+        found[moved_heading(heading, letter, place)] = wrong(run, **about)
 
     for more, (policy, words, letters) in _CONVENTIONS.items():
         for letter in letters:

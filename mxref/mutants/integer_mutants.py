@@ -15,7 +15,7 @@ __all__ = ["INTEGER_OPERATIONS"]
 
 Array = NDArray[Any]
 _BYTES = ("bytes",)
-#: Parts of a pixel in which coordinates are counted.
+#: Coordinates are counted in this many parts of a pixel.
 _ONE = 2 * 32767
 _RESCALED = (
     "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
@@ -64,7 +64,7 @@ def _rescaler(
     clamped: bool = True,
     ignore: bool = False,
 ) -> Function:
-    """A `rescale`, right but for what is given."""
+    """A `rescale` that is right except for what is given."""
 
     def run(q: Array, m: Array, s: Array, zin: int, zout: int, dtype: Any, bits: int) -> Array:
         with np.errstate(all="ignore"):
@@ -97,7 +97,7 @@ def _next_channel(
 def _zero_point_first(
     q: Array, m: Array, s: Array, zin: int, zout: int, dtype: Any, bits: int
 ) -> Array:
-    """The zero point of the output added before the multiplication."""
+    """The output's zero point added before the multiplication."""
     found: Array = _rescaler()(q.astype(np.int64) + zout, m, s, zin, 0, dtype, bits)
     return found
 
@@ -109,7 +109,7 @@ def _sampled(image: Array, grid: Array, align: Any, padding: Any, zero: int) -> 
 def _sampler(
     *, half: bool = True, wraps: bool = False, tie: Callable[[Array], Any] = lambda whole: whole & 1
 ) -> Function:
-    """A `grid_sample`, right but for what is given; `tie` says whether a tie is rounded up."""
+    """A `grid_sample`, right except for what is given; `tie` says whether a tie is rounded up."""
 
     def run(image: Array, grid: Array, align: Any, padding: str, zero: int) -> Array:
         total, places = np.zeros((len(image), *grid.shape[:2]), np.int64), []
@@ -139,6 +139,44 @@ def _packs(run: Function) -> Mutant:
 
 def _unpacks(run: Function) -> Mutant:
     return wrong(run, op="unpack_int4", formats=("int4",), floats=_BYTES, model="M19")
+
+
+def _product(
+    *,
+    tie: Callable[[Array], Array] = np.rint,
+    wide: bool = False,
+    zero_first: bool = False,
+    saturates: bool = False,
+    divided: bool = False,
+    one_scale: bool = False,
+    b_zero_left: bool = False,
+    ends: str = "",
+) -> Function:
+    """A `qlinear_matmul` with a mistake."""
+
+    def run(
+        a: Array, sa: float, za: int, b: Array, sb: Array, zb: Array, sy: float, zy: int
+    ) -> Array:
+        x, w = a.astype(np.int64) - za, b.astype(np.int64) - (0 if b_zero_left else zb)
+        sums = x @ w
+        if saturates:  # pairs of products in 16 bits, as `vpmaddubsw` adds them
+            pairs = [x[:, i : i + 2] @ w[i : i + 2] for i in range(0, x.shape[1], 2)]
+            sums = np.sum([np.clip(one, -32768, 32767) for one in pairs], axis=0)
+        kind = np.dtype(np.float64 if wide else np.float32)
+        columns = sb[:1] if one_scale else sb
+        first, second, third = (np.asarray(one, kind) for one in (sa, columns, sy))
+        factor = first * (second / third) if divided else first * second / third
+        y: Array = sums.astype(kind) * factor
+        y = tie(y + np.asarray(zy, kind)) if zero_first else tie(y) + zy
+        info = np.iinfo(ends or a.dtype)
+        found: Array = np.clip(y, info.min, info.max).astype(np.int64).astype(a.dtype)
+        return found
+
+    return run
+
+
+def _multiplies(run: Function, formats: tuple[str, ...] = ("int8", "uint8")) -> Mutant:
+    return wrong(run, op="qlinear_matmul", formats=formats, floats=_BYTES, model="M24")
 
 
 def _rescales(run: Function, formats: tuple[str, ...] = _RESCALED) -> Mutant:
@@ -198,4 +236,28 @@ INTEGER_OPERATIONS: Mutants = {
     ),
     "I17b sample_half_down: rounds a tie down": _samples(_sampler(tie=np.zeros_like)),
     "I17 sample_half_up: rounds a tie up": _samples(_sampler(tie=np.ones_like)),
+    "I22 product_tie_up: rounds a tie up": _multiplies(_product(tie=lambda y: np.floor(y + 0.5))),
+    "I22b product_tie_away: rounds a tie away from zero": _multiplies(
+        _product(tie=lambda y: np.copysign(np.floor(np.abs(y) + 0.5), y))
+    ),
+    "I22c product_truncated: cuts the quotient off": _multiplies(_product(tie=np.trunc)),
+    "I22d zero_point_before_rounding: adds the zero point before it rounds": _multiplies(
+        _product(zero_first=True)
+    ),
+    "I23 product_in_float64: multiplies in float64": _multiplies(_product(wide=True)),
+    "I23b scales_divided_first: divides the scale of b before it multiplies": _multiplies(
+        _product(divided=True)
+    ),
+    "I23c scale_of_first_column: takes the scale of the first column for all": _multiplies(
+        _product(one_scale=True)
+    ),
+    "I24 zero_point_of_b_ignored: leaves the zero points of b out": _multiplies(
+        _product(b_zero_left=True)
+    ),
+    "I24b pairs_saturated: saturates sums of two products at 16 bits": _multiplies(
+        _product(saturates=True)
+    ),
+    "I24c signed_ends: saturates at the ends of int8": _multiplies(
+        _product(ends="int8"), ("uint8",)
+    ),
 }

@@ -29,7 +29,7 @@ SCALED = ("fp4_ue4m3",)
 
 
 def _amax_without(unseen: Callable[[Parts], Bool], lanes: Lanes) -> Function:
-    """A `quantize` that does not see some numbers of some lanes when it takes amax."""
+    """A `quantize` whose amax leaves out some numbers in some lanes."""
 
     def amax(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
         seen = magnitudes.copy()
@@ -41,7 +41,7 @@ def _amax_without(unseen: Callable[[Parts], Bool], lanes: Lanes) -> Function:
 
 
 def _with_lane(lane: int, codes: Callable[[Quantized, int], U8]) -> Function:
-    """A `quantize` with other codes in a lane."""
+    """A `quantize` whose codes in one lane are replaced."""
 
     def run(values: Values, format: str) -> Pair:
         right = quantized(values, format)
@@ -74,7 +74,7 @@ def _negative(parts: Parts) -> Bool:
     return parts.negative & ~parts.is_nan
 
 
-#: What goes wrong in a lane: number of the class, name, text, and the function of the lane.
+#: Faults of a lane: number of the class, name, text, and the function that makes the mutant.
 _FAULTS: tuple[tuple[int, str, str, Callable[[int], Function]], ...] = (
     (1, "nan_ignored", "does not see a NaN", partial(_amax_without, lambda parts: parts.is_nan)),
     (
@@ -92,7 +92,7 @@ _FAULTS: tuple[tuple[int, str, str, Callable[[int], Function]], ...] = (
 
 
 def exchanged(order: list[int]) -> Function:
-    """A `quantize` or `dequantize` with lanes in another order: lane i has what is of order[i]."""
+    """A `quantize` or `dequantize` with permuted lanes: lane i gets what belongs to order[i]."""
 
     def run(first: Values, second: Any, *more: Any) -> Any:
         if not more:
@@ -108,7 +108,7 @@ _dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZE
 
 
 def _in(lanes: range) -> tuple[str, ...]:
-    """The formats that have these lanes."""
+    """The block formats that have these lanes."""
     return (*BLOCKS, *SCALED) if max(lanes) < 16 else BLOCKS
 
 
@@ -123,11 +123,11 @@ def _each_lane() -> Mutants:
 
 
 def _bit(bit: int) -> list[int]:
-    """The lanes that have a bit in their number."""
+    """The lanes in whose number a bit is set."""
     return [lane for lane in range(32) if lane >> bit & 1]
 
 
-#: Groups of lanes, as reductions by halves, by pairs and by words of four lanes lose them.
+#: Groups of lanes that reductions by halves, by pairs and by words of four lanes may lose.
 _GROUPS: dict[str, tuple[str, Lanes]] = {
     "a lanes_3_to_6_and_8_to_11": ("lanes 3 to 6 and 8 to 11", [*range(3, 7), *range(8, 12)]),
     "b odd_lanes": ("the odd lanes", _bit(0)),

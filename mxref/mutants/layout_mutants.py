@@ -33,12 +33,12 @@ def _tiled(scale_codes: NDArray[Any], filler: int = 0, height: int = 128) -> NDA
 
 
 def swizzled(order: tuple[int, ...], filler: int = 0, height: int = 128) -> Function:
-    """Tiles with their axes in this order; (0, 3, 2, 1, 4) is right."""
+    """A packer that stores tiles with their axes in an order; (0, 3, 2, 1, 4) is right."""
     return lambda codes: _tiled(codes, filler, height).transpose(order).reshape(-1)
 
 
 def swapped_tiles(scale_codes: NDArray[Any]) -> NDArray[Any]:
-    """Tiles of 128 x 4 scales with the two factors of the row exchanged.
+    """Tiles of 128 x 4 scales with both factors of the row number exchanged.
 
     Scale (r, c) should be at r % 32 * 16 + r // 32 * 4 + c.
 
@@ -89,14 +89,14 @@ def _nan_clamped(scales: U8, codes: U8, format: str) -> U8:
 
 
 def _with_scales(change: Callable[[U8], U8]) -> Function:
-    """Blocks stored with other scales."""
+    """A packer of blocks that stores other scales."""
     return lambda scales, codes, format: _stored(scale_place="before")(
         change(scales), codes, format
     )
 
 
 def _read_with(change: Callable[[U8], U8]) -> Function:
-    """Blocks read with other scales."""
+    """An unpacker of blocks that reads other scales."""
 
     def run(packed: U8, format: str) -> tuple[U8, U8]:
         scales, codes = _read(scale_place="before")(packed, format)
@@ -106,7 +106,7 @@ def _read_with(change: Callable[[U8], U8]) -> Function:
 
 
 def _shifted(k: int) -> Callable[[U8], U8]:
-    """Scale codes shifted by k, but for NaN."""
+    """Scale codes shifted by k, except NaN."""
     return lambda scales: np.where(
         scales == 0xFF, scales, np.clip(scales.astype(np.int64) + k, 0, 254)
     ).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Mutants of `encode` that are right inside blocks: by kinds, each with its reason."""
+"""Mutants of `encode` that are right inside blocks, in kinds, each with its reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["KINDS", "Kind"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Lifted mutants that are right for one reason.
+    """Lifted mutants that are right for the same reason.
 
     Args:
         mutants: the ids of the mutants of `encode`.
@@ -63,7 +63,7 @@ def _float16_has_short_significands() -> bool:
 
 
 def _largest_shift_of_float16(element: str) -> int:
-    """Bits of a float32 quotient cut off where 2**-24 stands beside the largest float16, 2**15."""
+    """Bits cut off a float32 quotient of 2**-24 beside a float16 of the largest binade, 2**15."""
     fmt = ELEMENT_FORMATS[element]
     exponent = -24 - (15 - fmt.emax) - 23
     return fmt.emin - fmt.mantissa_bits - exponent
@@ -89,7 +89,7 @@ def _bfloat16_over_a_scale_is_far_from_the_middle() -> bool:
     x = np.arange(128, 256)[:, np.newaxis, np.newaxis]
     scale = np.arange(8, 16)[:, np.newaxis]
     point = np.arange(1, 1 << E2M1.mantissa_bits + 2, 2) * scale
-    point = point << 7 - np.floor(np.log2(point)).astype(int)  # in the binade of x, whole
+    point = point << 7 - np.floor(np.log2(point)).astype(int)  # in the binade of x, as an integer
     away = np.abs(x - point)[..., np.newaxis] / point[..., np.newaxis]
     return bool(((away == 0) | (away >= 2.0**-8)).all())
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import FLOATS, Function, Mutant, Mutants, moved
+from mxref.mutants.mutant import BLOCKS, FLOATS, Function, Mutant, Mutants, moved_heading
 from mxref.mutants.quotients import quantized
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
@@ -26,7 +26,7 @@ Pair = tuple[U8, U8]
 
 
 def in_blocks(encode: Function) -> Function:
-    """A `quantize` with right scales, the elements of which `encode` makes.
+    """A `quantize` with right scales, whose elements `encode` makes from the quotients.
 
     >>> import numpy as np
     >>> from mxref.numbers.element import encode
@@ -43,7 +43,7 @@ def in_blocks(encode: Function) -> Function:
 
 
 def in_tensors(encode: Function) -> Function:
-    """A `quantize_tensor` with right scales, the elements of which `encode` makes."""
+    """A `quantize_tensor` with right scales, whose elements `encode` makes from the quotients."""
 
     def run(values: Values, format: str, axis: int) -> Pair:
         work = quantized(values, format, axis)
@@ -54,7 +54,7 @@ def in_tensors(encode: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where element steps stand.
+    """An operation in which the wrong element steps are put.
 
     Args:
         letter: what follows the mutant's id.
@@ -62,7 +62,7 @@ class _Place:
         op: the operation.
         lift: makes the operation of an `encode`.
         formats: the block formats by the names of their elements.
-        floats: float types, each with the one that quotients have.
+        floats: float types of the numbers -> that of the quotients.
         model: the coverage model that is expected to catch the mutants.
     """
 
@@ -94,7 +94,7 @@ _DESIGNED = {
     "n": ("B7", "B7b", "B11", "B12"),
     "v": ("B7", "B7b", "B11", "B12"),
 }
-_ELEMENTS = {fmt.element.name: name for name, fmt in BLOCK_FORMATS.items()}
+_ELEMENTS = {BLOCK_FORMATS[name].element.name: name for name in BLOCKS}
 _OWN = {name: name if name != "f16" else "f32" for name in FLOATS}
 _PLACES = (
     _Place("q", "blocks", "quantize", in_blocks, _ELEMENTS, _OWN, "M16"),
@@ -129,7 +129,7 @@ def _lifted() -> Mutants:
             if lifted.formats and lifted.floats:
                 of = heading.partition(" ")[0]
                 model = "M9" if of in _DESIGNED.get(place.letter, ()) else place.model
-                found[moved(heading, place.letter, place.words)] = dataclasses.replace(
+                found[moved_heading(heading, place.letter, place.words)] = dataclasses.replace(
                     lifted, lifted_from=of, model=model
                 )
     return found

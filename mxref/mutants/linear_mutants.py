@@ -1,4 +1,4 @@
-"""Class H on linear layers: operands quantized along another axis or not anew, a quantized bias."""
+"""Class H on linear layers: operands quantized along a wrong axis or not anew, wrong biases."""
 
 from __future__ import annotations
 

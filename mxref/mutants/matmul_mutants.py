@@ -31,7 +31,7 @@ _NARROW = ("mxfp8_e4m3-mxfp8_e4m3", "mxint8-mxint8")
 _SPECIAL = tuple(
     pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
 )
-#: Elements times a scale that float32 does not hold; INT8 has none, and none is too small.
+#: Pairs whose elements times a scale may be outside float32; with INT8 none is.
 _BEYOND = tuple(pair for pair in PAIRS if pair != "mxint8-mxint8")
 _INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
 
@@ -174,7 +174,7 @@ def _after(change: Change) -> Function:
 def _multiplies(
     run: Function, *, formats: Pairs = PAIRS, floats: Pairs = _F32, **more: Any
 ) -> Mutant:
-    """A mutant of `matmul`; what overflows in it is its own affair."""
+    """A mutant of `matmul`, without warnings of overflow."""
 
     @functools.wraps(run)
     def quietly(*operands: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Class H on operands: what products multiply in place of the right scales and codes."""
+"""Class H on operands: wrong scales and codes that a right product then multiplies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIRS_OF_FLOATS = tuple(pair for pair in PAIRS if pair not in _INT8)
 
 
 def moved_scales(scales: U8, k: int) -> U8:
-    """Scale codes shifted by k, but for NaN.
+    """Scale codes shifted by k, except NaN.
 
     >>> moved_scales(np.uint8([0, 127, 254, 255]), -1)
     array([  0, 126, 253, 255], dtype=uint8)
@@ -120,12 +120,12 @@ def _int8_symmetric(*operands: Any) -> Operands:
 
 
 def _last_tile_dropped(*operands: Any) -> Operands:
-    """Of several tiles of 128 elements the last one is left out."""
+    """Operands without the last tile of 128 elements, if there are several."""
     return _first_blocks(operands, 4 * max(-(-operands[0].shape[1] // 4) - 1, 1))
 
 
 def _tile_of_before(*operands: Any) -> Operands:
-    """From the third tile of 128 on the codes of two tiles before, which a buffer still has."""
+    """From the third tile of 128 on the codes of two tiles before, left in a double buffer."""
     codes = operands[1].copy()
     codes[:, 2 * _TILE :] = operands[1][:, : max(codes.shape[1] - 2 * _TILE, 0)]
     return operands[0], codes, *operands[2:]
@@ -153,7 +153,7 @@ def _formats_swapped(*operands: Any) -> Operands:
     return scales_a, x, scales_b, y, b, a
 
 
-#: What reads the wrong operands, by the ids of mutants, and the pairs of formats that it is for.
+#: id of a mutant -> the change of its operands, and the pairs of formats that it is for.
 OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
     "H4": (_nan_scale_of_zeros, PAIRS),
     "H6": (_last_block_dropped, PAIRS),

@@ -30,8 +30,9 @@ from mxref.mutants.sources import sources
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
 from mxref.mutants.weight_only_mutants import WEIGHT_ONLY
+from mxref.operations.registry import REGISTRY
 
-__all__ = ["MUTANTS"]
+__all__ = ["MUTANTS", "mutants_of"]
 
 
 def _place(mutant: Mutant) -> tuple[str, int, str]:
@@ -70,3 +71,13 @@ MUTANTS: tuple[Mutant, ...] = tuple(
     replace(mutant, seen=tuple(sources(mutant.id, mutant.lifted_from)))
     for mutant in sorted((one for table in _TABLES for one in named(table)), key=_place)
 )
+
+
+def mutants_of(op: str) -> tuple[Mutant, ...]:
+    """The mutants of an operation, also of one that is defined elsewhere.
+
+    >>> {mutant.op for mutant in mutants_of("encode")}
+    {'encode'}
+    """
+    own = getattr(REGISTRY[op], "mutants", ())
+    return (*(mutant for mutant in MUTANTS if mutant.op == op), *own)

@@ -1,4 +1,4 @@
-"""What a mutant is: a small wrong variant of one operation, with what is known about it."""
+"""The record of a mutant: a small wrong variant of one operation, and the facts about it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mxref.bits.floats import LAYOUTS
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, MX_ELEMENTS
 from mxref.mutants.sources import link
 
-__all__ = ["Mutant", "Mutants", "Origins", "blocks_of", "moved", "named", "origins", "wrong"]
+__all__ = [
+    "Mutant",
+    "Mutants",
+    "Origins",
+    "blocks_of",
+    "moved_heading",
+    "named",
+    "origins",
+    "wrong",
+]
 
 Function = Callable[..., Any]
 
@@ -19,8 +28,8 @@ FP8 = ("e5m2", "e4m3")
 FP6_FP4 = ("e3m2", "e2m3", "e2m1")
 FP = (*FP8, *FP6_FP4)
 INT8 = ("int8",)
-ELEMENTS = tuple(ELEMENT_FORMATS)
-BLOCKS = tuple(BLOCK_FORMATS)
+ELEMENTS = MX_ELEMENTS
+BLOCKS = MX_BLOCKS
 E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.
@@ -36,8 +45,8 @@ class Mutant:
     """A wrong implementation of one operation.
 
     Args:
-        id: its class, a letter and a number, and what tells those of a class apart: letters, or a
-            full stop and the number of a lane.
+        id: its class, a letter and a number; then letters, or a full stop and the number of a lane,
+            that tell mutants of one class apart.
         name: a short name in words.
         text: what is wrong, in one sentence.
         op: the operation.
@@ -50,7 +59,7 @@ class Mutant:
         policy: the policy that it tries to follow.
         waiting: what the vectors lack to judge it; empty if nothing.
         lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
-        spoil: its bug alone, which changes right blocks whatever their policy is, in place
+        spoil: its bug alone, as a change in place of right blocks under any policy
             (`mxref.mutants.infinity_mutants.InfiniteBlocks`); None if it has no such form.
     """
 
@@ -92,7 +101,7 @@ class Origins(NamedTuple):
     Args:
         own: number of mutants with a bug of their own.
         seen: those of them that name where they were seen.
-        lifted: encoders again inside blocks, tensors and NVFP4.
+        lifted: encoders repeated inside blocks, tensors and NVFP4 blocks.
     """
 
     own: int
@@ -110,10 +119,10 @@ def origins(mutants: Iterable[Mutant]) -> Origins:
 
 def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
     """The block formats of some element formats."""
-    return tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in elements)
+    return tuple(name for name in BLOCKS if BLOCK_FORMATS[name].element.name in elements)
 
 
-#: Mutants by their headings, "ID name: text"; a pair is one mistake alone and inside blocks.
+#: Heading, "ID name: text" -> a mutant; a pair is one mistake alone and inside blocks.
 Mutants = Mapping[str, Mutant | tuple[Mutant, Mutant]]
 
 
@@ -133,12 +142,12 @@ def wrong(
     return replace(own, spoil=spoil)
 
 
-def moved(heading: str, letter: str = "q", place: str = "blocks") -> str:
-    """The heading of the same mistake inside blocks, or in another place.
+def moved_heading(heading: str, letter: str = "q", place: str = "blocks") -> str:
+    """The heading of the same mistake in blocks, or in another place.
 
-    >>> moved("A1 ties_away: rounds a tie away from zero")
+    >>> moved_heading("A1 ties_away: rounds a tie away from zero")
     'A1q ties_away_in_blocks: rounds a tie away from zero'
-    >>> moved("A1 ties_away: rounds a tie away from zero", "v", "nvfp4")
+    >>> moved_heading("A1 ties_away: rounds a tie away from zero", "v", "nvfp4")
     'A1v ties_away_in_nvfp4: rounds a tie away from zero'
     """
     return re.sub(r"^(\w+) (\w+)", rf"\1{letter} \2_in_{place}", heading)
@@ -148,6 +157,6 @@ def named(table: Mutants) -> Iterator[Mutant]:
     """The mutants of a table, with the ids, names and texts of their headings."""
     for heading, entry in table.items():
         pair = entry if isinstance(entry, tuple) else (entry,)
-        for head, mutant in zip((heading, moved(heading)), pair, strict=False):
+        for head, mutant in zip((heading, moved_heading(heading)), pair, strict=False):
             id, name, text = re.split(" |: ", head, maxsplit=2)
             yield replace(mutant, id=id, name=name, text=text)

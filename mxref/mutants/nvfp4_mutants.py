@@ -65,9 +65,9 @@ def quantizer(
     amax: Callable[[NDArray[Any], Parts], NDArray[Any]] = largest,
     powers: tuple[int, int] = (1, 1),
 ) -> Function:
-    """A `quantize` to blocks with UE4M3 scales made of these stages; the defaults are right.
+    """A `quantize` to blocks with UE4M3 scales, made of these stages; the defaults are right.
 
-    Of NVFP4 scales are divided by the first power of the tensor's scale, elements by the second.
+    Under a tensor scale the block scales are divided by its first power, elements by its second.
 
     >>> scales, codes = quantizer()(np.float32([[6.0, 1.25] * 8]), "fp4_ue4m3")
     >>> scales, codes[0, :2]
@@ -125,9 +125,9 @@ def _by_arithmetic(**choices: Any) -> Function:
 
 
 def dequantizer(read: Callable[[], Parts] = lambda: _SCALES, power: int = 1) -> Function:
-    """A `dequantize` that takes the scales from `read`; the default is right.
+    """A `dequantize` whose scales come from `read`; the default is right.
 
-    Of NVFP4 the products are multiplied by a power of the tensor's scale.
+    In NVFP4 the products are multiplied by a power of the tensor's scale.
 
     >>> dequantizer()(np.uint8([57]), np.full((1, 16), 2, np.uint8), "fp4_ue4m3", np.float32)[0, 0]
     np.float32(1.125)

@@ -1,4 +1,4 @@
-"""Class P: two elements, or two blocks, get into each other's way."""
+"""Class P: mistakes where two elements, or two blocks, disturb each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _patterns(values: Values) -> tuple[NDArray[np.int64], int, int]:
 
 
 def _altered(change: Callable[[Values, U8, U8], None]) -> Function:
-    """A `quantize` whose right scales and codes are changed in place."""
+    """A `quantize` whose right scales and codes are then changed in place."""
 
     def run(values: Values, format: str) -> Pair:
         right = quantized(values, format)
@@ -41,7 +41,7 @@ def _altered(change: Callable[[Values, U8, U8], None]) -> Function:
 
 
 def _maximum_lost(values: Values, *, first: bool) -> Bool:
-    """Where one of two elements of the largest magnitude stands."""
+    """Where the first or second of two elements stands that share the largest magnitude."""
     magnitudes, *_ = _patterns(values)
     largest = (magnitudes == magnitudes.max(axis=1, keepdims=True)) & (magnitudes > 0)
     order = np.cumsum(largest, axis=1)
@@ -58,7 +58,7 @@ def _lose(*, first: bool) -> Function:
 
 
 def _as_zeros(which: Callable[[Values], Bool]) -> Function:
-    """A `quantize` that takes some blocks for zeros."""
+    """A `quantize` that takes some blocks as all zeros."""
 
     def change(values: Values, scales: U8, codes: U8) -> None:
         empty = which(values) & (scales != 0xFF)

@@ -1,8 +1,8 @@
-"""Right scales and exact quotients of blocks, for element steps that are wrong.
+"""Right scales and exact quotients of blocks, as inputs of wrong element steps.
 
-Each quotient is rounded to odd in the float type that the element step reads, which no rounding to
-fewer bits can tell from the exact quotient. That type is the numbers' own under a power of two, but
-float32 for float16, whose range quotients exceed; and float32 under a scale that is a small float.
+Each quotient is rounded to odd in the float type that the element step reads; no rounding to fewer
+bits can tell that from the exact quotient. Under a power of two that type is the numbers' own, but
+float32 for float16, since quotients exceed its range. Under a small-float scale it is float32.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Quantized", "quantized", "to_odd"]
 
 Values = NDArray[Any]
 
-#: Every inexact number goes to the odd one of its two neighbours.
+#: Every inexact number goes to the neighbour with an odd code.
 _TO_ODD = np.array([0, 1, 1, 1, 0, 0, 0, 0] * 2, np.int64)
 
 
@@ -64,7 +64,7 @@ def to_odd(parts: Parts, layout: FloatLayout) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """The right answer, and what its elements are made of; the same for every mutant.
+    """The right answer for blocks, and the quotients that its elements are made of.
 
     Args:
         element: the element format.
@@ -81,7 +81,7 @@ class Quantized:
     nan: NDArray[np.bool_]
 
     def encoded(self, encode: Function) -> U8:
-        """The codes of an element step, which come out as 0 under a scale that is NaN."""
+        """The codes that an element step makes of the quotients; 0 under a NaN scale."""
         codes: U8 = encode(self.quotients.reshape(-1), self.element).reshape(self.nan.shape)
         return np.where(self.nan, np.uint8(0), codes)
 
@@ -112,6 +112,6 @@ def _quantized(
 
 
 def quantized(values: Values, format: str, axis: int = 1, tensor: Any = None) -> Quantized:
-    """What is right for a matrix with blocks along an axis, kept for the next mutant."""
+    """The right answer for a matrix with blocks along an axis; kept for the next mutant."""
     name = layout_of(values.dtype).name
     return _quantized(values.tobytes(), values.shape, name, format, axis, tensor)

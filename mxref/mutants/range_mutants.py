@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import I64, Bool
-from mxref.mutants.encoder import Work, by_policy, encoder, encodes, join, limit, sign, special, up
+from mxref.mutants.encoder import (
+    EncoderState,
+    by_policy,
+    encoder,
+    encodes,
+    join,
+    limit,
+    sign,
+    special,
+    up,
+)
 from mxref.mutants.mutant import FP, FP6_FP4, FP8, Function, Mutants
 
 __all__ = ["RANGES"]
@@ -17,24 +27,24 @@ E4M3, E5M2 = ("e4m3",), ("e5m2",)
 NONSATURATING = "ocp+overflow=nonsaturating"
 
 
-def _too_small(w: Work) -> Bool:
+def _too_small(w: EncoderState) -> Bool:
     """Whether the magnitude is below the smallest number of the format."""
     return w.natural < w.fmt.emin - w.fmt.mantissa_bits
 
 
-def _flushed_before(w: Work, rounded_up: Any) -> I64:
+def _flushed_before(w: EncoderState, rounded_up: Any) -> I64:
     return np.where(w.subnormal, 0, join(w, rounded_up))
 
 
-def _flushed_after(w: Work, magnitude: I64) -> I64:
+def _flushed_after(w: EncoderState, magnitude: I64) -> I64:
     return np.where(magnitude < 1 << w.fmt.mantissa_bits, 0, limit(w, magnitude))
 
 
-def _below_smallest(w: Work, rounded_up: Any) -> I64:
+def _below_smallest(w: EncoderState, rounded_up: Any) -> I64:
     return np.where(_too_small(w), 0, join(w, rounded_up))
 
 
-def _half_smallest(w: Work) -> Any:
+def _half_smallest(w: EncoderState) -> Any:
     half = w.guard & ~w.sticky & (w.kept == 0) & (w.natural == w.fmt.emin - w.fmt.mantissa_bits - 1)
     return up(w) | half
 
@@ -43,74 +53,74 @@ def _subnormal_shift(step: int) -> Function:
     return encoder(shift=lambda w: w.drop + step * w.subnormal)
 
 
-def _no_hidden_bit(w: Work, rounded_up: Any) -> I64:
+def _no_hidden_bit(w: EncoderState, rounded_up: Any) -> I64:
     """Subnormal numbers without their leading one."""
     hidden = np.int64(1) << np.clip(w.natural - w.binade + w.fmt.mantissa_bits, 0, 62)
     reaches = w.subnormal & ~_too_small(w)
     return join(w, rounded_up) - np.where(reaches, hidden, 0)
 
 
-def _cap(code: Callable[[Work], int]) -> Function:
+def _cap(code: Callable[[EncoderState], int]) -> Function:
     """An encoder that saturates at another code."""
     return encoder(limit=lambda w, magnitude: np.minimum(limit(w, magnitude), code(w)))
 
 
-def _top_field(w: Work) -> int:
+def _top_field(w: EncoderState) -> int:
     return w.mask >> w.fmt.mantissa_bits << w.fmt.mantissa_bits
 
 
-def _top_binade(code: Callable[[Work], int]) -> Function:
-    def stage(w: Work, magnitude: I64) -> I64:
+def _top_binade(code: Callable[[EncoderState], int]) -> Function:
+    def stage(w: EncoderState, magnitude: I64) -> I64:
         return np.where(limit(w, magnitude) >= _top_field(w), code(w), limit(w, magnitude))
 
     return encoder(limit=stage)
 
 
-def _wrapped(w: Work, magnitude: I64) -> I64:
+def _wrapped(w: EncoderState, magnitude: I64) -> I64:
     return magnitude & w.mask
 
 
-def _into_sign(w: Work, codes: I64) -> I64:
+def _into_sign(w: EncoderState, codes: I64) -> I64:
     """The sum of magnitude and sign, cut to the width of a code."""
     return special(w, codes & (w.fmt.code_count - 1))
 
 
-def _added_sign(w: Work, magnitude: I64) -> I64:
+def _added_sign(w: EncoderState, magnitude: I64) -> I64:
     return magnitude + np.where(w.parts.negative, w.fmt.sign_bit, 0)
 
 
-def _unlimited_in_binade(w: Work, magnitude: I64) -> I64:
+def _unlimited_in_binade(w: EncoderState, magnitude: I64) -> I64:
     """Numbers above the top binade saturated; others may round past the largest number."""
     beyond = w.parts.is_inf | (w.natural > w.fmt.emax)
     return np.where(beyond, w.fmt.max_code, magnitude)
 
 
-def _unsigned_when_saturated(w: Work, magnitude: I64) -> I64:
+def _unsigned_when_saturated(w: EncoderState, magnitude: I64) -> I64:
     raw = join(w, up(w))
     beyond = w.parts.is_inf | (raw > w.fmt.max_code)
     return np.where(beyond, magnitude, sign(w, magnitude))
 
 
-def _infinity(code: Callable[[Work], int | I64]) -> Function:
+def _infinity(code: Callable[[EncoderState], int | I64]) -> Function:
     """An encoder that writes another code for infinities."""
 
-    def stage(w: Work, codes: I64) -> I64:
+    def stage(w: EncoderState, codes: I64) -> I64:
         return special(w, np.where(w.parts.is_inf, code(w), codes))
 
     return encoder(special=stage)
 
 
-def _nan(code: Callable[[Work], int | I64]) -> Function:
+def _nan(code: Callable[[EncoderState], int | I64]) -> Function:
     """An encoder that writes another code for NaN."""
     return encoder(special=lambda w, codes: np.where(w.parts.is_nan, code(w), codes))
 
 
-def _minus_zero_as_nan(w: Work, codes: I64) -> I64:
+def _minus_zero_as_nan(w: EncoderState, codes: I64) -> I64:
     zero = w.parts.negative & (w.parts.significand == 0) & ~w.parts.is_inf
     return special(w, np.where(zero, w.fmt.nan_code or 0, codes))
 
 
-def _twos_complement(w: Work, magnitude: I64) -> I64:
+def _twos_complement(w: EncoderState, magnitude: I64) -> I64:
     return np.where(w.parts.negative, -magnitude, magnitude) & (w.fmt.code_count - 1)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mxref.bits.floats import I64, Bits, Bool, FloatLayout, Parts, compose, split
 from mxref.formats.catalog import ElementFormat
-from mxref.mutants.encoder import Work, by_policy, encoder, encodes, up
+from mxref.mutants.encoder import EncoderState, by_policy, encoder, encodes, up
 from mxref.mutants.mutant import FP, INT8, Function, Mutants
 
 __all__ = ["INTEGERS", "ROUNDING"]
@@ -19,7 +19,7 @@ WIDE = ("f32", "f64")
 NOT_BF16 = ("f32", "f64", "f16")
 
 
-def _rounds_up(rule: Callable[[Work], Bool]) -> Function:
+def _rounds_up(rule: Callable[[EncoderState], Bool]) -> Function:
     return encoder(up=rule)
 
 
@@ -45,64 +45,64 @@ def _masked_fraction(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Par
     return split(bits & layout.uint.type(0xFFCFFFFF), layout)  # 4FFFFF instead of 7FFFFF
 
 
-def _wrong_constant(w: Work) -> Any:
+def _wrong_constant(w: EncoderState) -> Any:
     """Adds half a unit plus the odd bit, which is one too much."""
     return (w.drop > 0) & (w.rest + w.half + w.odd >= 2 * w.half)
 
 
-def _three_quarters(w: Work) -> Any:
+def _three_quarters(w: EncoderState) -> Any:
     """Rounds to half a unit, by a constant of the wrong binade, then truncates."""
     return w.guard & ((w.rest & (w.half >> 1)) != 0)
 
 
 def _low_bits_lost(count: int) -> Function:
-    def rule(w: Work) -> Any:
+    def rule(w: EncoderState) -> Any:
         seen = w.rest & ~((np.int64(1) << count) - 1)
         return w.guard & (((seen & ~w.half) != 0) | w.odd)
 
     return _rounds_up(rule)
 
 
-def _bit_5_lost(w: Work) -> Any:
+def _bit_5_lost(w: EncoderState) -> Any:
     return w.guard & (((w.rest & ~w.half & ~np.int64(32)) != 0) | w.odd)
 
 
-def _upper_half_sticky(w: Work) -> Any:
+def _upper_half_sticky(w: EncoderState) -> Any:
     length = np.clip(w.drop, 0, 62) // 2
     return w.guard & ((((w.rest & ~w.half) >> length) != 0) | w.odd)
 
 
-def _carry_lost(w: Work, rounded_up: Any) -> Any:
+def _carry_lost(w: EncoderState, rounded_up: Any) -> Any:
     """Exponent and fraction joined as fields: a carry out of the fraction is lost."""
     m = w.fmt.mantissa_bits
     field = w.binade - w.fmt.emin + (w.kept >> m)
     return field << m | ((w.kept + rounded_up) & ((1 << m) - 1))
 
 
-def _carry_ored(w: Work, rounded_up: Any) -> Any:
+def _carry_ored(w: EncoderState, rounded_up: Any) -> Any:
     """Exponent and fraction joined by OR: a carry is lost where the exponent is odd."""
     m = w.fmt.mantissa_bits
     field = w.binade - w.fmt.emin + (w.kept >> m)
     return field << m | ((w.kept & ((1 << m) - 1)) + rounded_up)
 
 
-def _last_bit_cleared(w: Work, rounded_up: Any) -> Any:
+def _last_bit_cleared(w: EncoderState, rounded_up: Any) -> Any:
     return (((w.binade - w.fmt.emin) << w.fmt.mantissa_bits) + w.kept + rounded_up) & ~np.int64(1)
 
 
 def _wrapped(mask: int) -> Function:
-    def shift(w: Work) -> I64:
+    def shift(w: EncoderState) -> I64:
         return np.where(w.drop > 0, w.drop & mask, w.drop)
 
     return encoder(shift=shift)
 
 
-def _wrapped_depth(w: Work) -> I64:
+def _wrapped_depth(w: EncoderState) -> I64:
     """The binades below the smallest normal number are counted modulo 64."""
     return np.where(w.natural == -5000, w.drop, w.drop - ((w.binade - w.natural) & ~63))
 
 
-def _clamped_shift(w: Work) -> I64:
+def _clamped_shift(w: EncoderState) -> I64:
     return np.minimum(w.drop, w.layout.mantissa_bits + 1)
 
 
@@ -235,13 +235,13 @@ def _exponent(step: int) -> Function:
     return encoder(read=read)
 
 
-def _one_too_many(w: Work, magnitude: I64) -> I64:
+def _one_too_many(w: EncoderState, magnitude: I64) -> I64:
     highest = np.where(w.parts.is_inf, w.fmt.max_code, magnitude)
     top = np.where(magnitude == 128, 128, w.fmt.max_code)
     return np.minimum(highest, np.where(w.parts.negative, w.fmt.max_code, top))
 
 
-def _sign_and_magnitude(w: Work, magnitude: I64) -> I64:
+def _sign_and_magnitude(w: EncoderState, magnitude: I64) -> I64:
     return magnitude | np.where(w.parts.negative, 0x80, 0)
 
 

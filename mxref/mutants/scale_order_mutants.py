@@ -1,4 +1,4 @@
-"""Class G on scale layouts: scales of neighbours, layouts made twice or not, words, AMD tiles."""
+"""Class G on scale layouts: neighbours' scales, layouts applied twice or not, words, AMD tiles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GFX950 = SCALE_ORDERS[ScaleLayout.TILES_GFX950]
 
 
 def stored(order: ScaleOrder, filler: int = 0, **wrongly: Any) -> Function:
-    """A matrix stored in an order, some of whose fields are wrong."""
+    """A packer of a matrix in an order of which some fields are wrong."""
     order = dataclasses.replace(order, **wrongly)
 
     def run(scale_codes: NDArray[Any]) -> NDArray[Any]:
@@ -40,7 +40,7 @@ def stored(order: ScaleOrder, filler: int = 0, **wrongly: Any) -> Function:
 
 
 def twice(order: ScaleOrder) -> Function:
-    """A layout made of the bytes of the same layout.
+    """A layout applied a second time to its own bytes.
 
     >>> twice(_WORDS)(np.arange(16, dtype=np.uint8).reshape(4, 4)).tolist()[:4]
     [0, 1, 2, 3]
@@ -62,7 +62,7 @@ def _next_tile(size: int, order: ScaleOrder) -> Function:
 
 
 def _as_it_is(order: ScaleOrder) -> Function:
-    """A matrix that is filled up, and in whose rows nothing is moved."""
+    """A packer that pads a matrix and moves nothing."""
     return stored(order, down=(), across=(), axes=(0, 1))
 
 

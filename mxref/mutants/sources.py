@@ -1,11 +1,11 @@
 """Where mutants were seen: threads, files and pages that say or show the very mistake.
 
 A citation has one of five forms: ``owner/repository#number``, a thread;
-``owner/repository@commit:path``, a file; ``package==version:place``, something of a package that
-was run or read; ``arXiv:number``, a paper; and the path of a page of docs/, where what was measured
-is written down. After it stand the ids of the mutants that it is a source of; ``C5c*`` are all that
-begin with C5c, ``C23[ab]`` are C23a and C23b. What a mutant of `encode` is inside blocks has the
-sources of that mutant.
+``owner/repository@commit:path``, a file; ``package==version:place``, a part of a package that was
+run or read; ``arXiv:number``, a paper; and the path of a page of docs/ that has the measurement.
+After it stand the ids of the mutants that it is a source of; ``C5c*`` are all that begin with C5c,
+``C23[ab]`` are C23a and C23b. A mutant of `encode` inside blocks has the sources of the mutant
+itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 __all__ = ["SOURCES", "link", "sources"]
 
 _UNIVERSAL = "stillwater-sc/universal@e6aa3570:include/sw/universal/number/mxfloat"
-#: Ids of mutants by the threads, files and pages that they were seen in.
+#: Threads, files and pages -> the ids of the mutants that were seen there.
 SOURCES: dict[str, str] = {
     "1bit-MONSTER/1bit-MONSTER#300": "E5 E5q E5d",
     "1bit-MONSTER/1bit-MONSTER#304": "A2",
@@ -226,7 +226,7 @@ SOURCES: dict[str, str] = {
 }
 
 
-#: The places in SOURCES of an id or a pattern.
+#: id or pattern -> its places in SOURCES.
 _PLACES: dict[str, list[int]] = defaultdict(list)
 for _place, _ids in enumerate(SOURCES.values()):
     for _one in _ids.split():

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
 from mxref.mutants.block_mutants import STORED, counted, quantizer, shifted
-from mxref.mutants.mutant import BLOCKS, TENSORS_OF, Function, Mutants, blocks_of, moved, wrong
+from mxref.mutants.mutant import (
+    BLOCKS,
+    TENSORS_OF,
+    Function,
+    Mutants,
+    blocks_of,
+    moved_heading,
+    wrong,
+)
 from mxref.mutants.shared_scale_mutants import SCALES
 
 __all__ = ["TENSORS", "pair"]
@@ -28,7 +36,7 @@ def pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
 
 
 def _across_rows(values: Values, format: str, axis: int) -> Pair:
-    """Blocks of consecutive numbers in memory, across the ends of rows."""
+    """Blocks of numbers that are consecutive in memory, across the ends of rows."""
     line = values if axis else values.T
     return pair(np.ascontiguousarray(line).reshape(-1), format, 0)
 
@@ -66,7 +74,7 @@ def _scales_moved(move: Callable[[U8, int], U8]) -> Function:
 
 
 def by_blocks(quantize: Function) -> Function:
-    """A `quantize_tensor` whose blocks, tails filled up with zeros, a `quantize` makes.
+    """A `quantize_tensor` made of a `quantize` of blocks, tails filled up with zeros.
 
     >>> from mxref.mutants.block_mutants import quantizer
     >>> values = np.arange(1, 36, dtype=np.float32)[:, np.newaxis]
@@ -95,7 +103,7 @@ def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
 
 
 def _contiguous(values: Values) -> Values:
-    """The first numbers in the array's memory, as if it were contiguous."""
+    """The first numbers in the array's memory, read as if it were contiguous."""
     owner = values
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -144,7 +152,7 @@ TENSORS: Mutants = {
         _scales_moved(lambda scales, axis: np.roll(scales, -1, axis))
     ),
     **{
-        moved(heading, "t", "tensors"): _quantizes(
+        moved_heading(heading, "t", "tensors"): _quantizes(
             by_blocks(quantizer(scale=mutant.run)), formats=blocks_of(mutant.formats)
         )
         for heading, mutant in SCALES.items()

@@ -1,7 +1,7 @@
-"""Class U: functions that are right for every case alone and wrong as kernels are used.
+"""Class U: functions that answer every case alone rightly and are wrong as kernels are called.
 
-The vectors cannot catch them: each makes a wrong function of a right one, whatever the operation
-is, and goes wrong by the size of a call, by what was called before, or by the address of an array.
+The vectors cannot catch them. Each makes a wrong function of a right one, whatever the operation
+is. It goes wrong by the size of a call, by what was called before, or by an array's address.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mxref.mutants.mutant import Function
 __all__ = ["USES", "UseMutant"]
 
 Array = NDArray[Any]
-#: What the arrays of an allocator that fills its memory hold.
+#: The bytes of an array that is allocated but not written.
 _FILLER = 0xCD
 
 
@@ -31,7 +31,7 @@ class UseMutant:
         id: the letter U, a number, and a letter where there are several.
         name: a short name in words.
         text: what is wrong, in one sentence.
-        kinds: the kinds of use that a check may name it by; see `mxref.conformance`.
+        kinds: the kinds of use that a check may report for it; see `mxref.conformance`.
         spoil: makes the wrong function of a right one.
         ops: the operations that can have it.
     """
@@ -71,7 +71,7 @@ def _where(
     wrong: Callable[[int], bool],
     change: Callable[[Array], None],
 ) -> Callable[[Function], Function]:
-    """Wrong in calls whose number of rows says so."""
+    """A function that is wrong in calls whose number of rows says so."""
 
     def spoil(right: Function) -> Function:
         def run(*arguments: Any) -> Any:
@@ -84,7 +84,7 @@ def _where(
 
 
 def _tail_not_written(right: Function) -> Function:
-    """Of whole vectors of eight rows the rest is left as it was allocated."""
+    """Only whole vectors of eight rows are written; the rest stays as it was allocated."""
 
     def run(*arguments: Any) -> Any:
         result, left = right(*arguments), _rows(arguments) % 8
@@ -111,7 +111,7 @@ def _every_sixteenth(right: Function) -> Function:
 
 
 def _first_scales(right: Function) -> Function:
-    """Scales of the first call of a size, for every later one."""
+    """The scales of the first call of a size come back from every later one."""
     kept: dict[int, Array] = {}
 
     def run(*arguments: Any) -> Any:
@@ -125,7 +125,7 @@ def _first_scales(right: Function) -> Function:
 
 
 def _one_buffer(right: Function) -> Function:
-    """Results of one size and type lie in the same memory."""
+    """Results of one size and type share one buffer."""
     buffers: dict[tuple[int, tuple[int, ...], Any], Array] = {}
 
     def kept(place: int, array: Array) -> Array:
@@ -143,7 +143,7 @@ def _one_buffer(right: Function) -> Function:
 
 
 def _cached(key: Callable[[Array], Any]) -> Callable[[Function], Function]:
-    """Results are kept by something of the arrays that is not their numbers."""
+    """Results are cached under something of the arrays that is not their content."""
 
     def spoil(right: Function) -> Function:
         kept: dict[Any, Any] = {}
@@ -188,7 +188,7 @@ def _rows_in_16_bits(right: Function) -> Function:
 
 
 def _computed(result: Any, rows: int, limit: int) -> Any:
-    """A result of which only so many rows have been computed; the others are zeros."""
+    """A result of which only `limit` rows are computed; the others are zeros."""
 
     def change(patterns: Array) -> None:
         patterns[limit * len(patterns) // rows :] = 0
@@ -197,7 +197,7 @@ def _computed(result: Any, rows: int, limit: int) -> Any:
 
 
 def _grid_of_call_before(right: Function) -> Function:
-    """No more rows are computed than the call before had, the first one excepted."""
+    """Only as many rows are computed as the call before had; the first call is right."""
     before: int | None = None
 
     def run(*arguments: Any) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.integer.weight_only import linear_qcs8w, unpack_int4
+from mxref.integer.layers import linear_qcs8w, unpack_int4
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 
 __all__ = ["OPERANDS", "WEIGHT_ONLY", "Operands"]
 
 Array = NDArray[Any]
-#: x, codes and scales, of x, codes or bytes, and scales.
+#: Turns x, codes or bytes, and scales into x, codes and scales.
 Operands = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 _FORMATS = {
     "linear_qcs8w": ("int8", "int8_groups"),
@@ -23,12 +23,12 @@ _FORMATS = {
 
 
 def _codes(x: Array, w: Array) -> Array:
-    """The codes of w: they are bytes if they are unsigned."""
+    """The codes of w; unsigned w are packed bytes."""
     return unpack_int4(w, x.shape[1]) if w.dtype == np.uint8 else w
 
 
 def _read(change: Callable[[Array], Array], *, swapped: bool = False) -> Operands:
-    """Operands whose codes are a function of the stored nibbles."""
+    """A function to operands whose codes are changed after the nibbles are read."""
 
     def operands(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Array]:
         order = "low_first" if swapped else "high_first"
@@ -39,7 +39,7 @@ def _read(change: Callable[[Array], Array], *, swapped: bool = False) -> Operand
 
 
 def _with_pad(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Array]:
-    """The pad of an odd row, times what follows the row in memory; behind the last it is 1."""
+    """An odd row with its pad, times the number after the row in memory; after the last row 1."""
     k = x.shape[1]
     if k % 2 == 0:
         return x, _codes(x, w), scales
@@ -57,7 +57,7 @@ def _without_last(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Arra
 
 
 def _scaled(change: Callable[[Array], Array]) -> Operands:
-    """Operands with other scales."""
+    """A function to operands with other scales."""
 
     def operands(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Array]:
         return x, _codes(x, w), change(scales)
@@ -66,7 +66,7 @@ def _scaled(change: Callable[[Array], Array]) -> Operands:
 
 
 def _next_code(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Array]:
-    """The codes of the next row."""
+    """Operands in which each row has the codes of the next one."""
     return x, np.roll(_codes(x, w), -1, 0), scales
 
 
@@ -80,7 +80,7 @@ def _exactly(operands: Operands) -> Function:
 
 
 def _added(step: Callable[[Array], Array]) -> Function:
-    """Sums of which each is changed by a function."""
+    """A function whose running sum is changed after each addition."""
 
     def run(x: Array, w: Array, scales: Array) -> Array:
         codes = _codes(x, w)
@@ -100,7 +100,7 @@ def _added(step: Callable[[Array], Array]) -> Function:
 
 
 def _int32(sums: Array) -> Array:
-    """Cut to integers, as int32 holds them."""
+    """Sums cut to integers, as int32 holds them."""
     whole: Array = np.clip(np.nan_to_num(np.trunc(sums)), -(2.0**31), 2.0**31 - 1)
     return whole
 
@@ -110,8 +110,8 @@ def _float16(sums: Array) -> Array:
     return found
 
 
-#: Mistakes of reading, by headings: what is multiplied exactly, the operations, and `_groups` if
-#: there has to be more than one scale in a row.
+#: Mistakes of reading, by heading: the operands that are multiplied exactly, the operations, and
+#: `_groups` if a row must have several scales.
 _READ: dict[str, tuple[Operands, tuple[str, ...], str]] = {
     "I18 minus_8_forgotten_in_linear: multiplies stored nibbles without the -8": (
         _read(lambda nibbles: nibbles),
@@ -176,7 +176,7 @@ def _mutant(run: Function, op: str, ending: str = "") -> Mutant:
 
 
 def _heading(heading: str, op: str) -> str:
-    """The heading of a mistake that both operations have; that of 4 bits ends in w."""
+    """The heading of a mistake that both operations have; for 4 bits the id ends in w."""
     id, _, rest = heading.partition(" ")
     name, _, text = rest.partition(": ")
     return f"{id}w {name}_of_4_bits: {text}" if op == "linear_qcs4w" else heading
@@ -195,5 +195,5 @@ WEIGHT_ONLY: Mutants = {
     for heading, step in _ADDED.items()
     for op in _FORMATS
 }
-#: What the mutants that read wrongly multiply, by their ids: any order of additions may follow.
+#: id of a mutant that reads wrongly -> its operands, which may be added in any order.
 OPERANDS = {heading.partition(" ")[0]: one[0] for heading, one in _READING.items()}

@@ -87,7 +87,7 @@ def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
 
 @functools.cache
 def every_code(fmt: CodeFormat) -> Parts:
-    """Every code of a format, in order, as integer parts; read-only, since it is cached."""
+    """The numbers of all codes of a format, in order, as integer parts; cached, so read-only."""
     codes = range(fmt.code_count)
     negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)
     is_nan = np.isin(codes, fmt.nan_codes)

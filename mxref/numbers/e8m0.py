@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mxref.bits.floats import I64, U8, Parts, Stochastic, floor_log2, round_to_code
+from mxref.bits.floats import I64, U8, FloatLayout, Parts, Stochastic, floor_log2, round_to_code
 from mxref.formats.catalog import E8M0, CodeFormat, ScaleFormat
 from mxref.policy import choices as c
 from mxref.policy.policy import ScalePolicy
@@ -17,7 +17,7 @@ NAN = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Powers:
-    """`Encoder` of E8M0."""
+    """The rounding to E8M0 under a policy: its `Encoder`."""
 
     policy: ScalePolicy
     target: ClassVar[CodeFormat] = E8M0
@@ -25,6 +25,9 @@ class Powers:
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """E8M0 codes; no random bits are read."""
         return _encode(parts, self.policy).astype(np.uint8)
+
+    def stochastic_table(self, layout: FloatLayout, draw: Stochastic) -> None:
+        """Scales are rounded without random bits."""
 
 
 def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
@@ -40,7 +43,7 @@ def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
     )
     if chosen.tiny_scale is not c.TinyScale.EXACT:
         code = _tiny_codes(code, parts, chosen)
-    code = within(code, chosen.scale_overflow, c.ScaleUnderflow.CLAMP)
+    code = codes_within(code, chosen.scale_overflow, c.ScaleUnderflow.CLAMP)
     infinite = E8M0.max_code if chosen.scale_of_inf is c.ScaleOfInf.LARGEST else NAN
     zero = NAN if chosen.scale_of_zero is c.ScaleOfZero.NAN else 0
     code = np.where(parts.significand == 0, zero, code)
@@ -56,7 +59,7 @@ def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
 
 
 def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
-    """Codes below 2**-126 of implementations that round as if code 00 stood for zero."""
+    """The codes of numbers below 2**-126 in implementations where code 00 rounds like a zero."""
     below = floor_log2(parts.significand) + parts.exponent  # floor(log2 |x|)
     tiny = (below <= E8M0.emin) & (parts.significand != 0)
     if policy.scale_rounding.value.startswith("ties_"):
@@ -66,10 +69,10 @@ def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
     return np.where(tiny & (up and policy.tiny_scale is c.TinyScale.ALWAYS_UP), 1, code)
 
 
-def within(
+def codes_within(
     code: I64, overflow: c.ScaleOverflow, underflow: c.ScaleUnderflow, scale: ScaleFormat = E8M0
 ) -> I64:
-    """Codes brought into those of numbers as the policy says (00 to FE), or NaN, the last one."""
+    """Codes outside those of numbers (00 to FE in E8M0) clamped, wrapped or made the NaN code."""
     largest, nan, wrapped = scale.max_code, scale.max_code + 1, code % scale.code_count
     high = {c.ScaleOverflow.NAN: nan}.get(overflow, largest)
     low = {c.ScaleUnderflow.NAN: nan}.get(underflow, 0)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref.bits.floats import (
+    F32,
+    F64,
     I64,
     U8,
     Bool,
@@ -21,8 +23,10 @@ from mxref.bits.floats import (
     compose,
     layout_of,
     round_to_code,
+    split,
 )
 from mxref.bits.single import integer_array
+from mxref.bits.stochastic import NAN, StochasticTable, fits, magnitudes
 from mxref.formats.catalog import CodeFormat, Specials, code_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
@@ -159,7 +163,7 @@ def stochastic(
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """`Encoder` of an element format under a policy."""
+    """The rounding to an element format under a policy: its `Encoder`."""
 
     target: CodeFormat
     policy: ElementPolicy
@@ -167,6 +171,41 @@ class Elements:
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """Element codes."""
         return encode_parts(parts, self.target, self.policy, draw)
+
+    def stochastic_table(self, layout: FloatLayout, draw: Stochastic) -> StochasticTable | None:
+        """Codes by magnitude code, of float32 where the random bits fit, else of float64."""
+        if not self.target.subnormals:
+            return None
+        for wide in (F32, F64):
+            fmt = self.target
+            if layout.width <= wide.width and fits(wide, fmt.mantissa_bits, fmt.emin, draw):
+                return _stochastic_table(fmt, self.policy, wide)
+        return None
+
+
+@functools.lru_cache(maxsize=64)
+def _stochastic_table(
+    fmt: CodeFormat, policy: ElementPolicy, layout: FloatLayout
+) -> StochasticTable:
+    """Codes of exact numbers, which no random bits change, and of what is apart."""
+    count = fmt.max_code + 3  # of codes, two of them past the largest of either sign
+    first = (fmt.emin + layout.bias) << fmt.mantissa_bits
+    codes = np.zeros((2, 1 << (layout.exponent_bits + fmt.mantissa_bits)), np.uint8)
+    apart = np.array([1, layout.inf_bits, layout.nan_bits], layout.uint)
+    largest = []
+    for sign in (0, 1):
+        exact = magnitudes(count, fmt.mantissa_bits, fmt.emin, negative=bool(sign))
+        others = split(apart | layout.uint.type(sign * layout.sign_bit), layout)
+        for parts, where in ((exact, slice(first, first + count)), (others, slice(NAN + 1))):
+            none = Stochastic("a", np.zeros(parts.negative.shape, np.int64), 1)
+            codes[sign, where] = encode_parts(parts, fmt, policy, none)
+        codes[sign, first + count :] = codes[sign, first + count - 1]
+        is_lower = policy.int8_range is c.Int8Range.FULL and _is_int8(fmt) and sign
+        last = compose(exact, layout)[fmt.max_code + bool(is_lower)]
+        largest.append(int(last) & (layout.sign_bit - 1))
+    before = policy.clamp is c.Clamp.BEFORE_ROUNDING
+    ends = (largest[0], largest[1]) if before else None
+    return StochasticTable(layout, fmt.mantissa_bits, fmt.emin, codes, ends)
 
 
 def nan_error(fmt: CodeFormat, policy: ElementPolicy) -> str:

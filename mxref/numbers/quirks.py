@@ -1,6 +1,6 @@
 """Scale exponents of implementations that miss the exact rule: named quirks, in float32.
 
-Each rounds amax to float32 and does on integers what the implementations do in floats.
+Each rule rounds amax to float32. What implementations do in floats is done on integers here.
 Source: SPEC_NOTES N1, N2, N19.
 """
 

@@ -1,10 +1,10 @@
 """Scale codes of blocks by amax, the largest magnitude: computed, or looked up by exponent field.
 
 Whatever the rule is, the scale code grows by one from a binade of amax to the next, and an amax
-that is rounded to a narrower type stays between the ends of its binade. So two codes and the last
-amax that has the first of them describe a binade. Exceptions are binades with a third code, as
-where amax becomes infinity in a narrower type, and subnormal amax, many binades under one exponent
-field: their codes are computed one by one.
+that is rounded to a narrower type stays between the ends of its binade. So two codes, and the last
+amax that has the first of them, describe a binade. There are two exceptions, whose codes are
+computed one by one: binades with a third code, as where amax becomes infinity in a narrower type;
+and subnormal amax, since many binades share one exponent field.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
 from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat
-from mxref.numbers.e8m0 import within
+from mxref.numbers.e8m0 import codes_within
 from mxref.numbers.quirks import quirk_exponents
 from mxref.numbers.source import narrowed
 from mxref.policy.choices import Int8Emax, ScaleOverflow, ScaleUnderflow, ZeroBlock
@@ -31,7 +31,7 @@ from mxref.support.scratch import scratch
 Words = NDArray[np.int32]
 #: Flags of a scale word: every element becomes a zero; the block is a NaN block.
 FLUSHED, NAN_BLOCK = 1 << 8, 1 << 9
-#: Instead of a scale word: the code must be computed.
+#: Not a scale word: the code must be computed.
 OTHER = 1 << 10
 
 #: Rules that look at the largest number, not at the largest power of two.
@@ -73,13 +73,13 @@ def scale_codes(
     octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
     if policy.scale_rule not in _WITHOUT_EMAX:
         code = code - octave
-    # An amax that the conversion to a narrower type made infinite gives too large a scale.
+    # An amax that became infinite in a narrower type gives a scale that is too large.
     code = np.where(parts.is_inf, F32.bias + 1 + scale.bias, code)
     is_zero = (parts.significand == 0) & ~parts.is_inf
     low, high = (code < 0) & ~is_zero, (code > scale.max_code) & ~is_zero
     wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
     wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
-    code = within(code, policy.scale_overflow, policy.scale_underflow, scale)
+    code = codes_within(code, policy.scale_overflow, policy.scale_underflow, scale)
     nan = scale.max_code + 1
     zero = {
         ZeroBlock.CODE_00: 0,
@@ -173,7 +173,7 @@ def scale_steps(
     first, second = np.full((2, count), nan_block, np.int32)
     first[1:-1], second[1:-1] = words_of(low[1:-1]), words_of(last[1:-1])
     two = np.flatnonzero(first != second)
-    last[two] = last_alike(words_of, low[two], last[two])
+    last[two] = last_with_same_value(words_of, low[two], last[two])
     more = two[words_of(last[two] + one) != second[two]]
     first[more] = second[more] = OTHER
     first[:1] = scale_codes(np.zeros(1, np.uint64), F64, fmt, policy, scale).words()
@@ -181,8 +181,8 @@ def scale_steps(
     return ScaleSteps(layout, np.concatenate([first, second]), last, bool(two.size))
 
 
-def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
-    """For each `low` the last pattern before `high` with the same value, by bisection."""
+def last_with_same_value(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
+    """For each `low` the last pattern before `high` with the same function value, by bisection."""
     one, first = low.dtype.type(1), function(low)
     while (high - low).max(initial=0) > 1:
         middle = low + (high - low >> one)

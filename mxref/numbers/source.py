@@ -22,7 +22,7 @@ from mxref.bits.floats import (
     refuse_masked,
     split,
 )
-from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS
+from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS, OWN_FORMATS
 from mxref.numbers.codes import dtype_of, every_code
 from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
 from mxref.policy.policy import ElementPolicy
@@ -35,7 +35,7 @@ _TYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 _SMALL_FLOATS = {
     dtype_of(fmt): fmt
     for fmt in (*ELEMENT_FORMATS.values(), *OTHER_FORMATS.values())
-    if fmt.dtype_name is not None and fmt is not INT8
+    if fmt.dtype_name is not None and fmt is not INT8 and fmt.name not in OWN_FORMATS
 }
 
 

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.float32 import as_float32, as_float64
 from mxref.bits.floats import (
+    F32,
     U8,
     Bits,
     FloatLayout,
@@ -28,6 +30,7 @@ from mxref.bits.floats import (
 )
 from mxref.bits.keys import odd_keys
 from mxref.bits.out import array_out, floats_out
+from mxref.bits.stochastic import StochasticTable
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.source import Source, after_input_choices, narrowed_layout
 from mxref.policy.choices import PreRounding
@@ -54,15 +57,18 @@ class Encoder(Hashable, Protocol):
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """The codes of numbers in integer parts."""
 
+    def stochastic_table(self, layout: FloatLayout, draw: Stochastic) -> StochasticTable | None:
+        """Codes of stochastically rounded numbers of a layout; None if there is no such table."""
+
 
 def key_layout(
     target: CodeFormat | FloatLayout,
     layout: FloatLayout,
     pre_rounding: PreRounding = PreRounding.NONE,
 ) -> FloatLayout:
-    """Layout of the odd-rounded keys that tell apart what rounds to different numbers of a target.
+    """Layout of odd-rounded keys that round to a target as the numbers themselves do.
 
-    A key keeps two fraction bits more than the target, and more again where the target's subnormals
+    A key keeps two fraction bits more than the target. It keeps more where the target's subnormals
     reach below those of the source, or where the numbers are rounded to a wider type first.
     """
     keep = target.mantissa_bits + 2 + max(0, layout.emin - target.emin)
@@ -103,11 +109,19 @@ def encode_in_chunks(
         table = code_table(encoder, layout)
         return _looked_up(table, lambda part: source.numbers(part)[0], array, codes, threads)
 
+    by_steps = None if draw is None else encoder.stochastic_table(layout, draw)
+
     def compute(target: U8, part: NDArray[Any], *random: NDArray[Any]) -> None:
+        if draw is not None and by_steps is not None:
+            bits, of = source.numbers(part)
+            widen = as_float32 if by_steps.layout == F32 else as_float64
+            wide = bits if of == by_steps.layout else widen(bits, of)
+            by_steps.write(wide, draw, random[0], target)
+            return
         some = draw and Stochastic(draw.variant, random[0], draw.width)
         target[:] = encoder.codes(split(*source.numbers(part)), some)
 
-    size = PARTS if draw is None else CHUNK
+    size = TILE if by_steps else PARTS if draw is None else CHUNK
     in_chunks(compute, threads, codes, array, *randoms, size=size)
     return codes
 

@@ -9,32 +9,33 @@ that end in `_scale64` is a float64 in two words, the high one first.
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import F32
 from mxref.exact import integer as slow
 from mxref.integer import affine as affine_quantization
 from mxref.integer import integer_choices as c
-from mxref.operations.integer_operation import (
-    DEFAULT,
-    IntegerCall,
-    IntegerOperation,
-    integers_of,
-    result_type,
-    signed,
-)
+from mxref.operands import fields as of_fields
+from mxref.operands.draws import Draws, Ints
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Floats, Integers, Scales, Size, signed
+from mxref.operations import affine_draws
+from mxref.operations.asked_call import AskedCall, result_type
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
+from mxref.operations.own_choices import DEFAULT
 
 __all__ = ["Affine", "DequantizeAffine", "QuantizeAffine", "affine", "scale_numbers"]
 
 #: 1.0
 _ONE = 0x3F800000
 _FORMATS = ("int8", "uint8", "int16", "int32", "int8_axis", "uint8_axis")
+_DIMS = ("d0", "d1", "d2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,6 @@ class Affine:
         zero_points: one for each scale.
         values: float32 patterns, or codes in two's complement.
         which: for each value the number of its scale.
-        places: how many words stand before the values.
     """
 
     low: int
@@ -63,7 +63,6 @@ class Affine:
     zero_points: tuple[int, ...]
     values: tuple[int, ...]
     which: tuple[int, ...]
-    places: int
 
 
 def affine(format: str, words: Sequence[int]) -> Affine:
@@ -72,31 +71,56 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     Raises:
         ValueError: another number of words than the sizes say, or sizes that do not fit.
     """
-    if len(words) < 5:
-        raise ValueError(f"an affine case must have at least 5 words, got {len(words)}")
-    low, high, rest = signed(words[0]), signed(words[1]), tuple(words[2:])
+    parts = of_fields.parts_of(_fields(format, Floats()), words)
+    ends = signed(int(parts["quant_min"])), signed(int(parts["quant_max"]))
     if format.endswith("_scale64"):
-        rest = (rest[0] << 32 | rest[1], *rest[2:])
-    if not format.endswith("_axis"):
-        one, zero, values = rest[:1], (signed(rest[1]),), rest[2:]
-        which, places = (0,) * len(values), len(words) - len(values)
-        return Affine(low, high, None, (len(values),), (), one, zero, values, which, places)
-    axis, count, *sizes = signed(rest[0]), *rest[1:5]
-    if len(sizes) != 3 or not -3 <= axis < 3 or not count or sizes[axis] % count:
+        scales = np.array(parts["scale_high"] << np.uint64(32) | parts["scale_low"])
+    else:
+        scales = parts["scale"]
+    values, shape, axis = parts["values"], scales.shape, None
+    numbers = np.zeros(values.shape, int)
+    if "axis" in parts:
+        axis, size = signed(int(parts["axis"])), int(parts["count"])
+        place = axis % 3
+        beside = tuple(size if i == place else 1 for i in range(3))
+        numbers = np.arange(scales.size).reshape(beside if len(shape) == 1 else shape)
+        numbers = np.repeat(numbers, values.shape[place] // size, place)
+    which = tuple(np.broadcast_to(numbers, values.shape).reshape(-1).tolist())
+    flat = (one.reshape(-1).tolist() for one in (scales, parts["zero_point"], values))
+    patterns, zeros, given = (tuple(one) for one in flat)
+    zeros = tuple(map(signed, zeros))
+    return Affine(*ends, axis, values.shape, shape, patterns, zeros, given, which)
+
+
+def _fields(format: str, values: Floats | Integers) -> tuple[Field, ...]:
+    """The fields of both directions."""
+    ends = Field("quant_min", Integers("int32")), Field("quant_max", Integers("int32"))
+    zero = Integers("int32")
+    if format.endswith("_axis"):
+        return (
+            *ends,
+            Field("axis", Integers("int32", -3, 2)),
+            Field("count", Size()),
+            *(Field(name, Size(5, least=0)) for name in _DIMS),
+            Field("scale", Scales(), _shape_of_scales),
+            Field("zero_point", zero, _shape_of_scales),
+            Field("values", values, _DIMS),
+        )
+    one = [Field("scale", Scales())]
+    if format.endswith("_scale64"):
+        one = [Field(name, Integers("int32")) for name in ("scale_high", "scale_low")]
+    return (*ends, *one, Field("zero_point", zero), Field("values", values, ("*",)))
+
+
+def _shape_of_scales(sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of the scales: one axis, or three with groups along one of them."""
+    place, count = signed(sizes["axis"]) % 3, sizes["count"]
+    dims = tuple(sizes[name] for name in _DIMS)
+    if dims[place] % count:
         raise ValueError("axis, count and sizes must be those of a tensor with three axes")
-    dims, place = tuple(sizes), axis % 3
-    grouped = tuple(count if i == place else size for i, size in enumerate(dims))
-    total = count if count == dims[place] else math.prod(grouped)
-    if len(rest) != 5 + 2 * total + math.prod(dims):
-        raise ValueError(f"sizes {dims} with {total} scales must have other words")
-    beside = tuple(count if i == place else 1 for i in range(3))
-    numbers = np.arange(total).reshape(beside if total == count else grouped)
-    numbers = np.repeat(numbers, dims[place] // count, place)
-    which = tuple(np.broadcast_to(numbers, dims).reshape(-1).tolist())
-    zeros = tuple(map(signed, rest[5 + total : 5 + 2 * total]))
-    shape = (count,) if count == dims[place] else grouped
-    scales, values = rest[5 : 5 + total], rest[5 + 2 * total :]
-    return Affine(low, high, axis, dims, shape, scales, zeros, values, which, 7 + 2 * total)
+    if count == dims[place]:
+        return (count,)
+    return tuple(count if i == place else size for i, size in enumerate(dims))
 
 
 def scale_numbers(format: str, parts: Affine) -> NDArray[np.float64]:
@@ -110,7 +134,7 @@ def scale_numbers(format: str, parts: Affine) -> NDArray[np.float64]:
     return np.array(parts.scales, np.uint32).view(np.float32).astype(np.float64)
 
 
-class _AffineOperation(IntegerOperation):
+class _AffineOperation(CallOperation):
     """One of both directions."""
 
     slot = "f32"
@@ -121,14 +145,58 @@ class _AffineOperation(IntegerOperation):
             return 0, 1, 0x3FF00000, 0, 0, 0
         return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)
 
-    def _arguments(self, format: str, parts: Affine, values: NDArray[Any]) -> tuple[Any, ...]:
-        """The arguments of a call, where a scale for all is a number and no array."""
-        scales: Any = scale_numbers(format, parts).reshape(parts.shape).astype(np.float32)
-        zeros: Any = np.array(parts.zero_points, np.int32).reshape(parts.shape)
-        if parts.axis is None:
-            scales, zeros = float(scale_numbers(format, parts)[0]), int(zeros)
-        ends = parts.low, parts.high
-        return values.reshape(parts.dims), scales, zeros, *ends, result_type(format), parts.axis
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The values or codes, and what belongs to them."""
+        return self.parameters.partition(",")[0], "scale", "zero_point"
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The values first; a scale for all is a number and no array."""
+        scale = values.get("scale")
+        if scale is None:
+            bits = (values["scale_high"] & 0xFFFFFFFF) << 32 | values["scale_low"] & 0xFFFFFFFF
+            scale = np.uint64(bits).view(np.float64).item()
+        ends = values["quant_min"], values["quant_max"]
+        first = values["values"], scale, values["zero_point"]
+        return (*first, *ends, result_type(format), values.get("axis"))
+
+    def size_kind(self, format: str) -> str:
+        """By the number of scales."""
+        return "axis" if format.endswith("_axis") else "values"
+
+    def units(self, format: str) -> dict[str, str]:
+        """Values; with several scales their number, and the axes beside theirs."""
+        if not format.endswith("_axis"):
+            return {"*": "values"}
+        return {
+            "count": "scales along the axis",
+            "each": "values for a scale",
+            "before": "lines before",
+            "behind": "lines behind",
+        }
+
+    def smaller(self, format: str, words: Words) -> Iterator[Words]:
+        """Of several scales one value alone with its own; a number in units of its scale."""
+        case = affine(format, words)
+        if case.axis is not None and len(case.values) > 1:
+            yield from (_alone(case, place) for place in range(min(len(case.values), 128)))
+        is_number = self.name == "quantize_affine" and not format.endswith("_scale64")
+        if len(case.values) == 1 and is_number and case.scales[0] != _ONE:
+            units = _in_units(case.values[0], case.scales[0])
+            yield from ((*words[:-3], _ONE, words[-2], one) for one in units)
+        # The range stays: it says what is asked.
+        yield from (one for one in super().smaller(format, words) if one[:2] == words[:2])
+
+    def question(self, format: str, draws: Draws, number: int) -> Ints:
+        """Ranges of the dtype and inside of it, scales of every size, zero points anywhere."""
+        codes = self.name == "dequantize_affine"
+        return affine_draws.question(format, draws, number, codes=codes)
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """Values at the midpoints of codes and beside them, a tenth of them beyond the range."""
+        codes = self.name == "dequantize_affine"
+        arguments = affine_draws.sized(format, tuple(sizes), draws, codes=codes)
+        dtype = np.dtype(np.float32) if codes else result_type(format)
+        return AskedCall(arguments, dtype, arguments[0].shape)
 
 
 class QuantizeAffine(_AffineOperation):
@@ -169,14 +237,25 @@ class QuantizeAffine(_AffineOperation):
         if {"scaling", "scale_type"} <= {*found}:
             raise ValueError("scale_type=float64 must be chosen with scaling=reciprocal")
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        parts = affine(format, words)
-        values = np.array(parts.values, np.uint32).view(np.float32)
-        arguments = self._arguments(format, parts, values)
-        return IntegerCall(arguments, result_type(format), parts.dims, parts.places)
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Float32 values."""
+        return _fields(format, Floats())
 
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """Codes in their shape."""
+        return result_type(format), values["values"].shape
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """By what is special in a case."""
+        case = affine(format, words)
+        magnitudes = [bits & 0x7FFFFFFF for bits in case.values]
+        if max(magnitudes, default=0) > F32.inf_bits:
+            return False, "Q4", ("nan",)
+        if F32.inf_bits in magnitudes:
+            return False, "Q5", ("inf",)
+        return False, "Q3" if any(case.zero_points) else "Q2", ()
+
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The codes, by the fast path."""
         values, *rest = call.arguments
         qparams = affine_quantization.QParams(*rest)
@@ -206,14 +285,19 @@ class DequantizeAffine(_AffineOperation):
         """Words of 32 bits."""
         return 8, 8
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        parts = affine(format, words)
-        codes = integers_of(parts.values, result_type(format))
-        arguments = self._arguments(format, parts, codes)
-        return IntegerCall(arguments, np.dtype(np.float32), parts.dims, parts.places)
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Codes."""
+        return _fields(format, Integers(result_type(format).name))
 
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """Numbers in their shape."""
+        return np.float32, values["values"].shape
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """That on the way back."""
+        return False, "Q7", ()
+
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The numbers, by the fast path."""
         codes, *rest = call.arguments
         return affine_quantization.dequantize_affine(codes, affine_quantization.QParams(*rest))
@@ -231,3 +315,20 @@ def _each(format: str, parts: Affine) -> list[tuple[int, int, int]]:
         (value, scales[i], parts.zero_points[i])
         for value, i in zip(parts.values, parts.which, strict=True)
     ]
+
+
+def _in_units(value: int, scale: int) -> list[int]:
+    """A number divided by its scale, as it is and to a half."""
+    x, s = np.array([value, scale], np.uint32).view(np.float32).astype(np.float64)
+    with np.errstate(all="ignore"):
+        units = np.array([np.rint(x / s), np.rint(2 * x / s) / 2, x / s]).astype(np.float32)
+    found: list[int] = units.view(np.uint32).tolist()
+    return found
+
+
+def _alone(case: Affine, place: int) -> Words:
+    """One value of a tensor, with its scale and zero point."""
+    which, mask = case.which[place], 0xFFFFFFFF
+    first = (case.low, case.high, 0, 1, 1, 1, 1)
+    parameters = (case.scales[which], case.zero_points[which] & mask)
+    return (*(one & mask for one in first), *parameters, case.values[place])

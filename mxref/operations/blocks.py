@@ -8,7 +8,8 @@ block's scale code and the element codes; the answer is floats.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
-from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
+from mxref.operands.kinds import Codes, Floats, Scales
+from mxref.operands.returned import array_of, code_words, float_words, pair_of
+from mxref.operands.shown import show_code, show_float
+from mxref.operations.asked import Asked, groups_of
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
 
 __all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
@@ -33,6 +38,8 @@ TENSOR_KINDS = {
     "transformer_engine_4over6": TensorScaleKind.AMAX_256,
     "transformer_engine_4over6_mse": TensorScaleKind.AMAX_256,
 }
+#: How far from 0 the exponents of simpler floats are.
+_REACH = 16
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
 #: Choices of elements that the slow twin reads under scales that are no powers of two.
@@ -86,6 +93,22 @@ class _OfBlocks(Operation):
             answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
         return answers
 
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call; with scales of tensors one for each of them, which is the last argument."""
+        fmt = block_format(format)
+        if not fmt.tensor_scale:
+            yield self._asked(fmt, slot, words, slice(None), {})
+            return
+        for bits, some in groups_of(words[:, 0], _ONE):
+            tensor = np.uint32(bits).view(np.float32)
+            yield self._asked(fmt, slot, words[some, 1:], some, {"tensor_scale": tensor})
+
+    @abstractmethod
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        """The call of blocks under one scale of the tensor, or none."""
+
     @abstractmethod
     def _call(
         self,
@@ -103,6 +126,9 @@ class Quantize(_OfBlocks):
 
     name = "quantize"
     parameters = "values, format"
+    blocks = "numbers"
+    arrays = 2
+    questions = 1 << 12
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether it also needs no random bits."""
@@ -113,6 +139,16 @@ class Quantize(_OfBlocks):
         fmt = block_format(format)
         return fmt.elements_per_block + fmt.tensor_scale, fmt.elements_per_block + 1
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The scale of the tensor, if there is one, and floats."""
+        first = block_format(format).tensor_scale
+        return [*[Scales()] * first, *[Floats(slot, _REACH, None)] * (len(words) - first)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A scale code, and element codes."""
+        fmt = block_format(format)
+        return [Codes(fmt.scale), *[Codes(fmt.element)] * (count - 1)]
+
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
@@ -120,9 +156,41 @@ class Quantize(_OfBlocks):
         if format in OTHER_BLOCK_FORMATS:
             choices = policy_of(policy).choices()
             return [_scaled_block(block_format(format), slot, w, choices) for w in questions]
-        element, read = block_format(format).element.name, self.twin_choices(policy)
-        blocks = (exact.quantize(w, slot, element, **read) for w in questions)
+        fmt, read = block_format(format), self.twin_choices(policy)
+        read["scale_format"] = fmt.scale.name
+        blocks = (exact.quantize(w, slot, fmt.element.name, **read) for w in questions)
         return [(scale, *codes) for scale, codes in blocks]
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """Amax, or the element under the scale."""
+        fmt, layout = block_format(format), LAYOUTS[slot]
+        tensor, inputs = _tensor_scale(fmt, words)
+        if index == 0:
+            top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
+            return f"scale: {tensor}amax {show_float(top, layout)}, "
+        element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
+        return f"{element}, {tensor}scale {show_code(want[0], fmt.scale)}, "
+
+    def place(self, index: int) -> str:
+        """The scale, or an element."""
+        return f" in element {index - 1}" if index else " as the scale"
+
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        values = floats_of(words, slot)
+        shape = values.shape
+
+        def read(result: object) -> NDArray[np.uint64]:
+            scales, elements = pair_of("quantize", result)
+            if not isinstance(scales, list | tuple):
+                scales = array_of(scales)
+                if scales.shape == (shape[0], 1):
+                    scales = scales[:, 0]
+            scale_words = code_words(scales, shape[:1], fmt.scale)[:, np.newaxis]
+            return np.concatenate([scale_words, code_words(elements, shape, fmt.element)], axis=1)
+
+        return Asked(some, {"values": values, "format": fmt.name, **more}, read)
 
     def _call(
         self,
@@ -144,6 +212,8 @@ class Dequantize(_OfBlocks):
 
     name = "dequantize"
     parameters = "scale_codes, codes, format, dtype"
+    blocks = "codes"
+    questions = 1 << 12
     from_codes = True
 
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
@@ -151,18 +221,29 @@ class Dequantize(_OfBlocks):
         fmt = block_format(format)
         return fmt.elements_per_block + 1 + fmt.tensor_scale, fmt.elements_per_block
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The scale of the tensor, if there is one, a scale code, and element codes."""
+        fmt, first = block_format(format), block_format(format).tensor_scale
+        scale = Codes(fmt.scale, fmt.scale.bias << fmt.scale.mantissa_bits)
+        return [*[Scales()] * first, scale, *[Codes(fmt.element)] * (len(words) - 1 - first)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
+
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
         """The floats, by the slow twin."""
         fmt, read = block_format(format), self.twin_choices(policy)
+        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
         if format not in OTHER_BLOCK_FORMATS:
+            read["scale_format"] = fmt.scale.name
             return [
-                tuple(exact.dequantize(w[0], one, fmt.element.name, slot, **read) for one in w[1:])
+                tuple(exact.dequantize(w[0], one, names[0], slot, **read) for one in w[1:])
                 for w in questions
             ]
         arithmetic = policy_of(policy).scale.scale_arithmetic.value
-        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
         return [
             tuple(
                 exact.dequantize_scaled(
@@ -172,6 +253,26 @@ class Dequantize(_OfBlocks):
             )
             for w in questions
         ]
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The scale, and the code of the element."""
+        fmt = block_format(format)
+        tensor, inputs = _tensor_scale(fmt, words)
+        scale = f"{tensor}scale {show_code(inputs[0], fmt.scale)}"
+        return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt.element)}, "
+
+    def place(self, index: int) -> str:
+        """An element."""
+        return f" in element {index}"
+
+    def _asked(
+        self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
+    ) -> Asked:
+        layout = LAYOUTS[slot]
+        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
+        arguments = {"scale_codes": scales, "codes": codes, "format": fmt.name}
+        read = partial(float_words, shape=codes.shape, layout=layout)
+        return Asked(some, {**arguments, "dtype": layout.dtype, **more}, read)
 
     def _call(
         self,
@@ -185,6 +286,13 @@ class Dequantize(_OfBlocks):
         scales, codes = words[..., :1], words[..., 1:]
         blocks = Blocks(codes, scales, fmt, codes.ndim - 1, codes.shape, tensor_scale=tensor)
         return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+
+
+def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
+    """The scale of the tensor in words, if there is one, and the other words of a case."""
+    if not fmt.tensor_scale:
+        return "", words
+    return f"tensor scale {show_float(words[0], LAYOUTS['f32'])}, ", words[1:]
 
 
 def _scaled_block(

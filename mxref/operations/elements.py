@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import E8M0, CodeFormat, code_format
 from mxref.numbers.element import decode, encode
 from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
-from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of
+from mxref.operands.kinds import Codes, Floats, Magnitudes
+from mxref.operands.returned import code_array, code_words, float_words
+from mxref.operands.shown import show_float
+from mxref.operations.asked import Asked, groups_of
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of
 from mxref.policy.policy import READS, Policy
 
 __all__ = [
@@ -22,17 +28,108 @@ __all__ = [
     "EncodeScale",
     "EncodeStochastic",
     "SharedScale",
+    "ToCodes",
 ]
 
+#: How far from 0 the exponents of simpler floats are.
+_REACH = 200
+#: The number of random bits of a call with no cases.
+_WIDTH = 8
 _Questions = Iterable[Words]
 _Answers = list[tuple[int, ...]]
 
 
-class Encode(Operation):
+class ToCodes(Operation):
+    """An operation from floats to codes, one call for all cases."""
+
+    #: The name of its argument.
+    argument: ClassVar[str] = "values"
+
+    def code_format(self, format: str) -> CodeFormat:
+        """The format whose codes it gives."""
+        return code_format(format)
+
+    def codes(self, result: object, format: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The codes that a function has returned for floats of a shape, not copied.
+
+        Raises:
+            AnswerError: another shape or type.
+        """
+        return code_array(result, shape, self.code_format(format))
+
+    def given(self, format: str, values: NDArray[Any]) -> dict[str, Any]:
+        """The arguments of a function for some floats."""
+        return {self.argument: values, "format": format}
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Floats."""
+        return [Floats(slot, _REACH, None)] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Codes."""
+        return [Codes(self.code_format(format))] * count
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The float."""
+        return f"in {show_float(words[0], LAYOUTS[slot])}, "
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call."""
+        values = floats_of(words[:, 0], slot)
+        shape = values.shape  # which the target may change
+
+        def read(result: object) -> NDArray[np.uint64]:
+            return self.codes(result, format, shape).astype(np.uint64)[:, np.newaxis]
+
+        yield Asked(slice(None), self.given(format, values), read)
+
+
+class _OfScales(ToCodes):
+    """One whose codes are scales."""
+
+    def code_format(self, format: str) -> CodeFormat:
+        """E8M0."""
+        return E8M0
+
+
+class _FromCodes(Operation):
+    """An operation from codes to floats, one call for all cases."""
+
+    from_codes = True
+
+    def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:
+        """The arguments of a function for some codes."""
+        return {"codes": codes, "format": format}
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes."""
+        return [Codes(code_format(format))] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The code."""
+        (kind,) = self.kinds_in(format, slot, words)
+        return f"code {kind.shown(words[0])}, " if kind else ""
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call."""
+        layout, shape = LAYOUTS[slot], (len(words),)
+
+        def read(result: object) -> NDArray[np.uint64]:
+            return float_words(result, shape, layout)[:, np.newaxis]
+
+        yield Asked(slice(None), self.given(format, words[:, 0].astype(np.uint8)), read)
+
+
+class Encode(ToCodes):
     """A float to the code of an element format."""
 
     name = "encode"
     parameters = "values, format"
+    questions = 1 << 15
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether it needs no random bits."""
@@ -48,11 +145,16 @@ class Encode(Operation):
         return encode(floats_of(words, slot), format, policy)
 
 
+def _read_codes(shape: tuple[int, ...], fmt: CodeFormat, result: object) -> NDArray[np.uint64]:
+    return code_words(result, shape, fmt)[:, np.newaxis]
+
+
 class EncodeStochastic(Operation):
     """A float and random bits to a code; words of a case are the float, the bits, their number."""
 
     name = "encode_stochastic"
     parameters = "values, random_bits, random_width, format"
+    questions = 1 << 12
 
     def reads(self) -> tuple[str, ...]:
         """Those of `encode`."""
@@ -70,6 +172,26 @@ class EncodeStochastic(Operation):
         """Zero, with eight random bits that are zeros."""
         return 0, 0, 8
 
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The float, and the random bits."""
+        number, draw, width = words
+        return f"in {show_float(number, LAYOUTS[slot])}, random bits {draw:x} of {width}, "
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call for each number of random bits."""
+        for width, some in groups_of(words[:, 2], _WIDTH):
+            values, bits = floats_of(words[some, 0], slot), words[some, 1].astype(np.uint32)
+            arguments = {"values": values, "random_bits": bits, "width": width, "format": format}
+            yield Asked(some, arguments, partial(_read_codes, values.shape, code_format(format)))
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """A float; the random bits stay."""
+        return Floats(slot, _REACH, None), None, None
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A code."""
+        return [Codes(code_format(format))] * count
+
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""
         encode_one = exact.encoder(slot, format, **self.twin_choices(policy))
@@ -85,12 +207,11 @@ class EncodeStochastic(Operation):
         return codes
 
 
-class Decode(Operation):
+class Decode(_FromCodes):
     """The code of an element to a float."""
 
     name = "decode"
     parameters = "codes, format"
-    from_codes = True
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The floats, by the slow twin."""
@@ -103,11 +224,16 @@ class Decode(Operation):
         return decode(words, format, layout.dtype, policy).view(layout.uint)
 
 
-class EncodeScale(Operation):
+class EncodeScale(_OfScales):
     """A float to an E8M0 code."""
 
     name = "encode_scale"
     parameters = "values"
+    questions = 1 << 15
+
+    def given(self, format: str, values: NDArray[Any]) -> dict[str, Any]:
+        """The floats alone."""
+        return {"values": values}
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""
@@ -119,12 +245,19 @@ class EncodeScale(Operation):
         return encode_scale(floats_of(words, slot), policy)
 
 
-class DecodeScale(Operation):
+class DecodeScale(_FromCodes):
     """An E8M0 code to a float."""
 
     name = "decode_scale"
     parameters = "codes"
-    from_codes = True
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes of scales, the simplest that of 1."""
+        return [Codes(E8M0, E8M0.bias)] * len(words)
+
+    def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:
+        """The codes alone."""
+        return {"codes": codes}
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The floats, by the slow twin."""
@@ -137,11 +270,17 @@ class DecodeScale(Operation):
         return decode_scale(words, layout.dtype, policy).view(layout.uint)
 
 
-class SharedScale(Operation):
+class SharedScale(_OfScales):
     """The largest magnitude of a block to the block's scale code."""
 
     name = "shared_scale"
     parameters = "amax, format"
+    argument = "amax"
+    questions = 1 << 14
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Floats without a sign."""
+        return [Magnitudes(slot, _REACH, None)] * len(words)
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
         """The codes, by the slow twin."""

@@ -14,15 +14,21 @@ from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
 from mxref.integer.integer_choices import Nibbles
-from mxref.integer.weight_only import pack_int4, unpack_int4
-from mxref.operations.integer_operation import IntegerCall, IntegerOperation, integers_of, signed
+from mxref.integer.layers import pack_int4, unpack_int4
+from mxref.operands.draws import Draws
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.weight_only import exact_unpacked
 
 __all__ = ["PackInt4", "UnpackInt4"]
 
+_ROWS, _K = Field("rows", Size(4)), Field("k", Size(40))
 
-class _Int4(IntegerOperation):
+
+class _Int4(CallOperation):
     """One of both directions."""
 
     formats = ("int4",)
@@ -31,10 +37,13 @@ class _Int4(IntegerOperation):
         """Which of two codes has the high bits."""
         return {"nibbles": Nibbles}
 
+    def size_kind(self, format: str) -> str:
+        """That of both."""
+        return "int4"
 
-def _rows(words: Words, size: int) -> None:
-    if len(words) != 2 + words[0] * size:
-        raise ValueError(f"{words[0]} rows of {size} must have as many words")
+    def units(self, format: str) -> dict[str, str]:
+        """Rows and their lengths."""
+        return {"rows": "rows", "k": "codes in a row"}
 
 
 class PackInt4(_Int4):
@@ -43,24 +52,31 @@ class PackInt4(_Int4):
     name = "pack_int4"
     parameters = "codes"
 
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Codes from -8 to 7."""
+        return _ROWS, _K, Field("codes", Integers("int8", -8, 7), ("rows", "k"))
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """A byte for two codes."""
+        return np.uint8, (values["rows"], -(-values["k"] // 2))
+
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Bytes out."""
         return 8, 2
 
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """One zero."""
-        return 1, 1, 0
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """One clause of SPEC_NOTES."""
+        return False, "Q9", ()
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        rows, k = words[:2]
-        _rows(words, k)
-        codes = integers_of(words[2:], np.int8).reshape(rows, k)
-        return IntegerCall((codes,), np.dtype(np.uint8), (rows, -(-k // 2)), 2)
-
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The bytes, by the fast path."""
         return pack_int4(*call.arguments, **choices)
+
+    def sized(self, format: str, sizes: Any, draws: Draws) -> AskedCall:
+        """Any codes."""
+        rows, k = sizes
+        codes = draws.between(-8, 7, (rows, k)).astype(np.int8)
+        return AskedCall((codes,), np.dtype(np.uint8), (rows, -(-k // 2)))
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
         """The bytes, by the slow twin."""
@@ -76,25 +92,35 @@ class UnpackInt4(_Int4):
     name = "unpack_int4"
     parameters = "bytes, k"
 
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Bytes of two codes."""
+        return _ROWS, _K, Field("packed", PairsOfNibbles(), ("rows", "k/2"))
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The codes."""
+        return np.int8, (values["rows"], values["k"])
+
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The bytes, and the length of a row."""
+        return "packed", "k"
+
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Bytes in, and bytes out."""
         return 2, 2
 
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """One zero."""
-        return 1, 1, 0x88
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """One clause of SPEC_NOTES."""
+        return False, "Q9", ()
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        rows, k = words[:2]
-        size = -(-k // 2)
-        _rows(words, size)
-        packed = np.array(words[2:], np.uint8).reshape(rows, size)
-        return IntegerCall((packed, k), np.dtype(np.int8), (rows, k), 2)
-
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The codes, by the fast path."""
         return unpack_int4(*call.arguments, **choices)
+
+    def sized(self, format: str, sizes: Any, draws: Draws) -> AskedCall:
+        """Any bytes."""
+        rows, k = sizes
+        packed = draws.between(0, 255, (rows, -(-k // 2))).astype(np.uint8)
+        return AskedCall((packed, k), np.dtype(np.int8), (rows, k))
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
         """The codes, by the slow twin."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.operations.layers import exact_layer, fast_layer, layer_sizes
-from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.operands.kinds import Floats
+from mxref.operands.returned import AnswerError, float_words
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.asked import Asked, one_row
+from mxref.operations.layers import exact_layer, fast_layer, layer_of, layer_sizes
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.products import accumulations
-from mxref.operations.word_rows import padded, stripped
+from mxref.operations.simpler import Attempt
+from mxref.operations.simpler_layers import blanked_layers, rounder_layers, smaller_layers
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
@@ -23,6 +31,10 @@ class LayerOperation(Operation):
     """An operation on a linear layer, all of whose words are floats."""
 
     varied = single = True
+    #: How many words stand before the arrays.
+    sizes: ClassVar[int] = 4
+    #: The name of the third argument.
+    last: ClassVar[str]
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""
@@ -47,6 +59,20 @@ class LayerOperation(Operation):
         """One row, one input and one output, all zeros."""
         return 1, 1, 1, 1, 0, 0, 0
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Sizes, and floats."""
+        return [*[None] * self.sizes, *[Floats(slot)] * (len(words) - self.sizes)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Floats."""
+        return [Floats(slot)] * count
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """Fewer rows, inputs and outputs, more zeros, numbers that are rounder."""
+        yield lambda row: smaller_layers(self.name, stripped(row))
+        yield lambda row: blanked_layers(self.sizes, stripped(row))
+        yield lambda row: rounder_layers(self.sizes, stripped(row), LAYOUTS[slot])
+
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
@@ -60,16 +86,60 @@ class LayerOperation(Operation):
         one = str(policy)
         return padded([fast_layer(self.name, format, slot, stripped(row), one) for row in words])
 
+    @abstractmethod
+    def shapes(self, sizes: Words) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the results, by sequences, rows, inputs and outputs."""
+
+    def result_words(self, sizes: Words, layout: FloatLayout, result: object) -> NDArray[np.uint64]:
+        """The words of what a function has returned for a layer of these sizes.
+
+        Raises:
+            AnswerError: results of other shapes or another dtype.
+        """
+        shapes = self.shapes(sizes)
+        parts = (result,) if len(shapes) == 1 else result
+        if not isinstance(parts, tuple | list) or len(parts) != len(shapes):
+            got = type(parts).__name__
+            raise AnswerError(f"{self.name} must return three arrays, got {got}")
+        words = [float_words(one, size, layout) for one, size in zip(parts, shapes, strict=True)]
+        return np.concatenate([part.reshape(-1) for part in words])
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call a case."""
+        layout = LAYOUTS[slot]
+        for i, row in enumerate(words):
+            case = stripped(row)
+            layer = layer_of(self.name, case).floats(layout)
+            arguments = {"x": layer.x, "w": layer.w, self.last: layer.more, "format": format}
+            read = partial(self.result_words, case[:4], layout)
+            yield Asked(slice(i, i + 1), arguments, partial(one_row, read))
+
 
 class Linear(LayerOperation):
     """A layer's output."""
 
     name = "linear"
+    last = "bias"
+    sizes = 5
     parameters = "x, w, bias, format"
+    questions = 48
+
+    def shapes(self, sizes: Words) -> tuple[tuple[int, ...], ...]:
+        """That of y."""
+        sequences, rows, _, outputs = sizes
+        return ((sequences, rows, outputs),)
 
 
 class LinearGradients(LayerOperation):
     """The gradients of a layer."""
 
     name = "linear_gradients"
+    last = "grad"
     parameters = "x, w, grad, format"
+    arrays = 3
+    questions = 36
+
+    def shapes(self, sizes: Words) -> tuple[tuple[int, ...], ...]:
+        """Those of x, of the weight and of the bias."""
+        sequences, rows, inputs, outputs = sizes
+        return (sequences, rows, inputs), (outputs, inputs), (outputs,)

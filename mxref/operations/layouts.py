@@ -1,15 +1,13 @@
-"""Operations on the layout of codes, scales and blocks in bytes, and on tensors with tails.
+"""Operations on layouts, and those on the layout of codes in bytes.
 
-Words of a case: `pack` codes to bytes, `unpack` the count and bytes to codes; `pack_scales` rows,
-columns and codes to bytes, `unpack_scales` rows, columns and bytes to codes; `pack_blocks` a scale
-code and codes to bytes, `unpack_blocks` back; `quantize_tensor` rows, columns, axis and values to
-the scale codes and then the codes of the tensor, both in C order.
+Words of a case: `pack` codes to bytes, `unpack` the count and bytes to codes.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,27 +15,24 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import U8
-from mxref.blocks.quantization import quantize
-from mxref.blocks.shapes import result_shapes
-from mxref.formats.catalog import block_format, element_format
-from mxref.operations.operation import AnyPolicy, Operation, Words, floats_of, policy_of
-from mxref.operations.word_rows import padded, stripped
-from mxref.packing.elements import pack, pack_blocks, packed_size, unpack, unpack_blocks
-from mxref.packing.scale_orders import SCALE_ORDERS
-from mxref.packing.scales import pack_scales, unpack_scales
-from mxref.policy.choices import FP4Packing, FP6Packing, ScaleLayout, ScalePlace, Tail
-from mxref.policy.policy import READS, Policy
+from mxref.formats.catalog import CodeFormat, element_format
+from mxref.operands.kinds import Bytes, Codes
+from mxref.operands.returned import AnswerError, array_of, code_words
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.asked import Asked, one_row
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, policy_of
+from mxref.packing.elements import pack, packed_size, unpack
+from mxref.policy.choices import FP4Packing, FP6Packing, ScaleLayout
+from mxref.policy.policy import Policy
 
 __all__ = [
+    "BYTE",
     "SLOTS",
     "LayoutOperation",
     "Pack",
-    "PackBlocks",
-    "PackScales",
-    "QuantizeTensor",
     "Unpack",
-    "UnpackBlocks",
-    "UnpackScales",
+    "bytes_of",
+    "flat_words",
     "packing_of",
 ]
 
@@ -47,6 +42,27 @@ SLOTS = (
     "bytes",
     *dict.fromkeys(m.value for choice in (FP4Packing, FP6Packing, ScaleLayout) for m in choice),
 )
+
+
+#: What bytes of any format are checked as.
+BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
+
+
+def flat_words(fmt: CodeFormat, result: object) -> NDArray[np.uint64]:
+    """The words of codes or bytes, any number of them along one axis.
+
+    Raises:
+        AnswerError: more axes, or no codes.
+    """
+    array = array_of(result)
+    if array.ndim != 1:
+        raise AnswerError(f"the result must have one axis, got shape {array.shape}")
+    return code_words(array, array.shape, fmt)
+
+
+def bytes_of(words: Words | NDArray[Any]) -> NDArray[np.uint8]:
+    """Words as codes or bytes."""
+    return np.array(words, np.uint8)
 
 
 def packing_of(bits: int, policy: Policy) -> str:
@@ -80,6 +96,37 @@ class LayoutOperation(Operation):
         Raises:
             ValueError: bytes of another layout, or ``scale_place=separate``.
         """
+
+    @abstractmethod
+    def given(self, format: str, slot: str, words: Words) -> dict[str, Any]:
+        """The arguments of the call of one case."""
+
+    @abstractmethod
+    def result_words(
+        self, format: str, shape: tuple[int, ...], result: object
+    ) -> NDArray[np.uint64]:
+        """The words of what a function has returned, checked as far as its shape is known.
+
+        Args:
+            format: the format.
+            shape: rows and columns; of codes and of blocks one row.
+            result: what was returned.
+
+        Raises:
+            AnswerError: a result of another shape or type.
+        """
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call a case."""
+        for i, row in enumerate(words):
+            case = stripped(row)
+            shape = case[: self.sizes] if self.sizes > 1 else (1, 1)
+            read = partial(one_row, partial(self.result_words, format, shape))
+            yield Asked(slice(i, i + 1), self.given(format, slot, case), read)
+
+    def place(self, index: int) -> str:
+        """The number of the word."""
+        return f" in word {index}"
 
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         """The numbers of words in and out of a case, by its first words and a policy."""
@@ -125,6 +172,24 @@ class Pack(LayoutOperation):
     def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         return len(words), packed_size(len(words), format, policy)
 
+    def given(self, format: str, slot: str, words: Words) -> dict[str, Any]:
+        """The codes."""
+        return {"codes": bytes_of(words), "format": format}
+
+    def result_words(
+        self, format: str, shape: tuple[int, ...], result: object
+    ) -> NDArray[np.uint64]:
+        """Any number of bytes."""
+        return flat_words(BYTE, result)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Codes."""
+        return [Codes(element_format(format))] * len(words)
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Bytes."""
+        return [Bytes()] * count
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
         bits = element_format(format).bits
@@ -155,6 +220,24 @@ class Unpack(LayoutOperation):
     def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         return 1 + packed_size(words[0], format, policy), words[0]
 
+    def given(self, format: str, slot: str, words: Words) -> dict[str, Any]:
+        """The bytes, and how many codes they hold."""
+        return {"packed": bytes_of(words[1:]), "format": format, "count": words[0]}
+
+    def result_words(
+        self, format: str, shape: tuple[int, ...], result: object
+    ) -> NDArray[np.uint64]:
+        """Any number of codes."""
+        return flat_words(element_format(format), result)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The count, and bytes."""
+        return [None, *[Bytes()] * (len(words) - 1)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Codes."""
+        return [Codes(element_format(format))] * count
+
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""
         bits = element_format(format).bits
@@ -163,183 +246,3 @@ class Unpack(LayoutOperation):
     def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
         """The codes, by the fast path."""
         return unpack(words[1:], format, words[0], policy)
-
-
-class _Scales(LayoutOperation):
-    """A matrix of scale codes, whose words have room for a code and for numbers of rows."""
-
-    sizes = 2
-
-    def digits(self, format: str, slot: str) -> tuple[int, int]:
-        """Three digits in."""
-        return 3, 2
-
-    def _both(self, words: Words, policy: Policy) -> tuple[int, int]:
-        """The numbers of bytes and of codes."""
-        return SCALE_ORDERS[policy.layout.scale_layout].size(*words[:2]), words[0] * words[1]
-
-
-class PackScales(_Scales):
-    """Scale codes to the bytes that a GEMM reads."""
-
-    name = "pack_scales"
-    parameters = "scale_codes"
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        size, count = self._both(words, policy)
-        return 2 + count, size
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The bytes, by the slow twin."""
-        _, columns, *codes = words
-        matrix = [codes[start : start + columns] for start in range(0, len(codes), columns)]
-        return exact.pack_scales(matrix, policy.layout.scale_layout.value)
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The bytes, by the fast path."""
-        return pack_scales(np.array(words[2:], np.uint8).reshape(words[:2]), policy)
-
-
-class UnpackScales(_Scales):
-    """Those bytes back to scale codes."""
-
-    name = "unpack_scales"
-    parameters = "bytes, shape"
-
-    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether the bytes are of the policy's layout."""
-        return slot == str(policy.layout.scale_layout.value)
-
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """One scale, with what fills its layout."""
-        policy = Policy() if slot == "bytes" else Policy().replace(scale_layout=slot)
-        return (1, 1, *(0,) * (self.counts(format, (1, 1), policy)[0] - 2))
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        size, count = self._both(words, policy)
-        return 2 + size, count
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The codes, by the slow twin."""
-        layout = policy.layout.scale_layout.value
-        return (
-            c for row in exact.unpack_scales(words[2:], (words[0], words[1]), layout) for c in row
-        )
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The codes, by the fast path."""
-        return unpack_scales(words[2:], words[:2], policy).reshape(-1)
-
-
-class _Blocks(LayoutOperation):
-    """Whole blocks with the scale beside the elements."""
-
-    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether the scale has a place in the block."""
-        return policy.layout.scale_place is not ScalePlace.SEPARATE
-
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """A block of zeros."""
-        policy = Policy().replace(scale_place="before")
-        return (0,) * self.counts(format, (0,), policy)[0]
-
-    def _size(self, format: str, policy: Policy) -> int:
-        """The number of bytes of a block."""
-        return 1 + packed_size(32, block_format(format).element, policy)
-
-    def _how(self, format: str, policy: Policy) -> tuple[int, str, str, str]:
-        """The layout, as the slow twin names it."""
-        bits, layout = block_format(format).element.bits, policy.layout
-        return bits, packing_of(bits, policy), layout.scale_place.value, layout.scale_byte.value
-
-
-class PackBlocks(_Blocks):
-    """A scale code and element codes to the bytes of a block."""
-
-    name = "pack_blocks"
-    parameters = "scale_codes, codes, format"
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        return 33, self._size(format, policy)
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The bytes, by the slow twin."""
-        return exact.pack_block(words[0], words[1:], *self._how(format, policy))
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The bytes, by the fast path."""
-        return pack_blocks(words[:1], words[1:], format, policy).reshape(-1)
-
-
-class UnpackBlocks(_Blocks):
-    """The bytes of a block back to a scale code and element codes."""
-
-    name = "unpack_blocks"
-    parameters = "bytes, format"
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        return self._size(format, policy), 33
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The codes, by the slow twin."""
-        scale, unpacked = exact.unpack_block(words, 32, *self._how(format, policy))
-        return (scale, *unpacked)
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The codes, by the fast path."""
-        return np.concatenate(unpack_blocks([words], format, policy))
-
-
-class QuantizeTensor(LayoutOperation):
-    """A matrix to blocks along one of its axes, with tails."""
-
-    name = "quantize_tensor"
-    parameters = "values, format, axis"
-    sizes = 3
-
-    def reads(self) -> tuple[str, ...]:
-        """Those of `quantize`, first the one that whole blocks do not show."""
-        return tuple(sorted(READS["quantize"], key=lambda name: name != "tail"))
-
-    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether tails are not refused and no random bits are needed."""
-        return policy.layout.tail is not Tail.REFUSED and not policy.element.rounding.stochastic
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        shapes = result_shapes(words[:2], format, policy, axis=words[2])
-        codes, scales = (np.prod(shape, dtype=int) for shape in (shapes.codes, shapes.scale_codes))
-        return 3 + words[0] * words[1], int(codes + scales)
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """Every line along the axis in blocks of 32 padded with +0, by the slow twin."""
-        _, columns, axis, *values = words
-        element, read = block_format(format).element.name, self.twin_choices(policy)
-        short = policy.layout.tail is Tail.SHORT
-        matrix = [values[start : start + columns] for start in range(0, len(values), columns)]
-        lines = matrix if axis == 1 else [list(line) for line in zip(*matrix, strict=True)]
-        scales: list[list[int]] = []
-        codes: list[list[int]] = []
-        for line in lines:
-            blocks = [
-                exact.quantize(
-                    [*line[start : start + 32], *[0] * (start + 32 - len(line))],
-                    slot,
-                    element,
-                    **read,
-                )
-                for start in range(0, len(line), 32)
-            ]
-            scales.append([scale for scale, _ in blocks])
-            whole = [code for _, block in blocks for code in block]
-            codes.append(whole[: len(line)] if short else whole)
-        if axis == 0:
-            scales, codes = (
-                [list(row) for row in zip(*side, strict=True)] for side in (scales, codes)
-            )
-        return (word for side in (scales, codes) for row in side for word in row)
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The codes, by the fast path."""
-        values = floats_of(np.array(words[3:]), slot).reshape(words[:2])
-        blocks = quantize(values, format, policy, axis=words[2])
-        return np.concatenate([blocks.scale_codes.reshape(-1), blocks.codes.reshape(-1)])

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.operands.kinds import Kind
+from mxref.operations.asked import Asked
+from mxref.operations.simpler import Attempt, attempts_by_kinds
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["AnyPolicy", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
+__all__ = ["AnyPolicy", "Kinds", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
 
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
 Words = Sequence[int]
+Kinds: TypeAlias = "Sequence[Kind | None]"
 
 #: Choices whose argument in the slow twin has another name.
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
@@ -28,16 +32,27 @@ class Operation(ABC):
     its numbers or the layout of its bytes.
     """
 
+    #: Whether mxref has not got it: `defined` sets it.
+    is_own: bool = False
     #: Its name in files and commands.
     name: ClassVar[str]
     #: The parameters of a target's function.
     parameters: ClassVar[str]
+    #: Clauses of SPEC_NOTES and coverage models of its cases that no other operation has.
+    clauses: ClassVar[Mapping[str, str]] = {}
+    models: ClassVar[Mapping[str, str]] = {}
     #: Whether cases of one file have different numbers of words in.
     varied: ClassVar[bool] = False
     #: Whether answers of one file have different numbers of words, too: a call has one case.
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: Of operations on whole blocks, what a block has at first: numbers, or codes.
+    blocks: ClassVar[str] = ""
+    #: How many arrays its function returns; of two the first has scale codes.
+    arrays: ClassVar[int] = 1
+    #: The most questions of the search about a format and float type; 0 if it has none.
+    questions: ClassVar[int] = 0
 
     def called_as(self, format: str) -> str:
         """The call of a target's function, for errors.
@@ -114,6 +129,49 @@ class Operation(ABC):
         return (0,)
 
     @abstractmethod
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """The kind of each word of a case; None of sizes and of what is no value.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> (kind,) = REGISTRY["decode"].kinds_in("e4m3", "f32", (0x38,))
+        >>> kind.shown(0x38), next(kind.simpler(0x38)), kind.is_legal(256)
+        ('38 = 1', 0, False)
+        """
+
+    @abstractmethod
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """The kind of each word of an answer of `count` words.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["quantize"].kinds_out("mxfp4_e2m1", "f32", 33)[0].shown(0x80)
+        '80 = 2^1'
+        """
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """What a word of an answer comes from, in words, with a comma behind; or empty.
+
+        Args:
+            format: the format.
+            slot: the float type.
+            words: the case.
+            want: the right answer.
+            index: the number of the word.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode"].source("e4m3", "f32", (0x3F800000,), (0x38,), 0)
+        'in 3f800000 = 0x1p+0 = 1, '
+        """
+        return ""
+
+    def place(self, index: int) -> str:
+        """Where a word of an answer is, in words; empty if there is only one."""
+        return ""
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """Ways to simplify a case, each from a case, a row, to simpler ones, the simplest first."""
+        return attempts_by_kinds(self.kinds_in(format, slot, words), moved=not self.varied)
+
+    @abstractmethod
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
@@ -122,6 +180,18 @@ class Operation(ABC):
     @abstractmethod
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
         """The words out of cases, one a row, by the fast path."""
+
+    @abstractmethod
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """The calls of a target's function that ask cases, one a row of words.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> import numpy as np
+        >>> words = np.array([[0x3F800000]], np.uint64)
+        >>> (one,) = REGISTRY["encode"].calls("e4m3", "f32", words)
+        >>> one.arguments, one.read(np.uint8([0x38])).tolist()
+        ({'values': array([1.], dtype=float32), 'format': 'e4m3'}, [[56]])
+        """
 
     def twin_choices(self, policy: AnyPolicy) -> dict[str, Any]:
         """The choices of a policy as arguments of the slow twin, whose cases are whole blocks."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, BlockFormat
 
 __all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "numbers", "operands", "pair_formats", "terms"]
 
@@ -28,7 +28,7 @@ _MIXED = (
     ("mxfp8_e5m2", "mxfp6_e2m3"),
 )
 #: The pairs of formats that have vectors.
-PAIRS = tuple("-".join(pair) for pair in (*((name, name) for name in BLOCK_FORMATS), *_MIXED))
+PAIRS = tuple("-".join(pair) for pair in (*((name, name) for name in MX_BLOCKS), *_MIXED))
 _SIZE = 32
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,12 @@ from mxref.exact import adders, dot
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
-from mxref.operations.operation import AnyPolicy, Operation, Words
+from mxref.operands.kinds import Codes, Floats, Kind
+from mxref.operands.returned import float_words
+from mxref.operands.word_rows import stripped
+from mxref.operations.asked import Asked
+from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
-from mxref.operations.word_rows import stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
@@ -157,6 +161,18 @@ class Matmul(Operation):
         """Zeros under scales of 1."""
         return (0x7F, *(0,) * 32) * 2
 
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Scale codes and element codes of both sides."""
+        found: list[Kind | None] = []
+        for side, fmt in zip(operands(words), pair_formats(format), strict=True):
+            found += [*[Codes(fmt.scale, fmt.scale.bias)] * len(side.scales)]
+            found += [*[Codes(fmt.element)] * len(side.codes)]
+        return found
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """A float."""
+        return [Floats(slot)] * count
+
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
@@ -168,3 +184,30 @@ class Matmul(Operation):
     ) -> NDArray[np.uint64]:
         """The sums, by the fast path."""
         return fast_products(format, slot, words, str(policy))
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call for each number of elements, whose rows of the second side are in reverse order.
+
+        So a scale that is taken from the same row of the other side is not the right one.
+        """
+        for some, a, b in groups(words):
+            one = self.call(format, slot, a, b[::-1])
+
+            def read(result: object, one: Asked = one) -> NDArray[np.uint64]:
+                return np.diagonal(one.read(result)[:, ::-1])[:, np.newaxis]
+
+            yield Asked(some, one.arguments, read)
+
+    def call(self, format: str, slot: str, a: Sequence[Side], b: Sequence[Side]) -> Asked:
+        """The product of every row of one side with every row of the other."""
+        layout = LAYOUTS[slot]
+        arguments: dict[str, Any] = {
+            f"{part}_{side}": np.array([getattr(row, part) for row in rows], np.uint8)
+            for side, rows in (("a", a), ("b", b))
+            for part in ("scales", "codes")
+        }
+        names = (fmt.name for fmt in pair_formats(format))
+        arguments |= dict(zip(("format_a", "format_b"), names, strict=True))
+        shape = len(a), len(b)
+        read = partial(float_words, shape=shape, layout=layout)
+        return Asked(slice(None), {**arguments, "dtype": layout.dtype}, read)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 from mxref.operations.affine import DequantizeAffine, QuantizeAffine
+from mxref.operations.block_bytes import PackBlocks, UnpackBlocks
 from mxref.operations.blocks import Dequantize, Quantize
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.elements import (
     Decode,
     DecodeScale,
@@ -16,40 +19,31 @@ from mxref.operations.elements import (
     SharedScale,
 )
 from mxref.operations.int4 import PackInt4, UnpackInt4
-from mxref.operations.integer_operation import IntegerOperation
 from mxref.operations.layer_operations import LayerOperation, Linear, LinearGradients
-from mxref.operations.layouts import (
-    LayoutOperation,
-    Pack,
-    PackBlocks,
-    PackScales,
-    QuantizeTensor,
-    Unpack,
-    UnpackBlocks,
-    UnpackScales,
-)
+from mxref.operations.layouts import LayoutOperation, Pack, Unpack
 from mxref.operations.operation import Operation
 from mxref.operations.products import Matmul
+from mxref.operations.quantized_products import QlinearMatmul
 from mxref.operations.rescaling import Rescale
 from mxref.operations.sampling import GridSample
+from mxref.operations.scale_layouts import PackScales, UnpackScales
+from mxref.operations.tensors import QuantizeTensor
 from mxref.operations.weight_only import LinearQcs4w, LinearQcs8w, WeightOnlyOperation
 
 __all__ = [
+    "CALL_OPERATIONS",
     "DOT_OPERATIONS",
-    "INTEGERS",
-    "INTEGER_FLOATS",
-    "INTEGER_OPERATIONS",
     "LAYER_OPERATIONS",
     "LAYOUT_OPERATIONS",
     "OPERATIONS",
     "PRODUCT_OPERATIONS",
     "REGISTRY",
-    "VARIED_OPERATIONS",
     "WEIGHT_ONLY_OPERATIONS",
+    "defined",
 ]
 
-#: Each operation by its name.
-REGISTRY: Mapping[str, Operation] = {
+#: Each operation by its name; `defined` adds others for a while.
+REGISTRY: dict[str, Operation] = {
     one.name: one
     for one in (
         Encode(),
@@ -78,30 +72,64 @@ REGISTRY: Mapping[str, Operation] = {
         GridSample(),
         LinearQcs8w(),
         LinearQcs4w(),
+        QlinearMatmul(),
     )
 }
 
 
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(name for name, one in REGISTRY.items() if isinstance(one, kind))
+Kind = TypeVar("Kind", bound=Operation)
 
 
-OPERATIONS = tuple(REGISTRY)
+class _OfKind(Mapping[str, Kind]):
+    """The operations of a class, by name, as they are in the registry now."""
+
+    def __init__(self, kind: Any) -> None:  # mypy takes no abstract class for type[Kind]
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> Kind:
+        one: Kind = REGISTRY[name]  # type: ignore[assignment]
+        if not isinstance(one, self._kind):
+            raise KeyError(name)
+        return one
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, one in REGISTRY.items() if isinstance(one, self._kind))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __hash__(self) -> int:
+        return hash(self._kind)
+
+
+OPERATIONS = REGISTRY.keys()
 #: Those on layouts: their cases have any number of words and are compared one by one.
-LAYOUT_OPERATIONS = _names(LayoutOperation)
+LAYOUT_OPERATIONS = _OfKind[LayoutOperation](LayoutOperation)
 #: Dot products, and linear layers with their gradients: answers are compared with intervals where
 #: the standard leaves the order of additions open.
-DOT_OPERATIONS = _names(Matmul)
-LAYER_OPERATIONS = _names(LayerOperation)
+DOT_OPERATIONS = _OfKind[Matmul](Matmul)
+LAYER_OPERATIONS = _OfKind[LayerOperation](LayerOperation)
 PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
-#: Those of `mxref.integer`.
-INTEGERS: Mapping[str, IntegerOperation] = {
-    name: one for name, one in REGISTRY.items() if isinstance(one, IntegerOperation)
-}
-INTEGER_OPERATIONS = tuple(INTEGERS)
-#: Each of these with what its files have in place of a float type.
-INTEGER_FLOATS: Mapping[str, str] = {name: one.slot for name, one in INTEGERS.items()}
+#: Those with choices of their own, whose cases are one call each: of `mxref.integer`, and others.
+CALL_OPERATIONS = _OfKind[CallOperation](CallOperation)
 #: Those whose answers may be inside of intervals, since the order of additions is open.
-WEIGHT_ONLY_OPERATIONS = _names(WeightOnlyOperation)
-#: Operations whose cases have different numbers of words.
-VARIED_OPERATIONS = tuple(name for name, one in REGISTRY.items() if one.varied)
+WEIGHT_ONLY_OPERATIONS = _OfKind[WeightOnlyOperation](WeightOnlyOperation)
+
+
+@contextlib.contextmanager
+def defined(*operations: CallOperation) -> Iterator[None]:
+    """Adds operations from outside of mxref, for all verbs, until the end of a `with` statement.
+
+    Raises:
+        ValueError: a name that is taken.
+    """
+    taken = [one.name for one in operations if one.name in REGISTRY]
+    if taken or len({one.name for one in operations}) < len(operations):
+        raise ValueError(f"name must be new, got that of {taken or 'two operations'}")
+    for one in operations:
+        REGISTRY[one.name], one.is_own = one, True
+    try:
+        yield
+    finally:
+        for one in operations:
+            del REGISTRY[one.name]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,20 +19,20 @@ from mxref.exact import integer as slow
 from mxref.integer import affine
 from mxref.integer.integer_choices import Rounding
 from mxref.integer.rescale import rescale
-from mxref.operations.integer_operation import (
-    IntegerCall,
-    IntegerOperation,
-    integers_of,
-    result_type,
-    signed,
-    words_of,
-)
+from mxref.operands.draws import Draws, Ints
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Integers, Size, signed
+from mxref.operations.asked_call import AskedCall, result_type, words_of
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 
-__all__ = ["Rescale"]
+__all__ = ["Rescale", "largest_difference"]
+
+#: Values of a random case.
+_VALUES = 96
 
 
-class Rescale(IntegerOperation):
+class Rescale(CallOperation):
     """Integers times a fixed-point number, to integers of another width."""
 
     name = "rescale"
@@ -42,6 +42,36 @@ class Rescale(IntegerOperation):
         "int32-int32", "int8-int8_m16",
     )  # fmt: skip
 
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Zero points, a multiplier and a shift for each channel, and rows of values."""
+        source, _ = _dtypes(format)
+        one = _bits(format) - 2
+        return (
+            Field("input_zero", Integers("int32")),
+            Field("output_zero", Integers("int32")),
+            Field("channels", Size(3)),
+            Field("multiplier", Integers("int32", easy=1 << one), ("channels",)),
+            Field("shift", Integers("int8", easy=one), ("channels",)),
+            Field("q", Integers(source.name), ("*", "channels")),
+        )
+
+    def check(self, format: str, values: Mapping[str, Any]) -> None:
+        """There are values."""
+        if not values["q"].size:
+            raise ValueError("values must be a multiple of the channels")
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """Integers in the shape of the values."""
+        return result_type(format), values["q"].shape
+
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The arrays first."""
+        return "q", "multiplier", "shift", "input_zero", "output_zero"
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The dtype and the bits of multipliers are the last."""
+        return (*super().arguments(format, values), result_type(format), _bits(format))
+
     def bounds(self, format: str) -> tuple[str, ...]:
         """What is done instead in float32."""
         return ("dequantize_quantize",) if format == "int8-int8" else ()
@@ -50,26 +80,15 @@ class Rescale(IntegerOperation):
         """One rounding or two, of multipliers of 32 bits."""
         return {} if format.endswith("_m16") else {"rounding": Rounding}
 
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """Zero times 1."""
-        bits = 14 if format.endswith("_m16") else 30
-        return 0, 0, 1, 1 << bits, bits, 0
+    def units(self, format: str) -> dict[str, str]:
+        """Rows and channels."""
+        return {"*": "rows", "channels": "channels"}
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        source = format.split("_")[0].split("-")[0]
-        bits = 16 if format.endswith("_m16") else 32
-        count = words[2] if len(words) > 2 else 0
-        first = 3 + 2 * count
-        if not count or len(words) <= first or (len(words) - first) % count:
-            raise ValueError("values must be a multiple of the channels")
-        multiplier = integers_of(words[3 : 3 + count], np.int32)
-        shift = integers_of(words[3 + count : first], np.int8)
-        q = integers_of(words[first:], source).reshape(-1, count)
-        zeros, target = (signed(words[0]), signed(words[1])), result_type(format)
-        return IntegerCall((q, multiplier, shift, *zeros, target, bits), target, q.shape, first)
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """One clause of SPEC_NOTES."""
+        return False, "Q12", ()
 
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The integers, by the fast path."""
         *rest, dtype, bits = call.arguments
         return rescale(*rest, dtype=dtype, bits=bits, **choices)
@@ -99,6 +118,84 @@ class Rescale(IntegerOperation):
             ratio, one = (np.float64(n).view(np.uint64).item() for n in (math.ldexp(m, -s), 1))
             number = slow.dequantize_affine(signed(word), ratio, signed(words[0]))
             yield slow.quantize_affine(number, one, signed(words[1]), *ends, 8)
+
+    def question(self, format: str, draws: Draws, number: int) -> Ints:
+        """Every shift, with few and with many bits in the multiplier, so that ties are met."""
+        source, target = (np.iinfo(one) for one in _dtypes(format))
+        bits = _bits(format)
+        channels = int(draws.between(1, 3)) if number % 3 == 0 else 1
+        shifts = draws.between(2, 62, (channels,))
+        if number % 2:
+            shifts = draws.between(bits - 2, bits + 6, (channels,))
+        odd = draws.between(0, 7, (channels,)) * 2 + 1
+        few = odd << np.clip(shifts - draws.between(1, 9, (channels,)), 0, bits - 5)
+        any_at_all = draws.below((channels,), 1 << bits - 1)
+        multipliers = np.where(draws.one_in((channels,), 2), few, any_at_all)
+        zeros = [
+            int(draws.between(int(one.min), int(one.max))) if one.bits == 8 and number % 4 else 0
+            for one in (source, target)
+        ]
+        rows = _VALUES // channels
+        columns = [
+            _inputs(draws, source, int(m), int(s), zeros[0], bits, rows)
+            for m, s in zip(multipliers, shifts, strict=True)
+        ]
+        values = np.stack(columns, axis=1).reshape(-1)
+        return np.concatenate([[*zeros, channels], multipliers, shifts, values])
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """Shifts that keep every result within int32, and values within 2**(S - 1)."""
+        source, target = _dtypes(format)
+        bits, info, channels = _bits(format), np.iinfo(source), tuple(sizes[1:])
+        q = draws.between(int(info.min), int(info.max), tuple(sizes)).astype(source)
+        least = {1: 10, 2: 18, 4: 33}[source.itemsize] if bits == 32 else 2
+        near = draws.between(max(least, bits - 4), bits + 12, channels)
+        shift = np.where(
+            draws.between(0, 3, channels) > 0, near, draws.between(least, 62, channels)
+        )
+        multiplier = draws.between(0, (1 << bits - 1) - 1, channels)
+        zeros = [
+            int(draws.between(int(np.iinfo(one).min), int(np.iinfo(one).max)))
+            if one.itemsize == 1 else 0
+            for one in (source, target)
+        ]  # fmt: skip
+        arguments = (q, multiplier.astype(np.int32), shift.astype(np.int8), *zeros, target, bits)
+        return AskedCall(arguments, target, tuple(sizes))
+
+
+def _inputs(
+    draws: Draws, source: np.iinfo[Any], m: int, s: int, zero: int, bits: int, count: int
+) -> Ints:
+    """Values that a multiplier and a shift may be given."""
+    most = largest_difference(m, s, bits)
+    low, high = max(int(source.min), zero - most), min(int(source.max), zero + most)
+    size = draws.between(1, max((high - low).bit_length(), 1), (count,))
+    near = zero + (draws.below((count,), 1 << 33) & (np.int64(1) << size) - 1) * (
+        1 - 2 * draws.below((count,), 2)
+    )
+    ends = np.where(draws.one_in((count,), 2), low, high)
+    return np.clip(np.where(draws.one_in((count,), 8), ends, near), low, high)
+
+
+def largest_difference(m: int, s: int, bits: int) -> int:
+    """How far a value may be from the zero point under a multiplier and a shift.
+
+    >>> largest_difference(1 << 30, 30, 32)
+    536870911
+    """
+    most = min(((1 << 31) - 2 << s) // max(m, 1), (1 << 47) - 1)
+    return min(most, (1 << s - 1) - 1) if bits == 32 else most
+
+
+def _dtypes(format: str) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """The types of the integers in and out."""
+    source, target = format.split("_")[0].split("-")
+    return np.dtype(source), np.dtype(target)
+
+
+def _bits(format: str) -> int:
+    """The bits of the multipliers."""
+    return 16 if format.endswith("_m16") else 32
 
 
 def _each(words: Words) -> Iterable[tuple[int, int, int]]:

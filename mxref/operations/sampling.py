@@ -5,8 +5,7 @@ Words of a case: align_corners, border, zero point, C, H, W, h, w, codes, and th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,42 +13,104 @@ from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
 from mxref.integer.sampler import grid_sample
-from mxref.operations.integer_operation import IntegerCall, IntegerOperation, integers_of, signed
+from mxref.operands.draws import Draws, Ints
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Flags, Integers, Size, signed
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 
 __all__ = ["GridSample"]
 
-_PADDINGS = ("zeros", "border")
+_PADDINGS, _BOOLS = ("zeros", "border"), (False, True)
+#: The sides and the points of random cases.
+_PIXELS, _POINTS = 9, 24
 
 
-class GridSample(IntegerOperation):
+class GridSample(CallOperation):
     """Pixels between pixels."""
 
     name = "grid_sample"
     parameters = "codes, grid, align_corners, padding, zero_point"
     formats = ("int8", "uint8")
+    worked_on = 2
 
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """One pixel of one."""
-        return 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """How to sample, the sizes, the image and the grid, x first."""
+        return (
+            Field("align_corners", Flags(*_BOOLS)),
+            Field("padding", Flags(*_PADDINGS)),
+            Field("zero_point", Integers(format)),
+            *(Field(name, Size()) for name in ("channels", "height", "width", "down", "across")),
+            Field("image", Integers(format), ("channels", "height", "width")),
+            Field("grid", Integers("int16"), ("down", "across", 2)),
+        )
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        if len(words) < 8 or max(words[:2]) > 1:
-            raise ValueError("align_corners and border must be 0 or 1, before sizes")
-        align, border, zero, sizes = *words[:2], signed(words[2]), words[3:8]
-        count = math.prod(sizes[:3])
-        if len(sizes) != 5 or len(words) != 8 + count + 2 * sizes[3] * sizes[4]:
-            raise ValueError("sizes must be those of the image and the grid")
-        image = integers_of(words[8 : 8 + count], format).reshape(sizes[:3])
-        grid = integers_of(words[8 + count :], np.int16).reshape(*sizes[3:], 2)
-        arguments = (image, grid, bool(align), _PADDINGS[border], zero)
-        return IntegerCall(arguments, np.dtype(format), (sizes[0], *sizes[3:]), 8)
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """A code for each channel and point."""
+        return format, (values["channels"], values["down"], values["across"])
 
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The arrays first."""
+        return "image", "grid", "align_corners", "padding", "zero_point"
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """The pixels and the samples."""
+        channels, height, width, down, across = sizes
+        return channels * (height * width + down * across)
+
+    def units(self, format: str) -> dict[str, str]:
+        """The sides of the image and of the grid."""
+        return {
+            "channels": "channels",
+            "height": "pixels down",
+            "width": "pixels across",
+            "down": "points down",
+            "across": "points across",
+        }
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """One clause of SPEC_NOTES."""
+        return False, "Q13", ()
+
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The codes, by the fast path."""
         image, grid, align, padding, zero = call.arguments
         return grid_sample(image, grid, align_corners=align, padding=padding, zero_point=zero)
+
+    def question(self, format: str, draws: Draws, number: int) -> Ints:
+        """A small image, half of them of the two extreme codes, at pixels, midway, at the ends."""
+        info = np.iinfo(format)
+        low, high = int(info.min), int(info.max)
+        channels, height, width = (int(draws.between(1, most)) for most in (2, _PIXELS, _PIXELS))
+        size = channels * height * width
+        image = draws.between(low, high, (size,))
+        if number % 2:
+            image = np.where(draws.one_in((size,), 2), low, low + draws.between(0, 3, (size,)))
+        half, quarter = number // 2 % 2, number // 4 % 2
+        sides = 2 * np.array([max(width - half, 1), max(height - half, 1)])
+        steps = draws.below((_POINTS, 2), 1 << 30) % (sides + 1)
+        exact = -32767 + (steps * 65534 + sides // 2) // sides + draws.between(-1, 1, (_POINTS, 2))
+        anything = draws.between(-32768, 32767, (_POINTS, 2))
+        grid = np.where(draws.one_in((_POINTS, 2), 3), anything, exact).clip(-32768, 32767)
+        flags = [half, quarter, int(draws.between(low, high))]
+        sizes = [channels, height, width, 4, _POINTS // 4]
+        return np.concatenate([flags, sizes, image, grid.reshape(-1)])
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """Any coordinates, half of them at pixels, midway between two or at the ends."""
+        channels, height, width, down, across = sizes
+        dtype = np.dtype(format)
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        image = draws.between(low, high, (channels, height, width)).astype(dtype)
+        grid = draws.between(-32768, 32767, (down, across, 2))
+        steps = np.array([2 * max(width - 1, 1), 2 * max(height - 1, 1)])
+        exact = -32767 + draws.between(0, 1 << 30, grid.shape) % (steps + 1) * 65534 // steps
+        grid = np.where(draws.between(0, 1, grid.shape) == 0, exact, grid).astype(np.int16)
+        which = int(draws.between(0, 3))
+        zero = int(draws.between(low, high))
+        arguments = (image, grid, bool(which & 1), _PADDINGS[which >> 1], zero)
+        return AskedCall(arguments, dtype, (channels, down, across))
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
         """The codes, by the slow twin."""

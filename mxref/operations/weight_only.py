@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import functools
-import itertools
+import math
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,145 +22,100 @@ from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import sum_bounds
 from mxref.exact.integer import linear, pack_int4
 from mxref.integer.integer_choices import Nibbles, Order
-from mxref.integer.weight_only import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
-from mxref.operations.integer_operation import IntegerCall, IntegerOperation
+from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
+from mxref.operands.draws import Draws, Ints
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
 from mxref.products.intervals import Bounds
 
-__all__ = [
-    "LinearQcs4w",
-    "LinearQcs8w",
-    "WeightOnlyOperation",
-    "exact_ends",
-    "exact_sums_of",
-    "exact_unpacked",
-    "interval",
-    "interval_of",
-    "layer_arguments",
-    "layer_ends",
-]
+__all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation", "exact_unpacked", "interval_of"]
 
 Array = NDArray[Any]
 #: The order whose intervals hold those of the others.
 _WIDEST = "offset"
+_ONE = 0x3F800000
 
 
-def layer_arguments(op: str, format: str, words: Sequence[int]) -> tuple[Array, Array, Array]:
-    """The x (M, K), the codes (N, K) or bytes (N, ceil(K / 2)) of w, and the scales (N,) or (N, G).
-
-    >>> words = (1, 1, 1, 1, 0, 0x98, 0)
-    >>> [part.tolist() for part in layer_arguments("linear_qcs4w", "int4", words)]
-    [[[0.0]], [[152]], [0.0]]
-
-    Raises:
-        ValueError: another number of words than the sizes say.
-    """
-    if len(words) < 4 or not all(words[i] for i in (0, 1, 3)) or words[2] % words[3]:
-        raise ValueError("rows of x and of w and groups must not be 0, and groups divide K")
-    m, n, k, groups = words[:4]
-    if groups != 1 and not format.endswith("_groups"):
-        raise ValueError(f"groups must be 1 in {format}, got {groups}")
-    size = -(-k // 2) if op == "linear_qcs4w" else k
-    ends = [4, 4 + n * groups]
-    ends += [ends[-1] + n * size, ends[-1] + n * size + m * k]
-    if len(words) != ends[-1]:
-        raise ValueError(f"sizes {m}, {n}, {k} and {groups} must have {ends[-1]} words")
-    array = np.array(words, np.uint32)
-    scales, w, x = (array[a:b] for a, b in itertools.pairwise(ends))
-    kind = np.uint8 if op == "linear_qcs4w" else np.int8
-    shape = (n, groups) if format.endswith("_groups") else (n,)
-    floats = x.view(np.float32).reshape(m, k), scales.view(np.float32).reshape(shape)
-    return floats[0], w.view(np.int32).astype(kind).reshape(n, size), floats[1]
-
-
-def exact_unpacked(packed: Sequence[int], k: int, nibbles: str) -> list[int]:
-    """The codes of one row by search: those whose bytes the slow twin packs to the given ones.
-
-    >>> exact_unpacked((0x9A, 0xB8), 3, "high_first")
-    [1, 2, 3]
-    """
-    pairs = {pack_int4((a, b), nibbles)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)}
-    return [code for byte in packed for code in pairs[byte]][:k]
-
-
-@functools.lru_cache(1 << 12)  # the same cases are compared with several orders and mutants
-def interval(
-    op: str, format: str, words: tuple[int, ...], order: str = _WIDEST, nibbles: str = "high_first"
-) -> Bounds:
-    """What an order gives in any order of summation, of each number of the answer."""
-    x, w, scales = layer_arguments(op, format, words)
-    codes = unpack_int4(w, x.shape[1], nibbles) if op == "linear_qcs4w" else w
-    return interval_of(x, codes, scales, order)
-
-
-def interval_of(x: Array, codes: Array, scales: Array, order: str = _WIDEST) -> Bounds:
-    """`interval` of operands: the exact answer where no order rounds; by the fast path.
-
-    >>> [end.item() for end in interval_of(np.float32([[2]]), np.int8([[3]]), np.float32([1]))]
-    [6.0, 6.0, 6.0]
-    """
-    large = np.abs(codes.astype(np.int64) + 8) + 8
-    factors = scales.astype(np.float64).reshape(len(codes), -1)
-    one = exact_in_every_order(x.view(np.uint32), codes.astype(np.int64), large, factors)
-    exact = linear_qcs8w(x, codes, scales)
-    ends = (np.where(one, exact, end) for end in linear_bounds(x, codes, scales, order))
-    return Bounds(*(end.reshape(-1) for end in ends))
-
-
-def layer_ends(op: str, format: str, words: Sequence[int], column: str) -> tuple[int, ...]:
-    """One of the columns `BOUNDS` of a case, by the fast path.
-
-    >>> words = (1, 1, 1, 1, 0x3F800000, 3, 0x40000000)
-    >>> [hex(layer_ends("linear_qcs8w", "int8", words, column)[0]) for column in BOUNDS]
-    ['0x40c00000', '0x40c00000', '0x40c00000', '0x40c00000']
-    """
-    bounds = interval(op, format, tuple(words))
-    low, high, overflow = (patterns(end, F32) for end in bounds)
-    one = np.where((low == high) & (low == overflow), low, np.uint32(F32.nan_bits))
-    return tuple((low, high, overflow, one)[BOUNDS.index(column)].tolist())
-
-
-def exact_ends(op: str, format: str, words: Sequence[int], column: str) -> tuple[int, ...]:
-    """One of the columns `BOUNDS` of a case, by the slow twin."""
-    found = []
-    for x, w, scales in _outputs(op, format, words, "high_first"):
-        ends = sum_bounds.linear_bounds(x, w, scales, _WIDEST)
-        if sum_bounds.exact_in_every_order(x, w, scales):
-            ends = (linear(x, w, scales),) * 3
-        one = ends[0] if len(set(ends)) == 1 else F32.nan_bits
-        found.append((*ends, one)[BOUNDS.index(column)])
-    return tuple(found)
-
-
-def exact_sums_of(
-    op: str, format: str, words: Sequence[int], order: str, nibbles: str
-) -> tuple[int, ...]:
-    """The answer of an order to a case, by the slow twin."""
-    return tuple(linear(*one, order) for one in _outputs(op, format, words, nibbles))
-
-
-def _outputs(
-    op: str, format: str, words: Sequence[int], nibbles: str
-) -> list[tuple[list[int], list[int], list[int]]]:
-    """For each number of the answer the patterns of x, the codes of w and the scales."""
-    x, w, scales = layer_arguments(op, format, words)
-    rows = w.tolist()
-    if op == "linear_qcs4w":
-        rows = [exact_unpacked(row, x.shape[1], nibbles) for row in rows]
-    factors = scales.reshape(len(rows), -1).view(np.uint32).tolist()
-    return [
-        (row, codes, own)
-        for row in x.view(np.uint32).tolist()
-        for codes, own in zip(rows, factors, strict=True)
-    ]
-
-
-class WeightOnlyOperation(IntegerOperation):
+class WeightOnlyOperation(CallOperation):
     """A layer whose weights are integers."""
 
     slot = "f32"
     parameters = "x, w, scales"
+
+    @abstractmethod
+    def weights(self) -> Field:
+        """The rows of w."""
+
+    @abstractmethod
+    def unpacked(self, w: Array, k: int, nibbles: str) -> Array:
+        """The codes (N, K) of w, by the fast path."""
+
+    @abstractmethod
+    def exact_row(self, row: Sequence[int], k: int, nibbles: str) -> list[int]:
+        """The codes of a row of w, by the slow twin."""
+
+    @abstractmethod
+    def drawn_weights(self, draws: Draws, n: int, k: int) -> Array:
+        """Any weights."""
+
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """The sizes, the scales, the weights and x."""
+        many = 9 if format.endswith("_groups") else 1
+        return (
+            Field("m", Size()),
+            Field("n", Size()),
+            Field("k", Size(least=0)),
+            Field("groups", Size(many)),
+            Field("scales", Scales(), ("n", "groups")),
+            self.weights(),
+            Field("x", Floats(), ("m", "k")),
+        )
+
+    def check(self, format: str, values: Mapping[str, Any]) -> None:
+        """Groups divide K, and are 1 unless the format says otherwise."""
+        if values["k"] % values["groups"]:
+            raise ValueError(f"groups must divide k, got {values['groups']} and {values['k']}")
+        if values["groups"] != 1 and not format.endswith("_groups"):
+            raise ValueError(f"groups must be 1 in {format}, got {values['groups']}")
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The product of x and w."""
+        return np.float32, (values["m"], values["n"])
+
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The factors, and the scales."""
+        return "x", self.weights().name, "scales"
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+        """The x (M, K), the codes (N, K) or bytes (N, ceil(K / 2)) of w, the scales (N,) or (N, G).
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> call = CALL_OPERATIONS["linear_qcs4w"].call("int4", (1, 1, 1, 1, 0, 0x98, 0))
+        >>> [part.tolist() for part in call.arguments]
+        [[[0.0]], [[152]], [0.0]]
+        """
+        x, w, scales = super().arguments(format, values)
+        return x, w, scales if format.endswith("_groups") else scales.reshape(-1)
+
+    def size_kind(self, format: str) -> str:
+        """By the number of scales of a row."""
+        return "layer_groups" if format.endswith("_groups") else "layer"
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """The numbers of the operands and of the answer."""
+        m, n, *rest = sizes
+        return m * n + (m + n) * math.prod(rest)
+
+    def units(self, format: str) -> dict[str, str]:
+        """Rows, outputs and columns."""
+        first = {"m": "rows", "n": "outputs"}
+        if format.endswith("_groups"):
+            return first | {"groups": "groups", "each": "columns in a group"}
+        return first | {"k": "columns"}
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""
@@ -175,26 +131,99 @@ class WeightOnlyOperation(IntegerOperation):
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One zero times one zero."""
-        return 1, 1, 1, 1, 0x3F800000, 0, 0
+        return 1, 1, 1, 1, _ONE, self.weights().kind.easy, 0
 
-    def call(self, format: str, words: Words) -> IntegerCall:
-        """The call of a case."""
-        arguments = layer_arguments(self.name, format, words)
-        places = len(words) - arguments[0].size
-        return IntegerCall(arguments, np.dtype(np.float32), tuple(words[:2]), places)
+    def interval(
+        self, format: str, words: Words, order: str = _WIDEST, nibbles: str = "high_first"
+    ) -> Bounds:
+        """What an order gives in any order of summation, of each number of the answer."""
+        return _interval(self, format, tuple(words), order, nibbles)
 
     def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
-        """An end of the interval, by the fast path."""
-        return layer_ends(self.name, format, words, column)
+        """An end of the interval, by the fast path.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> words = (1, 1, 1, 1, 0x3F800000, 3, 0x40000000)
+        >>> run = CALL_OPERATIONS["linear_qcs8w"].run_column
+        >>> [hex(run("int8", words, column)[0]) for column in BOUNDS]
+        ['0x40c00000', '0x40c00000', '0x40c00000', '0x40c00000']
+        """
+        bounds = self.interval(format, words)
+        low, high, overflow = (patterns(end, F32) for end in bounds)
+        one = np.where((low == high) & (low == overflow), low, np.uint32(F32.nan_bits))
+        return tuple((low, high, overflow, one)[BOUNDS.index(column)].tolist())
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
         """The numbers, by the slow twin."""
-        nibbles = chosen.get("nibbles", "")
-        return exact_sums_of(self.name, format, words, chosen["order"], nibbles)
+        rows = self._outputs(format, words, chosen.get("nibbles", ""))
+        return [linear(*one, chosen["order"]) for one in rows]
 
-    def twin_column(self, format: str, words: Words, column: str) -> Iterable[int]:
+    def twin_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
         """An end of the interval, by the slow twin."""
-        return exact_ends(self.name, format, words, column)
+        found = []
+        for x, w, scales in self._outputs(format, words, "high_first"):
+            ends = sum_bounds.linear_bounds(x, w, scales, _WIDEST)
+            if sum_bounds.exact_in_every_order(x, w, scales):
+                ends = (linear(x, w, scales),) * 3
+            one = ends[0] if len(set(ends)) == 1 else F32.nan_bits
+            found.append((*ends, one)[BOUNDS.index(column)])
+        return tuple(found)
+
+    def _outputs(
+        self, format: str, words: Words, nibbles: str
+    ) -> list[tuple[list[int], list[int], list[int]]]:
+        """For each number of the answer the patterns of x, the codes of w and the scales."""
+        x, w, scales = self.call(format, words).arguments
+        rows = [self.exact_row(row, x.shape[1], nibbles) for row in w.tolist()]
+        factors = scales.reshape(len(rows), -1).view(np.uint32).tolist()
+        return [
+            (row, codes, own)
+            for row in x.view(np.uint32).tolist()
+            for codes, own in zip(rows, factors, strict=True)
+        ]
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """Whether every order gives the answer."""
+        rounds = F32.nan_bits in self.twin_column(format, words, "bits")
+        return False, "Q10" if rounds else "Q11", ()
+
+    def question(self, format: str, draws: Draws, number: int) -> Ints:
+        """A small layer: half are exact in every order, others of any numbers or that cancel."""
+        m, n, groups = (int(draws.between(1, most)) for most in (3, 4, 5))
+        groups = groups if format.endswith("_groups") else 1
+        k = groups * int(draws.between(1, 40 // groups))
+        scales, x = draws.between(1, 240, (n, groups)) << 23, draws.below((m, k), 1 << 32)
+        scales |= draws.below((n, groups), 1 << 23)
+        if number % 2 == 0:  # units from 2**-149 to 2**103: the ends of float32 and all between
+            unit, scale = int(draws.between(-80, 60)), int(draws.between(-69, 40))
+            integers = draws.between(-15, 15, (m, k)) << draws.between(0, 3, (m, k))
+            x = np.ldexp(integers.astype(np.float64), unit).astype(np.float32).view(np.int32)
+            scales = draws.between(0, 3, (n, groups)) + scale + 127 << 23
+        elif number % 4 == 1:
+            x = (x & ~(0xFF << 23)) | draws.between(120, 130, (m, k)) << 23
+            scales = (scales & 0x7FFFFF) | draws.between(110, 126, (n, groups)) << 23
+            x[:, 1::2] = np.where(
+                draws.one_in((m, k // 2), 2), x[:, : k - 1 : 2] ^ 1 << 31, x[:, 1::2]
+            )
+        elif number % 16 != 3:  # without infinities and NaN
+            x = np.where(x & 0x7F800000 == 0x7F800000, x ^ 1 << 30, x)
+        w = self.extreme_weights(draws, n, k, number)
+        return np.concatenate([[m, n, k, groups], *map(np.ravel, (scales, w, x))])
+
+    def extreme_weights(self, draws: Draws, n: int, k: int, number: int) -> Array:
+        """Weights of a random case."""
+        return self.drawn_weights(draws, n, k)
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """Small integers and powers of two, of which no order of additions rounds a sum."""
+        m, n, *rest = sizes
+        k = math.prod(rest)
+        integers = draws.between(-12, 12, (m, k)) << draws.between(0, 1, (m, k))
+        x = np.ldexp(integers.astype(np.float32), int(draws.between(-20, 20)))
+        groups = (n, rest[0]) if format.endswith("_groups") else (n,)
+        scales = np.ldexp(np.float32(1), draws.between(0, 2, groups) + int(draws.between(-9, 0)))
+        w = self.drawn_weights(draws, n, k).astype(self.weights().kind.array([0]).dtype)
+        return AskedCall((x, w, scales.astype(np.float32)), np.dtype(np.float32), (m, n))
 
 
 class LinearQcs8w(WeightOnlyOperation):
@@ -203,7 +232,28 @@ class LinearQcs8w(WeightOnlyOperation):
     name = "linear_qcs8w"
     formats = ("int8", "int8_groups")
 
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> Array:
+    def weights(self) -> Field:
+        """Codes."""
+        return Field("w", Integers("int8"), ("n", "k"))
+
+    def unpacked(self, w: Array, k: int, nibbles: str) -> Array:
+        """They are the codes."""
+        return w
+
+    def exact_row(self, row: Sequence[int], k: int, nibbles: str) -> list[int]:
+        """They are the codes."""
+        return list(row)
+
+    def drawn_weights(self, draws: Draws, n: int, k: int) -> Array:
+        """Any codes."""
+        return draws.between(-128, 127, (n, k))
+
+    def extreme_weights(self, draws: Draws, n: int, k: int, number: int) -> Array:
+        """One in eight of them an end of the range, 1 or 0."""
+        w = self.drawn_weights(draws, n, k)
+        return np.where(draws.one_in((n, k), 8), (-128, 127, 1, 0)[number // 2 % 4], w)
+
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> Array:
         """The numbers, by the fast path."""
         return linear_qcs8w(*call.arguments, **choices)
 
@@ -214,14 +264,58 @@ class LinearQcs4w(WeightOnlyOperation):
     name = "linear_qcs4w"
     formats = ("int4", "int4_groups")
 
+    def weights(self) -> Field:
+        """Bytes of two codes."""
+        return Field("packed", PairsOfNibbles(), ("n", "k/2"))
+
+    def unpacked(self, w: Array, k: int, nibbles: str) -> Array:
+        """The codes of the bytes."""
+        return unpack_int4(w, k, nibbles)
+
+    def exact_row(self, row: Sequence[int], k: int, nibbles: str) -> list[int]:
+        """The codes of the bytes."""
+        return exact_unpacked(row, k, nibbles)
+
+    def drawn_weights(self, draws: Draws, n: int, k: int) -> Array:
+        """Any bytes."""
+        return draws.between(0, 255, (n, -(-k // 2)))
+
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
         """Also which of two codes has the high bits."""
         return super().kinds(format) | {"nibbles": Nibbles}
 
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """One zero times one zero."""
-        return 1, 1, 1, 1, 0x3F800000, 0x88, 0
-
-    def run(self, call: IntegerCall, choices: Mapping[str, Any]) -> Array:
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> Array:
         """The numbers, by the fast path."""
         return linear_qcs4w(*call.arguments, **choices)
+
+
+def exact_unpacked(packed: Sequence[int], k: int, nibbles: str) -> list[int]:
+    """The codes of one row by search: those whose bytes the slow twin packs to the given ones.
+
+    >>> exact_unpacked((0x9A, 0xB8), 3, "high_first")
+    [1, 2, 3]
+    """
+    pairs = {pack_int4((a, b), nibbles)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)}
+    return [code for byte in packed for code in pairs[byte]][:k]
+
+
+@functools.lru_cache(1 << 12)  # the same cases are compared with several orders and mutants
+def _interval(
+    layer: WeightOnlyOperation, format: str, words: tuple[int, ...], order: str, nibbles: str
+) -> Bounds:
+    x, w, scales = layer.call(format, words).arguments
+    return interval_of(x, layer.unpacked(w, x.shape[1], nibbles), scales, order)
+
+
+def interval_of(x: Array, codes: Array, scales: Array, order: str = _WIDEST) -> Bounds:
+    """The interval of operands: the exact answer where no order rounds; by the fast path.
+
+    >>> [end.item() for end in interval_of(np.float32([[2]]), np.int8([[3]]), np.float32([1]))]
+    [6.0, 6.0, 6.0]
+    """
+    large = np.abs(codes.astype(np.int64) + 8) + 8
+    factors = scales.astype(np.float64).reshape(len(codes), -1)
+    one = exact_in_every_order(x.view(np.uint32), codes.astype(np.int64), large, factors)
+    exact = linear_qcs8w(x, codes, scales)
+    ends = (np.where(one, exact, end) for end in linear_bounds(x, codes, scales, order))
+    return Bounds(*(end.reshape(-1) for end in ends))

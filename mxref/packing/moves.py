@@ -20,14 +20,15 @@ Moves = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Groups of codes, a byte each, and groups of packed bytes, both read as little-endian words.
+    """Groups of codes, one a byte, and groups of packed bytes, both read as little-endian words.
 
     Args:
         codes: codes of a group: 1, 2 or 4.
         size: packed bytes of a group, no more than there are codes.
-        moves: bit of the codes' word, bit of the packed word, width: the fields that are moved.
-        planar_codes: the first codes of all groups of a block come first, then the second ones.
-        planar_bytes: the same order of packed bytes.
+        moves: the bit fields that are moved: bit in the codes' word, bit in the packed word, width.
+        planar_codes: whether the first codes of all groups of a block come first, then the second
+            ones.
+        planar_bytes: whether packed bytes are in such an order.
     """
 
     codes: int
@@ -91,12 +92,12 @@ class Packing:
         _tiled(tile, codes.shape, count, threads)
 
     def _unit(self, block_size: int) -> tuple[int, int, int]:
-        """Groups, codes and bytes of what is packed by itself: a block if planar, else a group."""
+        """Groups, codes and bytes that are packed as one unit: a block if planar, else a group."""
         groups = block_size // self.codes if self.planar else 1
         return groups, groups * self.codes, groups * self.size
 
     def _move(self, source: U8, target: U8, moves: Moves) -> None:
-        """Fields of source groups (n, bytes) to target groups (n, bytes)."""
+        """Move bit fields of source groups (n, bytes) to target groups (n, bytes)."""
         words, moved, field = (
             scratch(name, len(source), f"<u{self.codes}") for name in ("words", "moved", "field")
         )
@@ -147,7 +148,7 @@ def _filled(codes: U8, count: int) -> U8:
     return whole
 
 
-# Views, casts and columns, here and in `_swapped`: NumPy copies short rows one by one.
+# Here and in `_swapped` views, casts and columns are used: NumPy copies short rows one by one.
 
 
 def _read(groups: U8, scratch: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The orders of scales in memory: how a matrix is filled up, cut and turned."""
+"""The orders of scales in memory: how a matrix is padded, split into parts and permuted."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["SCALE_ORDERS", "ScaleOrder"]
 
 @dataclass(frozen=True, slots=True)
 class ScaleOrder:
-    """An order: a matrix is filled up with 00, its rows and columns are cut, the parts are turned.
+    """An order of scales in memory: row and column numbers are split, and their parts permuted.
 
     Args:
-        rows: rows are filled up to a multiple of this.
-        columns: columns are filled up to a multiple of this.
-        down: the factors that a row number is cut into, below the first.
-        across: those of a column number.
+        rows: rows are filled up with 00 to a multiple of this.
+        columns: columns are filled up with 00 to a multiple of this.
+        down: the lengths of the parts that a row number is split into, after the first.
+        across: the same for a column number.
         axes: the order in memory of the parts of the row number and then of the column number.
     """
 
@@ -46,9 +46,9 @@ class ScaleOrder:
         return math.prod(self.filled(rows, columns))
 
     def in_order_of_scales(self, packed: U8, rows: int, columns: int) -> U8:
-        """A view of bytes (..., size) of filled-up matrices, turned back: row after row.
+        """A view of bytes (..., size) of padded matrices, row after row.
 
-        Its axes are the matrix, the parts of the row number and those of the column number.
+        Its axes are the matrix, the parts of the row number and the parts of the column number.
         """
         first, second = rows // math.prod(self.down), columns // math.prod(self.across)
         parts = (first, *self.down, second, *self.across)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, OTHER_CODE_FORMATS
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, OTHER_CODE_FORMATS, OWN_FORMATS
 
 
 class Standing(enum.Enum):
@@ -23,7 +23,7 @@ REQUIRED, RECOMMENDED, PERMITTED, SILENT, CONTRADICTS = Standing
 #: What OFP8 defines; MX takes its rules over for these formats alone.
 _FP8 = ("e5m2", "e4m3", "mxfp8_e5m2", "mxfp8_e4m3")
 #: Formats of which no standard has choices.
-_OTHERS = frozenset((*OTHER_CODE_FORMATS, *OTHER_BLOCK_FORMATS))
+_OTHERS = OTHER_CODE_FORMATS, OTHER_BLOCK_FORMATS, OWN_FORMATS
 
 
 class Choice(enum.Enum):
@@ -58,7 +58,7 @@ class Choice(enum.Enum):
         >>> [Overflow.SATURATE.standing_in(one).value for one in ("e4m3", "e4m3fnuz")]
         ['required', 'silent']
         """
-        if format in _OTHERS:
+        if any(format in table for table in _OTHERS):
             return Standing.SILENT
         return self.standing if format in _FP8 else self.elsewhere
 

@@ -85,7 +85,8 @@ class ScaleRule(Choice):
         """
         power = Fraction(2) ** fmt.emax
         largest = Fraction(fmt.max_normal)
-        half_ulp = (largest - Fraction(fmt.value(fmt.max_code - 1))) / 2
+        n, exponent = fmt.magnitude_parts(fmt.max_code + 1)  # as if there was a next number
+        midpoint = (largest + n * Fraction(2) ** exponent) / 2
         match self:
             case ScaleRule.FLOOR:
                 return ScaleLimit(2 * power, closed=False)
@@ -97,7 +98,7 @@ class ScaleRule(Choice):
                 step = Fraction(1, 2 << fmt.mantissa_bits)
                 return ScaleLimit((2 - step) * power, closed=False)
             case ScaleRule.TOSA:
-                return ScaleLimit(largest + half_ulp, closed=fmt.max_code % 2 == 0)
+                return ScaleLimit(midpoint, closed=fmt.max_code % 2 == 0)
             case ScaleRule.NEAREST:
                 return ScaleLimit(largest * 3 / 2, closed=False)
             case ScaleRule.NEAREST_LOG2:

@@ -27,7 +27,7 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import accumulated, check_adder
-from mxref.products.exact_sums import infinities, known, patterns_of
+from mxref.products.exact_sums import infinities, known_sums, patterns_of
 from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import Operand, check_pair, operand
 from mxref.products.run_products import (
@@ -129,11 +129,11 @@ def matmul_bounds(
             `any`: adders that truncate and do not normalize, too.
 
     Returns:
-        `lo` and `hi`, the ends, and `overflow`, floats of the shape that `matmul` gives. -0 and +0
-        are one number here. All three are NaN where the product is NaN. Elsewhere `overflow` is Inf
-        or -Inf where a float32 sum may overflow on the way, and then is that; NaN where sums may do
-        so in both directions: Inf, -Inf and NaN are allowed there; and `lo` where none does.
-        `hold` of the three says of an array which of its numbers are allowed.
+        `lo` and `hi`, the ends, and `overflow`: floats of the shape that `matmul` gives. -0 and +0
+        are one number here. All three are NaN where the product is NaN. Elsewhere `overflow` is
+        `lo` where no float32 sum may overflow on the way, and Inf or -Inf where sums may in that
+        direction. It is NaN where sums may overflow in both directions: Inf, -Inf and NaN are then
+        allowed. `hold` of the three says which numbers of an array are allowed.
 
     Raises:
         TypeError, ValueError: as `matmul`; another rounding; K of 2**22 and more.
@@ -156,10 +156,10 @@ def matmul_bounds(
 
 
 def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.float32) -> Bool:
-    """Whether any order of float32 additions gives the exact sum, and adders of 25 and 35 bits.
+    """Where float32 additions are exact in every order, and in the adders of 25 and 35 bits.
 
-    That is so where the sums of `any` in `matmul_bounds` are exact and none may overflow, but where
-    the result does so, too.
+    That is so where the sums of `any` in `matmul_bounds` are exact, and no sum may overflow unless
+    the result does.
 
     Args:
         a: as in `matmul`.
@@ -187,7 +187,7 @@ def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.f
 def _bounds(
     a: BlockFields, b: BlockFields, layout: FloatLayout, rounding: str
 ) -> tuple[NDArray[Any], Bool, tuple[int, ...]]:
-    """Patterns of bounds, where every order of additions gives one sum, and the shape of both."""
+    """Patterns of the bounds; where every order of additions gives one sum; the shape of both."""
     left, right, shape = _operands(a, b)
     if left.length >= 1 << 22:
         raise ValueError(f"a must have fewer than 2**22 elements in a row, got {left.length}")
@@ -222,7 +222,7 @@ def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
     def exactly(row: int, column: int) -> tuple[int, int]:
         return sum(integer_products(a, b, row, column)), 2 * UNIT
 
-    return patterns_of(known(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
+    return patterns_of(known_sums(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
 
 
 def _with_special_values(

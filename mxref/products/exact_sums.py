@@ -48,9 +48,10 @@ class ExactSums:
         np.add(self.lost, rest, out=self.lost)
 
     def add_product(self, factor: F64Array, sums: ExactSums) -> None:
-        """Add sums times integers of at most 26 bits, or those times a power of two.
+        """Add sums times integers of at most 26 bits, or times such integers and a power of two.
 
-        A significand cut into 26 bits and 27 has exact products with such a factor.
+        The sums' significands are cut into 26 and 27 bits, whose products with such a factor are
+        exact.
         """
         for numbers in (sums.head, sums.tail):
             upper = (numbers.view(np.int64) & np.int64(-1 << 27)).view(np.float64)
@@ -59,7 +60,7 @@ class ExactSums:
         self.lost += 2 * np.abs(factor) * sums.lost
 
     def rounded(self, *, to_odd: bool) -> tuple[F64Array, Bool]:
-        """The sums rounded once to float64, and where it is not known to what they round.
+        """The sums rounded once to float64, and where it is not known what they round to.
 
         To nearest even, or to odd: of two neighbours the one with an odd significand, which rounds
         to any type of at most 51 bits as the number itself does. A zero is +0.
@@ -85,13 +86,13 @@ class ExactSums:
 
 
 def _rounds_to_nearest() -> bool:
-    """Whether the processor does, by two sums of which each other mode rounds one elsewhere."""
+    """Whether the processor rounds to nearest: each other mode changes one of two sums."""
     below, above = np.array([1.0, 1.0]) + np.array([2.0**-53, 3 * 2.0**-54])
     return bool(below == 1 and above > 1)
 
 
 def _two_sum(x: F64Array, y: F64Array, total: F64Array, error: F64Array, spare: F64Array) -> None:
-    """Write x + y rounded, and the error of that; no two arrays are one."""
+    """Write x + y rounded to `total`, and the rounding error to `error`; no two arrays are one."""
     np.add(x, y, out=total)
     np.subtract(total, x, out=spare)
     np.subtract(total, spare, out=error)
@@ -122,10 +123,10 @@ def patterns_of(numbers: F64Array, layout: FloatLayout) -> NDArray[Any]:
     return bits if layout == F64 else compose(split(bits, F64), layout)
 
 
-def known(
+def known_sums(
     sums: ExactSums, exactly: Callable[[int, int], tuple[int, int]], *, to_odd: bool
 ) -> F64Array:
-    """The sums rounded once; where they do not say to what, by integers (count, unit)."""
+    """The sums rounded once; by integers (count, unit) where the sums do not say to what."""
     numbers, unknown = sums.rounded(to_odd=to_odd)
     for row, column in np.argwhere(unknown).tolist():
         numbers[row, column] = rounded_integer(*exactly(row, column), to_odd=to_odd)

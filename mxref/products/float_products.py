@@ -1,6 +1,6 @@
 """Products of matrices of any floats, in Python integers: exact, rounded once, and their bounds.
 
-Slow, and of no limit: a product of float64 numbers may have thousands of bits.
+Slow, but without limits: a product of float64 numbers may have thousands of bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FloatMatrix:
     Args:
         integers: an array of them; 0 for Inf and NaN.
         unit: exponent of that power.
-        marks: the numbers' signs, -1, 0 or 1; Inf and NaN are themselves.
+        marks: Inf and NaN as they are; of the other numbers the signs, -1, 0 or 1.
     """
 
     integers: NDArray[Any]
@@ -105,9 +105,10 @@ def float_product_bounds(
     """What float32 sums of float32 products may be, in any order.
 
     With n nonzero products of K, each rounded as well as the sums, fused or not, and A the sum of
-    their magnitudes: exact +- (n 2**-24 A + n 2**-150) (`nearest`), or, for products and sums that
-    may be cut off, (2K + 4) 2**-23 A + 3K 2**-149 (`any`). A sum may overflow upwards where the
-    positive products alone with their bound reach 2**128 - 2**103, and so downwards.
+    their magnitudes, the ends are the exact sum +- (n 2**-24 A + n 2**-150) (`nearest`), or, for
+    products and sums that may be truncated, +- ((2K + 4) 2**-23 A + 3K 2**-149) (`any`). A sum may
+    overflow upwards where the positive products alone, with their bound, reach 2**128 - 2**103, and
+    downwards likewise.
 
     Raises:
         ValueError: K is above 2**22 - 2.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, Bool, FloatLayout, Floats, layout_of, patterns
-from mxref.products.exact_sums import ExactSums, F64Array, infinities, known, patterns_of
+from mxref.products.exact_sums import ExactSums, F64Array, infinities, known_sums, patterns_of
 from mxref.products.operand import Operand
 from mxref.products.run_products import (
     UNIT,
@@ -21,7 +21,7 @@ from mxref.products.run_products import (
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.
 _OVERFLOW = 2.0**128 - 2.0**103
-#: Sums of at most so many bits are exact: of float32 additions, and of the adders of 25 and 35.
+#: Bits in which sums are exact: of float32 additions, and of the adders of 25 and 35 bits, too.
 _EXACT_BITS = {"nearest": 24, "any": 19}
 
 
@@ -94,7 +94,7 @@ class _Intervals:
     """The radius of intervals around dot products, and which float32 sums may overflow."""
 
     def __init__(self, a: Operand, b: Operand, rounding: str) -> None:
-        """The radius is `factor` times the sum of magnitudes, and `constant`."""
+        """Compute the radius: `factor` times the sum of magnitudes, plus `constant`."""
         self.a, self.b = a, b
         self.sums, self.magnitudes = (sums_of_products(a, b, magnitudes=m) for m in (False, True))
         x, y = ((integers(side.format)[0] != 0).astype(np.float64)[side.codes] for side in (a, b))
@@ -104,7 +104,7 @@ class _Intervals:
         else:
             terms = np.full(self.magnitudes.head.shape, float(a.length))
             factor, constant = (terms + 1) / 2**22, np.ldexp(terms, -149)
-        #: Where all sums are exact that do not overflow: float64 holds those, too.
+        #: Where all sums that do not overflow are exact; float64 then has them, too.
         self.exact = _is_exact(a, b, self.magnitudes.head, _EXACT_BITS[rounding])
         self.factor, self.constant = (np.where(self.exact, 0, x) for x in (factor, constant))
 
@@ -147,7 +147,7 @@ class _Intervals:
         *,
         to_odd: bool,
     ) -> F64Array:
-        """Sums plus or minus the error of those of some size; both also of Python integers."""
+        """Sums plus or minus an error bound of sums of magnitudes; also of Python integers."""
         sums = middle.copy()
         sums.add_product(sign * self.factor, sizes)
         sums.add(sign * self.constant)
@@ -161,7 +161,7 @@ class _Intervals:
             rest = sign * constant << 2 * UNIT + 24 - 150
             return (center << 24) + factor * size + rest, 2 * UNIT + 24
 
-        return known(sums, exact, to_odd=to_odd)
+        return known_sums(sums, exact, to_odd=to_odd)
 
 
 def interval_ends(

@@ -161,12 +161,12 @@ def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) 
 
 
 def bounds_with_bias(bounds: Bounds, bias: Array, layout: FloatLayout) -> Bounds:
-    """What sums may be after a bias is added."""
+    """The bounds of sums after a bias is added."""
     low, high, overflow = (with_bias(one, bias, layout) for one in bounds)
     overflow = np.where(np.isnan(low) | np.isnan(high), layout.dtype.type(np.nan), overflow)
     low, high = np.fmin(low, high), np.fmax(low, high)
-    # Sums that are infinite with one sign or, where they overflow on the way, with the other: of
-    # these the infinite bias comes.
+    # An infinite bias meets sums that are infinite with one sign or, where they overflow on the
+    # way, with the other: the result may be the bias.
     both = np.isnan(low) & ~np.isnan(bounds.lo) & (bounds.overflow != bounds.lo) & ~np.isnan(bias)
     infinite = np.where(bias < 0, -np.inf, np.inf).astype(layout.dtype)
     return Bounds(np.where(both, infinite, low), np.where(both, infinite, high), overflow)
@@ -180,10 +180,10 @@ def with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:
     addend = floats_from(compose(split(*source.exact_numbers(bias)), layout), layout)
     if layout == F64:
         return float_sum(y, addend, layout)
-    # float64 has their sum, or in every mode of the processor one that rounds as it does: the proof
-    # is that of `bits.float32`.
+    # float64 holds the sum or, in every mode of the processor, one that rounds as it does: see the
+    # proof in `bits.float32`.
     y, addend = (wide(patterns(one, layout), layout) for one in (y, addend))
     with np.errstate(over="ignore", invalid="ignore"):
         total = y + addend
-    total[np.isnan(total)] = np.nan  # the processor's may have a sign
+    total[np.isnan(total)] = np.nan  # a processor's NaN may have a sign
     return floats_from(compose(split(total.view(np.uint64), F64), layout), layout)

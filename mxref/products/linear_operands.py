@@ -1,7 +1,7 @@
-"""What a linear layer multiplies: rows and columns, quantized along the axis that is summed over.
+"""The operands of a linear layer's products: rows and columns, quantized along the summed axis.
 
-Where a choice has the blocks of an operand run along its other axis, each element of a sum has a
-scale of its own: both operands are then multiplied in blocks of one element.
+If a choice makes the blocks of an operand run along its other axis, each term of a sum has its own
+scale. Both operands are then multiplied in blocks of one element.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def linear_operands(
     a = as_rows(values)
     if kept:
         return a, b
-    return _alike(quantized(a, 1), b)
+    return _in_equal_blocks(quantized(a, 1), b)
 
 
 def gradient_operands(
@@ -92,7 +92,7 @@ def gradient_operands(
             )
         for_dx = along_n, quantized(weight, 1)
         for_dw = along_n.T, quantized(as_rows(values), 1)
-        return _alike(*for_dx), _alike(*for_dw)
+        return _in_equal_blocks(*for_dx), _in_equal_blocks(*for_dw)
     if sequences:
         values, g = (_whole_sequences(one, block_format, chosen) for one in (values, g))
     for_dw = quantized(as_rows(g), 0).T, quantized(as_rows(values), 0)
@@ -172,7 +172,7 @@ def _whole_sequences(values: Array, block_format: str | BlockFormat, policy: Pol
     return np.pad(values, missing)
 
 
-def _alike(a: Blocks, b: Blocks) -> tuple[Blocks, Blocks]:
+def _in_equal_blocks(a: Blocks, b: Blocks) -> tuple[Blocks, Blocks]:
     """The operands as they are if both have blocks along K, else both in blocks of one element."""
     if a.axis == 1 and b.axis == 0:
         return a, b

@@ -35,10 +35,10 @@ def integers(fmt: ElementFormat) -> tuple[I64, int]:
 def _tables(a: ElementFormat, b: ElementFormat, run: int) -> tuple[list[F64Array], F64Array]:
     """The elements of both formats by code, those of the first in parts that add up to them.
 
-    The products of one part with all elements of the other format are integers in one unit, and the
-    magnitudes of a run of them add up to less than 2**53, so that float64 adds them without error
-    in every order, with FMA or not. A part has so many bits as that allows: one part is enough but
-    for E5M2 with E4M3 or with itself, where there are two of 16 bits or more.
+    Each part's products with all elements of the other format are integers in one unit, and the
+    magnitudes of a run of them add up to less than 2**53. So float64 adds them without error in
+    every order, with FMA or not. Parts have as many bits as that allows. One part is enough except
+    for E5M2 with E4M3 or with itself, where two of 16 bits or more are needed.
     """
     (x, x_unit), (y, y_unit) = integers(a), integers(b)
     width = 53 - (run * int(np.abs(y).max())).bit_length()

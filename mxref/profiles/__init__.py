@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from mxref.profiles.definition import Profile
-from mxref.profiles.lookup import profile
+from mxref.profiles.lookup import profile, registered
 from mxref.profiles.registry import PROFILES
 
-__all__ = ["PROFILES", "Profile", "profile"]
+__all__ = ["PROFILES", "Profile", "profile", "registered"]

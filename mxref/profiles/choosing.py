@@ -1,4 +1,4 @@
-"""Which profiles make a choice, and how: by their policy, or in a stage of their own."""
+"""Which profiles do each member of a choice: by their policy, or in a stage of their own."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mxref.profiles.registry import PROFILES
 
 __all__ = ["OWN_STAGE", "who_does"]
 
-#: What `who_does` calls what no policy says.
+#: What `who_does` says of profiles whose replaced stage decides the choice.
 OWN_STAGE = "a stage of its own"
 
 _OF_ELEMENTS = READS["encode"]
 _OF_SCALES = ("scale_rule", "zero_block", "scale_overflow", "scale_underflow", "int8_emax")
-#: The stages that decide a choice, for blocks and for casts to E8M0.
+#: choice -> the stages that decide it, for blocks and for casts to E8M0.
 _DECIDED_IN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_ELEMENTS, ("divide", "element", "nonfinite")),
     **dict.fromkeys(_OF_SCALES, ("scale",)),
@@ -25,11 +25,11 @@ _DECIDED_IN: Mapping[str, tuple[str, ...]] = {
     "nan_block_codes": ("nonfinite",),
     "scaling": ("divide",),
     **dict.fromkeys(READS["dequantize"], ("decode",)),
-    "fp6_packing": ("pack",),  # those of FP4 are as policies have it
+    "fp6_packing": ("pack",),  # FP4 packings are always those of the policy
     **dict.fromkeys(("scale_of_zero", "scale_of_negative", "scale_of_inf"), ("e8m0",)),
     **dict.fromkeys(("scale_rounding", "tiny_scale"), ("e8m0",)),
 }
-#: The ends of the names of the formats that a choice speaks of; of the others all.
+#: choice -> the endings of the names of the formats that it is about; all formats if absent.
 _FORMATS: Mapping[str, tuple[str, ...]] = {
     "fp4_packing": ("e2m1",),
     "fp6_packing": ("e3m2", "e2m3"),
@@ -42,9 +42,9 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
 def who_does(choice: str) -> Mapping[str, tuple[str, ...]]:
     """The profiles that do each member of a choice, by the member's spelling.
 
-    A profile is listed if it has an operation and a format in which the choice is read. Where a
-    stage that decides the choice is replaced, its policy is believed only if it differs from `ocp`;
-    else the profile is listed under `OWN_STAGE`.
+    A profile is listed if it has an operation and a format in which the choice is read. If a stage
+    that decides the choice is replaced and the policy has the member of `ocp`, the policy says
+    nothing, and the profile is listed under `OWN_STAGE`.
 
     >>> who_does("scale_ff")["nan"][:2], who_does("scale_ff")["power"]
     (('ocp', 'ml_dtypes'), ('gguf_mxfp4',))

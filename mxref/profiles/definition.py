@@ -31,7 +31,7 @@ __all__ = ["Profile"]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The model of a real implementation, equal to it bit for bit for the formats it names.
+    """The model of a real implementation, equal to it bit for bit in the formats it names.
 
     Args:
         name: its name.
@@ -40,8 +40,8 @@ class Profile:
         version: the version of the implementation.
         checked: the adapter whose answers it was compared with.
         formats: the formats of each operation that it models; every format if None.
-        floats: the float types that it takes and decodes to bit for bit; all if None. To another
-            type it decodes by its policy, which is no claim about the implementation.
+        floats: the float types of which the model is bit for bit; all if None. To other types it
+            decodes by its policy, which is no claim about the implementation.
         stages: the stages in which the implementation differs from the policy.
 
     >>> import mxref
@@ -79,7 +79,7 @@ class Profile:
 
     @property
     def about(self) -> str:
-        """The modelled implementation and its version, in short.
+        """The modelled implementation and its version, in a line.
 
         >>> from mxref.profiles import profile
         >>> profile("torchao_0_18_even").about
@@ -89,7 +89,7 @@ class Profile:
 
     @property
     def has(self) -> str:
-        """The modelled operations and formats, and the float types unless they are all.
+        """The modelled operations and formats in words; the float types unless they are all.
 
         >>> from mxref.profiles import profile
         >>> profile("executorch").has
@@ -167,9 +167,9 @@ class Profile:
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
 
-        With `block_size` blocks have that size, by the same rules; of formats with a `tensor_scale`
-        it is that of the tensor if it is None.
-        A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
+        With `block_size` blocks have that size, by the same rules. If the format has a tensor scale
+        and `tensor_scale` is None, it is computed from the tensor. A stage sees whole blocks, so
+        that the memory of a profile with stages grows with the block.
         """
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
         self._refuse_blocks("quantize", fmt)
@@ -233,7 +233,7 @@ class Profile:
             )
 
     def _own(self, values: ArrayLike, parameter: str = "values") -> ArrayLike:
-        """The values, if their float type is one that the implementation takes."""
+        """The values, after refusing a float type that the implementation does not take."""
         if self.floats is not None:
             layout = bits_of(values, parameter)[1]
             if layout.name not in self.floats:
@@ -251,7 +251,7 @@ class Profile:
         fmt: ElementFormat,
         codes_of: Callable[[Rows], I64],
     ) -> U8:
-        """One code for each number, each number being a block of one."""
+        """One code for each number, each treated as a block of one."""
         flat = bits.reshape(-1, 1)
         codes = np.empty(flat.size, np.uint8)
         for start in range(0, flat.size, CHUNK):

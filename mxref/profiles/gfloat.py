@@ -9,7 +9,7 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array
 from mxref.bits.floats import F64, I64
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
 from mxref.policy.policy import Policy
 from mxref.profiles import tosa
 from mxref.profiles.definition import Profile
@@ -62,11 +62,11 @@ PROFILES = (
         "0.5.2",
         checked="tools/adapters/gfloat_adapter.py",
         formats={
-            "encode": tuple(ELEMENT_FORMATS),
-            "decode": tuple(ELEMENT_FORMATS),
+            "encode": MX_ELEMENTS,
+            "decode": MX_ELEMENTS,
             "decode_scale": ("e8m0",),
-            "shared_scale": tuple(ELEMENT_FORMATS),
-            "quantize": tuple(BLOCK_FORMATS),
+            "shared_scale": MX_ELEMENTS,
+            "quantize": MX_BLOCKS,
         },
         floats=("f32", "f16", "bf16", "f64"),
         stages=Stages(

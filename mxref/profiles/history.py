@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHANGES", "Change", "changes_of"]
+__all__ = ["CHANGES", "VersionChange", "changes_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VersionChange:
     """A change of a library, between the versions of two profiles.
 
     Args:
         before: the profile of the older version.
         after: the profile of the newer version.
         what: what changed, as a sentence without its end.
-        source: the pull request that made it; empty where both versions were run and none is known.
+        source: the pull request that made it; empty if none is known and both versions were run.
         op: `encode`, `decode` or `quantize`.
         format: the element format or block format.
-        given: the input: a number, the first one of a block of zeros, or a code.
-        codes: what the older and the newer version make of it: codes, with the scale code before
-            those of a block, or the number that is read.
+        given: the input: a number, the first one of a block of otherwise zeros, or a code.
+        codes: the outputs of the older and the newer version: codes in hex, of a block behind its
+            scale code; or the number that is read.
     """
 
     before: str
@@ -36,9 +36,11 @@ class Change:
     codes: tuple[str, str]
 
 
-def _torchao(mode: str, what: str, given: float, codes: tuple[str, str]) -> Change:
+def _torchao(mode: str, what: str, given: float, codes: tuple[str, str]) -> VersionChange:
     before, after = f"torchao_0_18_{mode}", f"torchao_main_{mode}"
-    return Change(before, after, what, "pytorch/ao#4725", "quantize", "mxfp8_e4m3", given, codes)
+    return VersionChange(
+        before, after, what, "pytorch/ao#4725", "quantize", "mxfp8_e4m3", given, codes
+    )
 
 
 _BYTE_00 = "elements under scale byte 00 are divided by 2**-127, not by {}"
@@ -47,7 +49,7 @@ _MLX = ("mlx_0_31", "mlx_0_32")
 
 #: All changes, those of a library together.
 CHANGES = (
-    Change(
+    VersionChange(
         "torch_2_12",
         "torch",
         "numbers beyond 448 and infinities are cast to 448, not to NaN",
@@ -82,7 +84,7 @@ CHANGES = (
         float.fromhex("0x1.c0004p-118"),
         ("01 7e", "02 76"),
     ),
-    Change(
+    VersionChange(
         *_MLX,
         "scales are rounded up to a power of two, not to the nearest",
         "ml-explore/mlx#4353",
@@ -91,7 +93,7 @@ CHANGES = (
         1.0,
         ("76 7e", "77 78"),
     ),
-    Change(
+    VersionChange(
         *_MLX,
         "codes 7f and ff are read as NaN, not as 480 and -480",
         "",
@@ -103,7 +105,7 @@ CHANGES = (
 )
 
 
-def changes_of(name: str) -> list[Change]:
+def changes_of(name: str) -> list[VersionChange]:
     """The changes before and after the version of a profile.
 
     >>> [(one.before, one.source) for one in changes_of("torch")]

@@ -92,12 +92,12 @@ def _steps(layout: FloatLayout, kind: str) -> F64Array:
 
 
 def _step(k: int, layout: FloatLayout, kind: str) -> float:
-    if kind == "floor":  # from the middle between k + 1 and the number of T below it
+    if kind == "floor":  # from the midpoint of k + 1 and the number of T below it on
         return _power(_middle(Fraction(k + 1), layout, up=False))
-    if kind == "ceil":  # above the middle between k and the number of T above it
+    if kind == "ceil":  # above the midpoint of k and the number of T above it
         return _power(_middle(Fraction(k), layout, up=True))
     half = Fraction(2 * k + 1, 2)
-    if kind == "half_up":  # the number below 0.5 and 0.5 make 1, too; elsewhere sums are exact
+    if kind == "half_up":  # the float below 0.5 plus 0.5 rounds to 1, too; elsewhere sums are exact
         return _power(_middle(half - (k == 0) * Fraction(2) ** -25, layout, up=False))
     return _power(_middle(half, layout, up=(k + 1) % 2 == 1))
 
@@ -107,7 +107,7 @@ def _middle(number: Fraction, layout: FloatLayout, *, up: bool) -> Fraction:
 
     A number that T lacks is a midpoint itself.
     """
-    if number == 0:  # the numbers of T next to 0 are nearer to it than any logarithm of a float
+    if number == 0:  # the numbers of T next to 0 are nearer to 0 than the logarithm of any float
         return Fraction(1 if up else -1, 1 << 60)
     size, exponent = abs(number), -2  # above one quarter, as halves of integers are
     while size >= Fraction(2) ** (exponent + 1):

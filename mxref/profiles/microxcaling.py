@@ -1,8 +1,8 @@
 """microxcaling: its PyTorch path, and its C++ and CUDA kernels, which give different answers.
 
-The PyTorch path computes in the type of the values, with logarithms of that type, and gives
-numbers: these elements times the scale. Only the sign of INT8's zeros is lost, which no code holds.
-The kernels compute on the fields of float32; they need no stage. Source:
+The PyTorch path computes in the type of the values, with logarithms of that type. It gives numbers,
+which are these elements times the scale; only the sign of INT8's zeros, which no code holds, is
+lost. The kernels compute on the fields of float32; they need no stage. Source:
 microsoft/microxcaling 7bc41952, mx/mx_ops.py, mx/elemwise_ops.py, mx/formats.py; mx/cpp/mx.cuh,
 quantize.cuh, shared_exp.cuh.
 """

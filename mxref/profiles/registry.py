@@ -27,7 +27,7 @@ from mxref.profiles import (
 )
 from mxref.profiles.definition import Profile
 
-__all__ = ["FAMILIES", "PROFILES"]
+__all__ = ["BUILT_IN", "FAMILIES", "PROFILES"]
 
 _ML_DTYPES = (
     *("e5m2", "e4m3", "e3m2", "e2m3", "e2m1"),
@@ -80,3 +80,5 @@ FAMILIES = (
 PROFILES: Mapping[str, Profile] = {
     one.name: one for own in (_OWN, *(family.PROFILES for family in FAMILIES)) for one in own
 }
+#: The names of those that mxref brings; others are a user's.
+BUILT_IN = frozenset(PROFILES)

@@ -1,7 +1,7 @@
 """Quantization in stages, each of which a profile can replace.
 
-Numbers are float64 that hold those of the source type exactly, NaN with its sign and payload, so
-that no mode of the processor changes them; `mxref.bits.float32` rounds as float32 arithmetic does.
+Numbers are float64 that hold those of the source type exactly, NaN with its sign and payload. So no
+mode of the processor changes them; `mxref.bits.float32` rounds as float32 arithmetic does.
 """
 
 from __future__ import annotations

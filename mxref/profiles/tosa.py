@@ -10,7 +10,7 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, rounded
 from mxref.bits.floats import BF16, F32, I64, Bool
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.catalog import MX_BLOCKS
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.stages import (
@@ -70,8 +70,8 @@ PROFILES = (
         formats={
             "encode": _FP8,
             "decode": _FP8,
-            "quantize": tuple(BLOCK_FORMATS),
-            "dequantize": tuple(BLOCK_FORMATS),
+            "quantize": MX_BLOCKS,
+            "dequantize": MX_BLOCKS,
         },
         floats=("f32", "bf16", "f16"),
         stages=Stages(divide=quotients, element=element, nonfinite=unchanged),

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.operands.shown import show_code, show_float
 from mxref.targets.calls import code_format
 
 __all__ = ["Field", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
 
 
 Kind = FloatLayout | CodeFormat
-#: The operations whose words are numbers and codes.
+#: Operations whose words are numbers and codes, shown in bits.
 _IN_BITS = (
     "encode",
     "decode",
@@ -33,7 +33,7 @@ class Field:
 
     Args:
         name: ``sign``, ``exponent``, ``mantissa``, ``integer``, or ``bits`` where it has no fields.
-        bits: each bit, and whether it differs from the bit wanted.
+        bits: each bit, and whether it differs from the wanted bit.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Word:
     """A word with its meaning.
 
     Args:
-        label: what it is: input, want, got.
+        label: the role of the word: input, want, got.
         text: its hex digits and its value.
         fields: its bits.
     """
@@ -59,7 +59,7 @@ def of_float(label: str, bits: int, layout: FloatLayout, wanted: int | None = No
     """A float pattern as a word.
 
     Args:
-        label: what it is.
+        label: the role of the word.
         bits: the pattern.
         layout: its type.
         wanted: the pattern that it should be.
@@ -92,7 +92,7 @@ def of_code(label: str, code: int, fmt: CodeFormat, wanted: int | None = None) -
     width = fmt.bits
     if getattr(fmt, "twos_complement", False):
         widths = (("integer", width),)
-    if code >= fmt.code_count:  # more bits than a code has
+    if code >= fmt.code_count:  # not a code of the format
         width = max(8, code.bit_length())
         widths = (("bits", width),)
     return Word(label, show_code(code, fmt), _fields(code, width, widths, wanted))
@@ -120,9 +120,10 @@ def _fields(
 
 
 def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-    """What the words of questions and of answers are, the last one for all that follow.
+    """The kinds of the words of questions and of answers; the last kind holds for all that follow.
 
-    Both are empty for operations whose words are bytes, or whose questions are of several kinds.
+    Both are empty for operations whose words are bytes, or whose questions have words of mixed
+    kinds.
 
     >>> from mxref.targets.calls import without_cases
     >>> [[kind.name for kind in side] for side in sides(without_cases("quantize", "nvfp4", "bf16"))]

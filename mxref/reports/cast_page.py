@@ -9,7 +9,7 @@ from pathlib import Path
 from mxref.bits.floats import F32
 from mxref.conformance.differing.cast_difference import CastDifference, CastExample
 from mxref.reports.bit_fields import Word, of_code, of_float
-from mxref.reports.diff_page import Part, write_parts
+from mxref.reports.diff_page import DifferenceKind, write_parts
 
 __all__ = ["write_cast_page"]
 
@@ -26,7 +26,7 @@ def write_cast_page(
     Args:
         path: the file.
         found: the difference.
-        header: names of the data of which there are figures, after what their rows are about.
+        header: the heading of the rows' labels, then the names of the data that have figures.
         rows: the figures in words.
         command: the command that makes the page, for its last line.
 
@@ -41,7 +41,7 @@ def write_cast_page(
             of_float(f"{found.b} reads", one.b, F32, one.a),
         )
         groups = (("", (_code(found, one.code),)), ("", reads))
-        parts.append(Part(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
+        parts.append(DifferenceKind(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
     every = "all " * (found.tried == 1 << found.layout.width)
     tried = f"{every}{found.tried} numbers of {found.layout.name}" if found.tried else ""
     what = f"casts to {found.format.name}"
@@ -50,18 +50,18 @@ def write_cast_page(
     )
 
 
-def _example(found: CastDifference, one: CastExample) -> Part:
-    """A number, and the code that each side gives it with what is read in it, in bits."""
+def _example(found: CastDifference, one: CastExample) -> DifferenceKind:
+    """A number, and for each side the code it gives and the number it reads, in bits."""
     groups = (
         ("", (of_float("input", one.word, found.layout),)),
         (found.a, _side(found, one, 0)),
         (found.b, _side(found, one, 1)),
     )
-    return Part(f"casting, {one.kind}: {_several(one.count, 'number')}", groups)
+    return DifferenceKind(f"casting, {one.kind}: {_several(one.count, 'number')}", groups)
 
 
 def _side(found: CastDifference, one: CastExample, side: int) -> tuple[Word, ...]:
-    """The code of a side and what it reads in it; what the other side reads if that differs."""
+    """The code of a side, what it reads in it, and what the other side reads if that differs."""
     code, first = one.codes[side], one.codes[0] if side else None
     if code is None:
         return (Word("answer", "an error", ()),)
@@ -75,7 +75,7 @@ def _side(found: CastDifference, one: CastExample, side: int) -> tuple[Word, ...
 
 
 def _code(found: CastDifference, code: int, wanted: int | None = None) -> Word:
-    """A code without its value, which each side reads for itself."""
+    """A code without its value, since each side reads another."""
     return replace(of_code("code", code, found.format, wanted), text=f"{code:02x}")
 
 

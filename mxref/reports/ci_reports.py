@@ -1,4 +1,4 @@
-"""A report for machines of continuous integration: JUnit, GitHub, and a badge."""
+"""Reports for continuous integration: JUnit, GitHub, and a badge."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from mxref.support.text import printable
 
 __all__ = ["badge", "junit", "step_summary", "workflow_commands", "write_step_summary"]
 
-#: Failing cases that are told of a row, and characters of a badge's message.
+#: Failing cases that are listed of a row; characters of a badge's message.
 _CASES, _BADGE = 5, 60
 
 
 def junit(report: Report) -> bytes:
-    """A report as a file of JUnit: a test for each row, and one for each thing beside the rows.
+    """A report as a JUnit file: a test for each row, and one for each finding beside the rows.
 
-    A test fails where `Report.passed` would be False because of it: there are failures if and only
+    A test fails where `Report.passed` would be False because of it, so that there are failures if
+    and only if the report does not pass. Known divergences are skipped tests.
     if the report does not pass. Known divergences are skipped tests.
     """
     suite = ElementTree.Element("testsuite", name=printable(f"mxref verify {report.target.name}"))
@@ -80,7 +81,7 @@ def _unlisted(report: Report, row: VerifyRow) -> list[tuple[VectorFile, Failure]
 def workflow_commands(report: Report, show: int) -> Iterator[str]:
     """Workflow commands of GitHub Actions: the verdict, then the first case of each kind.
 
-    Beside the verdict stands a cause that no case shows: a way of calling, or that of all rows.
+    The verdict also names a cause that no case shows: a way of calling, or a cause of all rows.
 
     Args:
         report: the report.
@@ -116,7 +117,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def step_summary(report: Report, show: int) -> str:
-    """The report in GitHub's Markdown, for the file that GITHUB_STEP_SUMMARY names."""
+    """The report in GitHub's Markdown, for the file in GITHUB_STEP_SUMMARY."""
     word = "PASS" if report.passed else "FAIL"
     lines = [f"## {word} <code>{escape(printable(report.target.name))}</code>", ""]
     lines += [f"**{escape(printable(verdict_text(report)))}**", ""]
@@ -130,19 +131,19 @@ def step_summary(report: Report, show: int) -> str:
 
 
 def write_step_summary(report: Report, show: int) -> None:
-    """Add `step_summary` to the file that GITHUB_STEP_SUMMARY names, if it names one.
+    """Append `step_summary` to the file in GITHUB_STEP_SUMMARY, if that is set.
 
     Raises:
         OSError: the file cannot be written.
     """
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
-        with open(path, "a", encoding="utf-8") as file:  # other steps have written to it
+        with open(path, "a", encoding="utf-8") as file:  # other steps may have written to it
             file.write(step_summary(report, show))
 
 
 def badge(report: Report) -> bytes:
-    """The verdict as the JSON that an endpoint of shields.io reads."""
+    """The verdict as JSON for an endpoint badge of shields.io."""
     text = report.verdict
     listed = report.passed and (report.failures or report.uses)
     if listed and not text.startswith("conforms"):

@@ -19,19 +19,19 @@ from mxref.reports.error_plots import spread_plot
 from mxref.reports.page import write_page
 from mxref.reports.pictures import above
 
-__all__ = ["Part", "write_diff_page", "write_parts"]
+__all__ = ["DifferenceKind", "write_diff_page", "write_parts"]
 
 #: Lanes of a block whose bits are shown.
 _LANES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DifferenceKind:
     """A kind of difference.
 
     Args:
         title: what it is.
-        groups: its words, under what each is of.
+        groups: its words, by what they belong to.
         plots: pictures of it, each with its title.
     """
 
@@ -54,7 +54,7 @@ def write_diff_page(
         path: the file.
         found: the difference.
         figures: those whose errors are drawn.
-        header: names of the data of which there are figures, after what their rows are about.
+        header: the heading of the rows' labels, then the names of the data that have figures.
         rows: the figures in words.
         command: the command that makes the page, for its last line.
 
@@ -72,7 +72,7 @@ def write_diff_page(
             of_float(f"{found.b} reads", pair.b, found.layout, pair.a),
         )
         title = f"reading, {pair.kind}: {pair.count} pairs of a scale and a code"
-        parts.append(Part(title, (("", bytes_), ("", reads))))
+        parts.append(DifferenceKind(title, (("", bytes_), ("", reads))))
     histograms = [
         spread_plot(f"errors on {one.data}", {found.a: one.errors[0], found.b: one.errors[1]})
         for one in figures
@@ -94,7 +94,7 @@ def write_diff_page(
 def write_parts(
     path: Path,
     found: Difference | CastDifference,
-    parts: Sequence[Part],
+    parts: Sequence[DifferenceKind],
     *,
     what: str,
     tried: str,
@@ -109,7 +109,7 @@ def write_parts(
         path: the file.
         found: the difference.
         parts: its kinds.
-        what: what the two did.
+        what: what the two profiles did.
         tried: how many inputs were tried, in words; empty if none were.
         header: as in `write_diff_page`.
         rows: as in `write_diff_page`.
@@ -140,7 +140,7 @@ def write_parts(
     )
 
 
-def _example(found: Difference, one: Example) -> Part:
+def _example(found: Difference, one: Example) -> DifferenceKind:
     """An example in bits: the lanes in which the two differ, else the first ones."""
     width = len(one.words)
     codes = [side.codes or (0,) * width for side in (one.a, one.b)]
@@ -156,7 +156,7 @@ def _example(found: Difference, one: Example) -> Part:
         (found.b, _side(found, one.b, lanes, other)),
     ]
     title = f"quantizing, {one.kind}: {one.count} blocks"
-    return Part(title, tuple(groups), tuple(_plots(found, one)))
+    return DifferenceKind(title, tuple(groups), tuple(_plots(found, one)))
 
 
 def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:
@@ -166,7 +166,7 @@ def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:
 def _side(
     found: Difference, made: Bytes, lanes: Sequence[int], other: Bytes | None = None
 ) -> tuple[Word, ...]:
-    """What a side makes of a block: no words where that is an error."""
+    """The words that a side makes of a block; none where that is an error."""
     if made.scale is None:
         return (Word("answer", "an error", ()),)
     fmt = found.format
@@ -178,7 +178,7 @@ def _side(
 
 
 def _plots(found: Difference, one: Example) -> list[tuple[str, str]]:
-    """The block and what each side reads in its own bytes, where these are other numbers."""
+    """Plots of the block and of what each side reads in its own bytes, if these differ."""
     values = np.array(numbers_of_words(one.words, found.layout))
     finite = np.abs(values[np.isfinite(values)])
     if not finite.any() or one.a.scale is None or one.b.scale is None:

@@ -1,6 +1,6 @@
-"""Figures of matplotlib as SVG and PNG: the same bytes for the same matplotlib.
+"""Figures of matplotlib as SVG and PNG: the same bytes for the same version of matplotlib.
 
-Nothing of the user's settings, of the clock or of a display enters: the style is matplotlib's own
+They do not depend on the user's settings, the clock or a display: the style is matplotlib's own
 with the lines below, ids are hashed with a fixed salt, and text stays text.
 """
 
@@ -17,10 +17,10 @@ from mxref.reports.extra import extra
 
 __all__ = ["BACK", "COLOURS", "FAINT", "INK", "RIGHT", "WRONG", "drawing", "inline", "png", "svg"]
 
-#: Colours with a meaning; pages replace them by variables that know of dark mode.
+#: Colours with a meaning; pages replace them by variables that follow dark mode.
 INK, FAINT, BACK = "#1f2328", "#8b949e", "#ffffff"
 RIGHT, WRONG = "#0b5fae", "#c5221f"
-#: Colours of series, told apart by dashes as well.
+#: Colours of series, which also have different dashes.
 COLOURS = (RIGHT, "#b35900", "#1a7f37", "#8250df", "#7a5c00", "#0e7c86")
 _VARIABLES = {
     INK: "var(--ink)",
@@ -61,11 +61,11 @@ _STYLE: dict[str, object] = {
 
 @contextmanager
 def drawing(width: float = 360.0, height: float = 200.0) -> Iterator[Any]:
-    """A new figure under the style of all pictures, which has to be written inside of the context.
+    """A new figure in the style of all pictures; it must be written inside the context.
 
     Args:
-        width: in points; one is a CSS pixel where the figure is shown at its size.
-        height: in points.
+        width: width in points; one is a CSS pixel if the figure is shown at its own size.
+        height: height in points.
 
     Yields:
         The ``matplotlib.figure.Figure``, which lays its axes out itself.
@@ -106,7 +106,7 @@ def inline(text: str, label: str) -> str:
 
     Args:
         text: the file.
-        label: what it shows, for those who cannot see it.
+        label: a description for those who cannot see it.
     """
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from mxref.support.extras import needs
+from mxref.support.extras import missing_package
 
 __all__ = ["extra"]
 
@@ -28,4 +28,4 @@ def extra(module: str) -> ModuleType:
         package = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != package:
             raise
-        raise ValueError(needs("a page or a picture", package, "report")) from None
+        raise ValueError(missing_package("a page or a picture", package, "report")) from None

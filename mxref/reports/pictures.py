@@ -16,7 +16,7 @@ from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import ELEMENT_FORMATS, BlockFormat, ElementFormat, block_format
 from mxref.numbers.element import decode, encode
 from mxref.reports.drawing import BACK, COLOURS, FAINT, INK, RIGHT, WRONG, drawing, png, svg
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 
 __all__ = ["BLOCK", "PICTURES", "Picture", "above", "drawn"]
 
@@ -25,7 +25,7 @@ _FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 _ROUNDINGS = ("ties_to_even", "ties_to_away", "toward_zero", "toward_positive")
 _RULES = ("floor", "ceil", "rceil", "even", "tosa", "nearest")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
-#: Numbers as those of a row of weights: many small ones and a few far from zero.
+#: Numbers like those of a row of weights: many small ones and a few far from zero.
 BLOCK = (
     0.0132, -0.0417, 0.0071, 0.0266, -0.0189, 0.0623, -0.0054, 0.0348, -0.0911, 0.0017, 0.0205,
     -0.0302, 0.0479, -0.0126, 0.0093, 0.1406, -0.0238, 0.0561, -0.0035, -0.0714, 0.0158, 0.0387,
@@ -39,9 +39,9 @@ class Picture:
 
     Args:
         about: what it shows.
-        draw: draws it on a figure, of a block format and a block.
+        draw: draws it on a figure, for a block format and a block.
         size: width and height in points.
-        format: the block format that it is of, if no other is given; None if it is of all.
+        format: the default block format; None if the picture shows all formats.
     """
 
     about: str
@@ -62,7 +62,7 @@ def drawn(
         name: one of `PICTURES`.
         kind: ``svg`` or ``png``.
         format: the block format; None for that of the picture.
-        block: the numbers of the block, of which one picture is; of any length.
+        block: the numbers of the block, of any length, for the picture that shows one.
 
     Raises:
         ValueError: matplotlib is not installed, the format is no block format with E8M0 scales, or
@@ -94,7 +94,7 @@ def _formats(figure: Any, _: BlockFormat, __: NDArray[np.float32]) -> None:
             ([v for v in values if v >= fmt.min_normal], RIGHT),
             ([v for v in values if v < fmt.min_normal], COLOURS[1]),
         ):
-            # Gaps of NaN make all strokes of a colour one path.
+            # With NaN as gaps all strokes of a colour are one path.
             x = [each for value in some for each in (*[math.log2(value)] * 2, math.nan)]
             y = [each for _ in some for each in (row - 0.3, row + 0.3, math.nan)]
             axes.plot(x, y, "-", color=colour, lw=0.9, label=_NORMAL[colour] if not row else None)
@@ -127,7 +127,7 @@ def _power(exponent: int) -> str:
 
 
 def _roundings(figure: Any, fmt: BlockFormat, _: NDArray[np.float32]) -> None:
-    """Numbers after rounding over numbers before, with each threshold, under four roundings."""
+    """Rounded numbers over numbers, with each threshold, under four roundings."""
     element = fmt.element
     values = [0.0, *_positive(element)][:8]
     unit = min(values[1:]) if values[1] < 0.25 else 1.0
@@ -167,7 +167,7 @@ def _rounded(values: Sequence[float], fmt: ElementFormat, policy: str) -> list[f
 
 
 def _spaced(values: Sequence[float]) -> list[float]:
-    """Those of ascending numbers that are far enough apart for a label each.
+    """The ascending numbers without those too near to another for a label of their own.
 
     >>> _spaced([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     [6, 4, 3, 2, 1, 0]
@@ -183,7 +183,7 @@ def _errors(figure: Any, _: BlockFormat, __: NDArray[np.float32]) -> None:
     """The largest relative error in each binade, for all formats."""
     axes = figure.subplots()
     first, last, dense = -17, 16, 1024
-    # Every midpoint of every format is among them.
+    # These include every midpoint of every format.
     significands = 1 + np.arange(dense) / dense
     for name, colour, dash in zip(_FORMATS, COLOURS, _DASHES, strict=True):
         fmt = ELEMENT_FORMATS[name]
@@ -211,7 +211,7 @@ def _rules(figure: Any, fmt: BlockFormat, _: NDArray[np.float32]) -> None:
     count, blocks = 256, 4
     amax = 1 + (np.arange(count) + 0.5) / count
     within = 32 * blocks
-    # Of each amax as many blocks: it stands first, the others are spread evenly below it.
+    # Several blocks for each amax: it comes first, the others are spread evenly below it.
     rest = (np.arange(within) * 0.6180339887 % 1.0) * 2 - 1
     shape = np.where(np.arange(within) % 32 == 0, 1.0, rest)
     values = amax[:, np.newaxis] * shape
@@ -254,7 +254,7 @@ def _block(figure: Any, fmt: BlockFormat, block: NDArray[np.float32]) -> None:
     lanes = np.arange(block.size)
     for axes, (rules, result) in zip(panels, results.values(), strict=True):
         got = result.dequantize(np.float64)
-        signal, noise = Sum(), Sum()
+        signal, noise = SumOfSquares(), SumOfSquares()
         signal.add(block.astype(np.float64))
         noise.add(got - block)
         ratio = decibels(signal.total, noise.total)

@@ -1,4 +1,4 @@
-"""Answers as numbers: what every case asked, what is right and what came, for plots."""
+"""Inputs, right answers and answers as numbers, for plots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mxref.bits.floats import FloatLayout
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.word_rows import NO_WORD, same_width
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.reports.bit_fields import Kind, sides
 
 __all__ = ["Points", "numbers", "points"]
@@ -20,13 +20,13 @@ __all__ = ["Points", "numbers", "points"]
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Numbers of the cases of a row, one for each element; float64, quotients by scales rounded.
+    """The numbers of a row's cases, one for each element, as float64; quotients are rounded.
 
     Args:
-        x: what was asked: the input; of elements of a block the input over the right scale; of
-            decoded numbers the right number.
-        want: the right number, of elements of a block over the right scale.
-        got: the number that came, in the same unit.
+        x: the input; for elements of a block the input over the right scale; for decoded numbers
+            the right number.
+        want: the right number; for elements of a block in units of the scale.
+        got: the answer in the same unit.
         lane: the element's place in its block, 0 where there is no block.
         wrong: whether the bits are wrong.
     """
@@ -39,7 +39,7 @@ class Points:
 
     @property
     def binades(self) -> NDArray[np.int64]:
-        """The exponent of each x that is a number and not zero; others are left out by `plain`."""
+        """The exponent of each x that is finite and not zero; others are left out by `plain`."""
         exponents: NDArray[np.int64] = np.frexp(self.x[self.plain])[1].astype(np.int64) - 1
         return exponents
 
@@ -51,7 +51,7 @@ class Points:
 
 
 def numbers(words: NDArray[np.uint64], kind: Kind) -> NDArray[np.float64]:
-    """The numbers of words; NaN where a word is no code, or where there is none."""
+    """The numbers of words; NaN where a word is no code or missing."""
     if isinstance(kind, FloatLayout):
         with np.errstate(invalid="ignore"):
             own = words.astype(kind.uint).view(kind.dtype).astype(np.float64)
@@ -61,7 +61,7 @@ def numbers(words: NDArray[np.uint64], kind: Kind) -> NDArray[np.float64]:
 
 
 def points(row: VerifyRow) -> Points | None:
-    """The numbers of a row; None where its words are not numbers one by one."""
+    """The numbers of a row; None if its words are not numbers one by one."""
     found = [_of_outcome(one) for one in row.outcomes if all(sides(one.file))]
     if not found or not all(some.x.size for some in found):
         return None

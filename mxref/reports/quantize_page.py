@@ -14,7 +14,7 @@ from mxref.support.spread import Spread
 
 __all__ = ["write_quantize_page"]
 
-#: Ways in one plot, each with a colour and a mark of its own.
+#: Ways in one plot at most, each with its own colour and mark.
 _TOGETHER = 6
 _MARKS = "ox+^sv"
 
@@ -35,7 +35,7 @@ def write_quantize_page(
         path: the file of the page.
         file: name of the file that was quantized.
         tables: header and rows of each table, by its heading, the most important one first.
-        ratios: for each way the SQNR of each tensor in dB; None where nothing can be said.
+        ratios: for each way the SQNR of each tensor in dB; None where it is undefined.
         errors: for each way the relative errors of all elements.
         skipped: sentences on tensors that were not quantized.
         command: the command that makes the page, for its last line.
@@ -54,7 +54,7 @@ def write_quantize_page(
 
 
 def _together(names: Mapping[str, object]) -> list[tuple[str, ...]]:
-    """Names in groups of as many as a plot can tell apart."""
+    """Names in groups that a plot can tell apart."""
     every = [*names]
     return [tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER)]
 

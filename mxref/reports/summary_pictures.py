@@ -13,7 +13,7 @@ from mxref.support.whole_file import write_file
 
 __all__ = ["matrix_picture", "write_kills_picture"]
 
-#: What the mutants of each class are wrong in.
+#: class of mutants -> the subject of its mistakes.
 _CLASSES = {
     "A": "rounding",
     "B": "range, zero, NaN",
@@ -87,7 +87,7 @@ def matrix_picture(
     Args:
         rows: for each implementation the clauses in which it differs.
         columns: the clauses in order, each with a few words on what it is about.
-        bugs: number of known bugs of implementations that have some.
+        bugs: number of known bugs, of implementations that have some.
 
     Raises:
         ValueError: matplotlib is not installed.

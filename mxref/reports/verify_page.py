@@ -12,26 +12,26 @@ import numpy as np
 
 from mxref.bits.floats import FloatLayout
 from mxref.cases.records import VectorFile, words
-from mxref.cases.words import FLAGS, RULES
+from mxref.cases.words import FLAGS, known_rules
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines
-from mxref.operations.word_rows import padded
+from mxref.operands.word_rows import padded
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
 from mxref.reports.verify_plots import row_plots
 
 __all__ = ["write_verify_page"]
 
-#: Rows that have plots, and words of a case that are shown.
+#: Rows that have plots, and words that are shown of a case, at most.
 _PLOTTED, _WORDS = 3, 16
 _HEADS = re.compile(r"(?P<head>BUG|POLICY|PROFILE|NEAREST|CAUSE UNKNOWN|known)\b:?(?P<rest>.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the report: its first word if that names a kind of cause, and its indentation."""
+    """A line of the report: the kind of cause that it begins with, its text and its indentation."""
 
     head: str
     text: str
@@ -40,7 +40,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A failing case: what it is one of, what it says, and its words in bits."""
+    """A failing case: its kind, its description, and its words in bits."""
 
     title: str
     id: str
@@ -99,7 +99,7 @@ def write_verify_page(path: Path, report: Report, show: int = 10, command: str =
 
 
 def _line(text: str) -> _Line:
-    """A line of the report, taken apart.
+    """A line of the report, split into its parts.
 
     >>> _line("    encode e2m1")
     _Line(head='', text='encode e2m1', depth=2)
@@ -113,7 +113,7 @@ def _line(text: str) -> _Line:
 
 
 def _cases(report: Report, show: int) -> list[_Case]:
-    """The first failing case of each kind, at first of two kinds of an operation and format."""
+    """The first failing case of each kind; at first only two kinds of each operation and format."""
     rank: Counter[tuple[str, ...]] = Counter()
     order = []
     for key, failures in report.groups.items():
@@ -127,7 +127,7 @@ def _case(failures: Sequence[tuple[VectorFile, Failure]]) -> _Case:
     file, failure = failures[0]
     case = failure.case
     title = f"{file.op} {file.format}, {file.float}"
-    why = f"{case.rule}, {RULES[case.rule]}"
+    why = f"{case.rule}, {known_rules()[case.rule]}"
     meanings = "; ".join(f"{flag}: {FLAGS[flag]}" for flag in case.flags)
     count = f"{len(failures)} wrong like this" if len(failures) > 1 else "1 wrong like this"
     shown = _in_bits(file, failure)

@@ -26,7 +26,7 @@ def row_plots(row: VerifyRow) -> list[tuple[str, str]]:
     """The plots of a failing row, each with its title, as SVG elements.
 
     Args:
-        row: the row; empty for operations whose answers are bytes.
+        row: the row; for operations whose answers are bytes there are no plots.
     """
     found = points(row)
     if found is None or not found.wrong.any():
@@ -83,7 +83,7 @@ def _by_binade(row: VerifyRow, found: Points) -> tuple[str, str]:
 
 
 def _shown(found: Points) -> tuple[int, int]:
-    """The first and the last binade to show: wrong answers, and right ones that are near x."""
+    """The first and last binade to show: of wrong answers, and where the right one is near x."""
     plain, binades = found.plain, found.binades
     with np.errstate(all="ignore"):  # where nothing is wrong, `want` is what came
         near = np.abs(found.want - found.x)[plain] < np.abs(found.x[plain]) / 2
@@ -95,7 +95,7 @@ def _shown(found: Points) -> tuple[int, int]:
 def _errors(
     x: NDArray[np.float64], values: NDArray[np.float64], *, scale: bool
 ) -> NDArray[np.float64]:
-    """log2 of relative errors, or of scales over amax; NaN where it is no number."""
+    """log2 of relative errors, or of scales over amax; NaN where there is none."""
     with np.errstate(all="ignore"):
         error = np.log2((values if scale else np.abs(values - x)) / np.abs(x))
     return np.where(np.isfinite(error), error, np.nan)
@@ -112,11 +112,11 @@ def _largest(
 
 
 def _by_lane(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
-    """Counts of wrong answers by the element's place; nothing where all places have the same."""
+    """Counts of wrong answers by the element's place; nothing if all places have the same count."""
     title = f"{row.op} {row.format}: wrong elements by lane"
     lanes = int(found.lane.max()) + 1
     counts = np.bincount(found.lane[found.wrong], minlength=lanes)
-    if (counts == counts[0]).all():  # as where scales alone are wrong
+    if (counts == counts[0]).all():  # such as where only scales are wrong
         return []
     with drawing(360, 170) as figure:
         axes = figure.subplots()
@@ -127,7 +127,7 @@ def _by_lane(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
 
 
 def _one_block(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
-    """The first wrong block in which a number that is wrong can be drawn, element by element."""
+    """The first wrong block that has a wrong number that can be drawn, element by element."""
     width = int(found.lane.max()) + 1
     shown = found.wrong & found.plain & np.isfinite(found.want) & np.isfinite(found.got)
     if not shown.any():
@@ -194,7 +194,7 @@ def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
 
 
 def _power(values: NDArray[np.float64]) -> int:
-    """The exponent of a power of two in which numbers are told: 0 where they are ordinary.
+    """The exponent of the power of two that is the unit of a plot: 0 for ordinary numbers.
 
     >>> _power(np.array([3.0, np.nan])), _power(np.array([2.0**-80, 0.0]))
     (0, -80)
@@ -204,7 +204,7 @@ def _power(values: NDArray[np.float64]) -> int:
 
 
 def _scaled(values: NDArray[np.float64], power: int) -> NDArray[np.float64]:
-    """Numbers in units of a power of two; those far outside of a plot may overflow."""
+    """Numbers in units of a power of two; those far outside a plot may overflow."""
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = np.ldexp(values, -power)
     return result

@@ -49,7 +49,7 @@ def codes(format: str) -> st.SearchStrategy[int]:
 
 
 def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
-    """All codes of a scale format; those of E8M0 shrink to 7F, which is 1.
+    """All codes of a scale format; those of E8M0 shrink to 7F, the scale 1.
 
     Raises:
         ValueError: unknown format.
@@ -69,8 +69,8 @@ def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
 def coded_blocks(format: str, *, count: int = 1) -> st.SearchStrategy[tuple[U8, U8]]:
     """Encoded blocks: scale codes (count,) and element codes (count, block size).
 
-    The elements of a block are a few codes at some place, or these codes repeated. Blocks shrink to
-    zeros and one other code.
+    The elements of a block are zeros but for a few codes at some place, or these codes repeated.
+    Blocks shrink to zeros and one other code.
 
     Args:
         format: a block format.
@@ -110,9 +110,10 @@ def blocks(
 ) -> st.SearchStrategy[NDArray[Any]]:
     """Blocks of floats (count, block size) for `quantize`.
 
-    The elements of a block are a few numbers at some place, or these numbers repeated: zeros, any
-    numbers, thresholds of the element format, and values of amax at which a scale rule goes up; at
-    any scale, to the ends of the float type. Blocks shrink to zeros and one simple number.
+    The elements of a block are zeros but for a few numbers at some place, or these numbers
+    repeated. The numbers are zeros, any numbers, thresholds of the element format, and values of
+    amax at which a scale rule goes up, at any scale within the float type. Blocks shrink to zeros
+    and one simple number.
 
     Args:
         format: a block format.

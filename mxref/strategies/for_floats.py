@@ -43,9 +43,9 @@ def patterns(
 ) -> st.SearchStrategy[int]:
     """Bit patterns of a float type, most of them edge cases.
 
-    Zeros, numbers of few bits, ends of binades, subnormals, the largest numbers, infinities, and
-    quiet and signalling NaNs with payloads, of both signs. They shrink to zero, else to one, else
-    to a short significand near one.
+    They are zeros, numbers of few bits, ends of binades, subnormals, the largest numbers,
+    infinities, and quiet and signalling NaNs with payloads, of both signs. They shrink to zero; if
+    that passes, to one; else to a number with a short significand near one.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.
@@ -117,9 +117,9 @@ def near_thresholds(
 ) -> st.SearchStrategy[int]:
     """Bit patterns at every threshold of `encode`, and one ulp to both sides of it.
 
-    Also at every number of the format and every midpoint, up to the one past the largest number.
-    The thresholds are exact, for both signs, under any policy with a deterministic rounding: they
-    are found by bisection of `mxref.exact`.
+    Every number of the format and every midpoint are among the points, up to the one past the
+    largest number. The thresholds are exact, for both signs, under any policy with a deterministic
+    rounding: they are found by bisection of `mxref.exact`.
 
     Args:
         format: an element format, or `e8m0` for the thresholds of `encode_scale`.
@@ -205,7 +205,8 @@ def numbers(
     """Strategies of numbers: any, short, next to the ends of binades, with one distant bit.
 
     Exponents lie in one of the ranges. The first range contains the others, so that every number
-    shrinks within it. One above the largest exponent is infinity, or NaN with that fraction.
+    shrinks within it. The exponent above the largest stands for infinity, or NaN with that
+    fraction.
     """
     m = layout.mantissa_bits
     top = (1 << m) - 1
@@ -222,7 +223,7 @@ def numbers(
 
 
 def one_branch(*strategies: st.SearchStrategy[int]) -> st.SearchStrategy[int]:
-    """One of some strategies, which has the weight of one if it is joined to others."""
+    """One of some strategies; joined to others by ``|``, they have the weight of one strategy."""
     return st.builds(int, st.one_of(strategies))
 
 
@@ -243,9 +244,9 @@ def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
 
 
 def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
-    """One to `most` consecutive words, of which only the last and their number are drawn.
+    """One to `most` consecutive words; drawn are the last word and how many there are.
 
-    Shrinking removes first the words after the one that fails, then those before it.
+    Shrinking first removes the words after the one that fails, then those before it.
     """
     last, counts = st.integers(0, len(words) - 1), st.integers(1, most)
     return st.builds(
@@ -254,7 +255,7 @@ def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
 
 
 def rows(some: st.SearchStrategy[list[_T]], size: int) -> st.SearchStrategy[list[Any]]:
-    """Rows of zeros with some elements at some place, or of these elements repeated."""
+    """Rows of `size` elements: zeros with some elements at some place, or these repeated."""
 
     def laid(repeated: bool, start: int, found: list[_T]) -> list[Any]:  # noqa: FBT001
         whole = found * (-(-size // len(found))) if repeated and found else [*found, *[0] * size]

@@ -29,8 +29,8 @@ def policies(
     Combinations that the operation refuses are never drawn. Policies shrink to `ocp`.
 
     Args:
-        op: an operation, such as `encode`; None for all choices (`pack_blocks` refuses
-            `scale_place=separate`, which `ocp` has).
+        op: an operation, such as `encode`; None for all choices. `pack_blocks` refuses
+            `scale_place=separate`, which `ocp` has.
         format: its format; choices that it does not read keep their value.
         allow_stochastic: whether to draw roundings that need `random_bits=`.
         allow_refusals: whether to draw policies under which some inputs are errors:
@@ -60,7 +60,7 @@ def policies(
         for name in names
         if not _unread(fmt, name)
     }
-    # The default is as likely as all others together, so that most choices differ one at a time.
+    # The default is as likely as all others together, so that policies near `ocp` are drawn, too.
     each = {
         name: st.sampled_from([*some[:1] * max(1, len(some) - 1), *some[1:]])
         for name, some in members.items()
@@ -77,7 +77,7 @@ _REFUSALS = (
 
 
 def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, value: str) -> bool:
-    """Whether an operation refuses a member for every input."""
+    """Whether an operation refuses a member for all inputs."""
     match name, value:
         case "scale_overflow", "wrap":
             return op in (None, "encode_scale")
@@ -91,7 +91,7 @@ def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, va
 
 
 def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:
-    """Whether a choice is read only for other formats."""
+    """Whether a choice is read only in other formats."""
     if not isinstance(fmt, BlockFormat):
         return False
     return name == "scale_arithmetic" if fmt.scale == E8M0 else name in POWER_ONLY

@@ -25,8 +25,8 @@ def tensors(
 ) -> st.SearchStrategy[tuple[NDArray[Any], int]]:
     """A tensor and the axis along which its blocks run.
 
-    Sides are 1 to 5; the side of the block axis may also be next to a multiple of 32. Elements are
-    a few numbers at some place, or these numbers repeated.
+    Sides have lengths of 1 to 5; the side along the block axis may also be next to a multiple of
+    32. The elements are zeros but for a few numbers at some place, or these numbers repeated.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.

@@ -1,4 +1,7 @@
-"""Ratios of sums of squares in decibels; the sums are exact, so their order changes no bit."""
+"""Ratios of sums of squares in decibels.
+
+Each square is rounded to float64. The sum of the squares is exact, so its order changes no bit.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-#: A square in [1/4, 1) is split into two numbers of this many bits, which is exact.
+#: The square of a fraction is in [1/4, 1) and is split into two parts of this many bits, exactly.
 _BITS = 27
 #: Below every exponent that `frexp` gives for float64.
 _LOWEST = -1074
 
 
-class Sum:
-    """A sum of squares of float64 numbers, in integers by exponent."""
+class SumOfSquares:
+    """An exact sum of squares that were rounded to float64, as integers by exponent."""
 
     def __init__(self) -> None:
         self.bins = np.zeros((2, 1024 - _LOWEST + 1), np.int64)
@@ -42,7 +45,7 @@ class Sum:
 
 
 def decibels(signal: int, noise: int) -> float | None:
-    """Ten times the logarithm of a ratio; None if there is no signal or no noise."""
+    """Ten times the decimal logarithm of signal / noise; None if one of them is zero."""
     if not signal or not noise:
         return None
     shift = signal.bit_length() - noise.bit_length()  # integers may be beyond float64's range

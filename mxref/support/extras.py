@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["needs"]
+__all__ = ["missing_package"]
 
 
-def needs(what: str, package: str, extra: str) -> str:
+def missing_package(what: str, package: str, extra: str) -> str:
     """The sentence of an error: a package is missing, and which extra of mxref brings it.
 
-    >>> needs("x.gguf", "gguf", "io").removeprefix("x.gguf needs the package gguf: ")
+    >>> missing_package("x.gguf", "gguf", "io").removeprefix("x.gguf needs the package gguf: ")
     "in a checkout of mxref, pip install -e '.[io]', elsewhere pip install gguf"
     """
     inside = f"in a checkout of mxref, pip install -e '.[{extra}]'"

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-#: What takes an array out of its graph, applies signs that wait, and copies it to the host.
+#: Methods that detach an array from its graph, apply pending conjugations and signs, and copy it to
+#: the host.
 _TO_HOST = ("detach", "resolve_conj", "resolve_neg", "cpu", "get")
-#: DLPack's number of the host.
+#: The host as a device of DLPack: the device's type and its number.
 _HOST = (1, 0)
 
 
@@ -26,7 +27,8 @@ def host_array(array: object) -> Array:
 
     Args:
         array: what NumPy takes, or an object with ``__dlpack__`` on any device. Floats that NumPy
-            does not have become those of ml_dtypes, two FP4 codes in a byte a uint8.
+            does not have become those of ml_dtypes. A byte that holds two FP4 codes becomes one
+            uint8.
 
     Raises:
         TypeError: an object with ``__dlpack__`` that cannot be copied to the host.
@@ -44,12 +46,12 @@ def host_array(array: object) -> Array:
 
 
 def unpacked_array(array: Any, parameter: str, items: str = "numbers") -> Array:
-    """`host_array` of one number or code an item.
+    """`host_array` of an array that holds one number or code in each item.
 
     Args:
         array: as in `host_array`.
-        parameter: what the sentence of an error calls the array, and `items` what is in it.
-        items: numbers, floats, integers or codes.
+        parameter: what error messages call the array.
+        items: what they call its items: numbers, floats, integers or codes.
 
     Raises:
         TypeError: two codes in a byte, a ragged list, or what cannot be copied to the host.

@@ -15,9 +15,9 @@ __all__ = [
     "SIGNALS",
     "STEADY",
     "TerminationError",
+    "end_text",
     "exit_status",
     "held_signals",
-    "told",
     "unwinding_signals",
 ]
 
@@ -36,7 +36,7 @@ _waiting: list[int] | None = None
 
 
 class TerminationError(KeyboardInterrupt):
-    """SIGTERM or SIGHUP; like every KeyboardInterrupt it is nobody's fault.
+    """SIGTERM or SIGHUP ended the command; no fault of the program, like every KeyboardInterrupt.
 
     Args:
         number: the signal.
@@ -49,28 +49,29 @@ class TerminationError(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def unwinding_signals(*, last: bool = False) -> Iterator[None]:
-    """Let SIGINT raise KeyboardInterrupt, and SIGTERM and SIGHUP `TerminationError`, once a second.
+    """Let SIGINT raise KeyboardInterrupt, and SIGTERM and SIGHUP `TerminationError`.
 
-    For command lines: outside the main thread nothing changes, and handlers already set stay, such
-    as those of signals that are ignored.
+    For `STEADY` seconds after a signal further ones are ignored, so that the command can clean up.
+    Outside the main thread nothing changes. Handlers that were already set stay, such as those of
+    signals that are ignored.
 
     Args:
-        last: whether the process ends afterwards, so that after a signal the handlers stay, and
-            without one SIGINT ends it as SIGTERM does, silently.
+        last: whether the process ends after the block. Then the handlers stay after a signal, and
+            without one SIGINT from then on ends the process silently, as SIGTERM does.
     """
     got, own = float("-inf"), os.getpid()
     ended: KeyboardInterrupt | None = None
 
     def unwind(number: int, frame: FrameType | None) -> None:
         nonlocal got, ended
-        if os.getpid() != own:  # a copy, such as a worker of a target, which ends as it would
+        if os.getpid() != own:  # a copy, such as a target's worker, ends by the signal itself
             signal.signal(number, old[number])
             os.kill(os.getpid(), number)
             return
         if _waiting is not None:
             _waiting.append(number)
             return
-        if _runs(again, frame):  # where Python would drop it once more
+        if _runs(again, frame):  # an exception raised there would be dropped again
             _send_soon(number)
             return
         now = time.monotonic()
@@ -85,7 +86,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             before(lost)
             return
-        got = float("-inf")  # Python has dropped it, as in a destructor: it comes once more
+        got = float("-inf")  # Python dropped it, as in a destructor: it is sent again
         _send_soon(exit_status(lost.exc_value) - 128)
 
     numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
@@ -101,7 +102,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     except BaseException:
         if ended is None:
             raise
-        raise ended from None  # of which NumPy makes something else while it is imported
+        raise ended from None  # NumPy, while imported, replaces it by another error
     finally:
         sys.unraisablehook = before
         if not last or got < 0:
@@ -110,7 +111,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
 
 
 def _runs(function: Callable[..., None], frame: FrameType | None) -> bool:
-    """Whether a frame is that of a call of a function, or of what it calls."""
+    """Whether a frame, or one of its callers, is a call of the function."""
     while frame is not None and frame.f_code is not function.__code__:
         frame = frame.f_back
     return frame is not None
@@ -137,10 +138,10 @@ def held_signals() -> Iterator[None]:
             os.kill(os.getpid(), came[0])
 
 
-def told(error: KeyboardInterrupt) -> str:
+def end_text(error: KeyboardInterrupt) -> str:
     """What has ended a command, in words.
 
-    >>> told(KeyboardInterrupt()), told(TerminationError(signal.SIGTERM))
+    >>> end_text(KeyboardInterrupt()), end_text(TerminationError(signal.SIGTERM))
     ('interrupted', 'ended by SIGTERM')
     """
     if isinstance(error, TerminationError):

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Mapped:
-    """The file mappings of `np.memmap` below some arrays; private pages are left alone."""
+    """The shared file mappings of `np.memmap` below some arrays, whose used pages are released."""
 
     #: Bytes between two releases.
     STEP = 1 << 26

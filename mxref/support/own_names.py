@@ -1,4 +1,4 @@
-"""Names of Python and NumPy that code of somebody else may replace, kept as they were."""
+"""Python's builtins and NumPy's functions, put back where foreign code has replaced them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def names_kept() -> Iterator[None]:
 
 
 def keeping_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, after each call of which `names_kept` puts names back."""
+    """A function that calls the given one and then puts names back, as `names_kept` does."""
 
     def call(*arguments: Any) -> Any:
         with names_kept():

@@ -1,4 +1,4 @@
-"""A check in a process of its own, which hands over its verdict: what is checked may end it."""
+"""A check in a process of its own, which hands over its verdict: the checked code may end it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from mxref.support.interruption import SIGNALS, STEADY, TerminationError, exit_status, told
+from mxref.support.interruption import SIGNALS, STEADY, TerminationError, end_text, exit_status
 
 __all__ = ["copies_end", "in_own_process"]
 
@@ -26,9 +26,9 @@ _OWN = 256
 
 @contextlib.contextmanager
 def copies_end() -> Iterator[None]:
-    """End every copy of this process that is made in the block, by `os.fork`, where it leaves it.
+    """End every copy of this process made by `os.fork` in the block, when it leaves the block.
 
-    A target that forks then gives one report, not two.
+    So a target that forks gives one report, not two.
     """
     own = os.getpid()
     status = 1
@@ -41,32 +41,33 @@ def copies_end() -> Iterator[None]:
 
 
 def in_own_process(check: Callable[[], int]) -> int:
-    """The exit status that `check` returns in a copy of this process, which should be small.
+    """The exit status that `check` returns, run in a copy of this process.
 
-    Without one, as after `os._exit` or a crash, a sentence on stderr says how the copy has ended,
-    and the status is 1. The copy has the terminal and standard input of this process, gets the
-    signals that this process gets, and ends when this process does. It is killed if it goes on for
-    `GRACE` seconds after its verdict, as threads do, or after a signal. There only `sys.stdout`
-    writes to standard output: file descriptor 1, which C code writes to, is that of stderr. This
-    function returns in both processes, with the same status.
+    If the copy ends without a status, as after `os._exit` or a crash, the status is 1, and a
+    sentence on stderr says how it ended. The copy shares the terminal and standard input, gets the
+    signals that this process gets, and ends when this process does. It is killed if it still runs
+    `GRACE` seconds after its verdict or after a signal, as threads may. In the copy only
+    `sys.stdout` writes to standard output; file descriptor 1, which C code writes to, leads to
+    stderr. The call returns in both processes, with the same status. This process should be small,
+    as it is copied.
     """
     if not hasattr(os, "fork"):
         return check()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()  # or both would write it
+            stream.flush()  # else both processes would write it
     told_by, tells = os.pipe()
-    ends_with, lives = os.pipe()  # the end that this process holds is closed when it ends
+    ends_with, lives = os.pipe()  # this process's end is closed when it ends
     child = os.fork()
     if not child:
         os.close(told_by)
         os.close(lives)
-        os.read(ends_with, 1)  # until the parent hands on its signals
+        os.read(ends_with, 1)  # waits until the parent forwards signals
         threading.Thread(target=_end_with_parent, args=(ends_with,), daemon=True).start()
         tells = _kept(tells)
         _keep_output()
         status = check()
-        with contextlib.suppress(OSError):  # closed by what was checked
+        with contextlib.suppress(OSError):  # the checked code closed it
             os.write(tells, f"{os.getpid()} {status}\n".encode())
         return status
     os.close(tells)
@@ -75,14 +76,14 @@ def in_own_process(check: Callable[[], int]) -> int:
     if verdict is not None:
         return verdict
     if got is not None:
-        print(f"mxref: {told(got)}", file=sys.stderr)
+        print(f"mxref: {end_text(got)}", file=sys.stderr)
         return exit_status(got)
     print(f"mxref: error: no verdict: the process of the check {how}", file=sys.stderr)
     return 1
 
 
 def _kept(number: int) -> int:
-    """A copy of a file descriptor, out of the way where the system has so many."""
+    """A copy of a file descriptor, with a high number where the system has such."""
     with contextlib.suppress(OSError, ValueError):
         fcntl = importlib.import_module("fcntl")  # POSIX has it, as `os.fork`
         return int(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _OWN))
@@ -90,7 +91,7 @@ def _kept(number: int) -> int:
 
 
 def _keep_output() -> None:
-    """Let `sys.stdout` write to a copy of its file descriptor, and what else does to stderr."""
+    """Let `sys.stdout` write to a copy of its file descriptor; descriptor 1 leads to stderr."""
     old = sys.stdout
     if old is None:  # closed by the caller
         return
@@ -104,7 +105,7 @@ def _keep_output() -> None:
 
 
 def _end_with_parent(ends_with: int) -> None:
-    """End this process as SIGTERM does when its parent ends, or as SIGKILL if it goes on."""
+    """End this process by SIGTERM when its parent ends, and by SIGKILL if it still runs later."""
     os.read(ends_with, 1)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
@@ -114,10 +115,11 @@ def _end_with_parent(ends_with: int) -> None:
 def _ending(
     child: int, told_by: int, lives: int
 ) -> tuple[int | None, KeyboardInterrupt | None, str]:
-    """Wait for a child: its verdict, the signal that this process got, and how the child has ended.
+    """Wait for a child: its verdict, the signal that this process got, and how the child ended.
 
-    The child gets these signals, too. It is killed if it goes on for `GRACE` seconds after the
-    first one or its verdict, and if another signal comes later than `STEADY` seconds.
+    Signals are forwarded to the child. It is killed if it still runs `GRACE` seconds after the
+    first signal or its verdict, or if another signal comes more than `STEADY` seconds after the
+    first.
     """
     first: tuple[int, float] | None = None
 
@@ -131,7 +133,7 @@ def _ending(
     awake, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.set_wakeup_fd(wakes)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # wakes, too
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # it only wakes `select`
     for one in SIGNALS:
         if signal.getsignal(one) is not signal.SIG_IGN:
             signal.signal(one, forward)
@@ -149,10 +151,10 @@ def _ending(
         if told_by in ready:
             new = os.read(told_by, 1 << 16)
             heard = (heard + new)[-(1 << 16) :]
-            # Copies that the target made of this process may tell, too: by their own number.
+            # Copies that the target made write here, too, but with their own process number.
             said = re.search(rf"^{child} (\d+)$".encode(), heard, re.MULTILINE)
             verdict = verdict if said is None else int(said[1])
-            if not new:  # closed by the child, and by all that it has started
+            if not new:  # the child and all its children have closed it
                 sources.remove(told_by)
         if not end and (first is not None or verdict is not None):
             end = time.monotonic() + GRACE

@@ -1,4 +1,4 @@
-"""Counts of relative errors by their size."""
+"""Counts of relative errors by binade."""
 
 from __future__ import annotations
 

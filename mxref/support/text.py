@@ -27,7 +27,7 @@ _LONGEST = 200
 
 
 def short(got: object) -> str:
-    """What was given as a sentence repeats it: its repr, cut if it is long.
+    """The repr of a given value for an error message, cut if it is long.
 
     >>> short("e4m4"), len(short("e4m4" * 1000))
     ("'e4m4'", 203)
@@ -99,7 +99,7 @@ def one_line(text: str, longest: int = 200) -> str:
 
 
 def damage(error: Exception) -> str:
-    """What is wrong with a file that should hold JSON of some kind, as part of a sentence.
+    """What is wrong with a file that should hold JSON, as part of a sentence.
 
     >>> damage(KeyError("files")), damage(TypeError("'int' object is not iterable"))
     ('it lacks files', 'it has values of other types')

@@ -16,9 +16,10 @@ _Part = TypeVar("_Part")
 _VARIABLE = "MXREF_THREADS"
 #: Elements per chunk: intermediate arrays stay in the cache.
 CHUNK = 1 << 15
-#: Elements of a chunk whose only step is a table lookup: fewer calls for the same cache.
+#: Elements of a chunk whose only step is a table lookup: without intermediate arrays it may be
+#: larger, and fewer calls are made.
 TILE = 1 << 17
-#: Elements of a part for several threads, if the array is large enough.
+#: Elements of a part if several threads share the array.
 _SHARED = 1 << 18
 
 

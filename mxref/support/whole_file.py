@@ -12,9 +12,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """The name to write a file to; it is renamed to the file's own name if nothing failed.
+    """A temporary name to write a file to; the file is renamed to its own name if nothing failed.
 
-    What killed writers of the same file have left beside it is removed.
+    Temporary files that killed writers of the same file left behind are removed.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(path)
-        while held < 0 or not os.fstat(held).st_nlink:  # taken for stale before it was locked
+        while held < 0 or not os.fstat(held).st_nlink:  # taken for stale before the lock
             if held >= 0:
                 os.close(held)
             # A new name for each call, even in one process, short enough for every file system.

@@ -50,7 +50,7 @@ def in_order(work: Callable[[T], R], tasks: Iterable[T], jobs: int) -> Iterator[
 
 @contextlib.contextmanager
 def processes(jobs: int) -> Iterator[Executor]:
-    """An executor of new processes, which end with this one; tasks that wait then are dropped."""
+    """An executor of new processes, which end with this one and then drop waiting tasks."""
     # Imported here: it would double the time that the command line takes to start.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -61,7 +61,7 @@ def processes(jobs: int) -> Iterator[Executor]:
         others = multiprocessing.active_children()
         try:
             yield pool
-        except KeyboardInterrupt:  # a signal, which its workers need not have got
+        except KeyboardInterrupt:  # the workers may not have got the signal
             for worker in multiprocessing.active_children():
                 if worker not in others:
                     worker.terminate()

@@ -1,8 +1,8 @@
-"""Arrays of other libraries, made as a target's arguments.
+"""Arrays of other libraries, made from NumPy's arrays as arguments for a target.
 
-A library is imported only for a target that asks for its arrays. An array that starts
-at no multiple of 16 bytes keeps its address modulo 16 on every device; only JAX's arrays do not,
-because JAX chooses their memory.
+A library is imported only for a target that asks for its arrays. An array that does not start at a
+multiple of 16 bytes keeps its address modulo 16 on every device. JAX's arrays are the exception,
+since JAX chooses their memory.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.support.host_arrays import host_array
 from mxref.support.text import unknown_name
 
-__all__ = ["Library", "at_offset", "host_array", "library_of"]
+__all__ = ["Library", "at_offset", "library_of"]
 
 Array = NDArray[Any]
 
-#: What every allocator of devices aligns to, and what vector loads need, in bytes.
+#: Bytes to which every allocator of devices aligns, and which vector loads need.
 _ALIGNMENT = 16
 
 
@@ -54,9 +54,9 @@ class Library:
 
     Args:
         name: the library's.
-        array: its array with the bits, the shape and as far as it can the strides and the address
-            modulo 16 of NumPy's.
-        dtype: its name for a dtype.
+        array: makes its array with the bits and shape of NumPy's and, as far as it can, the strides
+            and the address modulo 16.
+        dtype: gives its name for a dtype.
         lacks: float types of which it has no arrays, each with the reason.
     """
 
@@ -66,7 +66,7 @@ class Library:
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     def taking(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, called with this library's arrays and dtypes instead of NumPy's."""
+        """A function that passes this library's arrays and dtypes to the given one, not NumPy's."""
         if self.name == "numpy":
             return function
 
@@ -113,7 +113,7 @@ def library_of(name: str, device: str | None = None) -> Library:
 
 
 def _lack(array: Callable[[Array], Any], layout: FloatLayout) -> str:
-    """The reason why floats do not survive the way there and back; empty if they do."""
+    """The reason why floats do not survive a conversion there and back; empty if they do."""
     words = [0, 1, layout.sign_bit, layout.inf_bits, layout.nan_bits, layout.nan_bits + 1]
     bits = np.array(words, layout.uint)
     try:
@@ -136,7 +136,7 @@ def _torch(device: str | None) -> _Maker:
             values = values.copy()  # torch knows no negative strides
         bits = values.view(np.int16) if values.dtype == ml_dtypes.bfloat16 else values
         size = values.itemsize
-        if values.size:  # the memory as it is, so that the strides stay on every device
+        if values.size:  # the memory itself, so that the strides stay the same on every device
             steps = (n * stride for n, stride in zip(values.shape, values.strides, strict=True))
             ends = sum(steps) - sum(values.strides)
             bits = np.lib.stride_tricks.as_strided(bits, (ends // size + 1,), (size,))

@@ -1,4 +1,4 @@
-"""Putting cases to Python functions: words in, words out, and the errors of cases."""
+"""Calls of a target's Python functions: words in, words out, and the errors of cases."""
 
 from __future__ import annotations
 
@@ -20,31 +20,18 @@ from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.operands.returned import AnswerError
+from mxref.operands.word_rows import padded
+from mxref.operations.elements import ToCodes
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import (
     DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
     REGISTRY,
 )
-from mxref.operations.word_rows import padded
 from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
-from mxref.targets.integer_calls import call_integers
-from mxref.targets.layout_calls import call_layout
-from mxref.targets.linear_calls import call_layers
-from mxref.targets.product_calls import call_products
-from mxref.targets.returned import (
-    AnswerError,
-    array_of,
-    code_array,
-    code_words,
-    float_words,
-    pair_of,
-)
 
 __all__ = [
     "Answers",
@@ -56,14 +43,13 @@ __all__ = [
     "is_fault",
     "message",
     "quiet",
+    "strided",
     "without_cases",
 ]
 
-#: The tensor scale 1.0, and the number of random bits, of a call with no cases.
-_ONE, _WIDTH = 0x3F800000, 8
-#: What Python says of a call with other arguments than a function has parameters.
+#: Python's message for a call whose arguments are not a function's parameters.
 _PARAMETERS = re.compile(r"\) (takes|missing) ")
-#: Interruptions by modules, which are not imported for this.
+#: Modules of interruptions, which are not imported for this.
 _INTERRUPTIONS = (
     ("asyncio.exceptions", "CancelledError"),
     ("_pytest.outcomes", "OutcomeException"),
@@ -73,14 +59,14 @@ _INTERRUPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of a target: one row of words a case; errors of cases without answer."""
+    """The answers of a target: a row of words for each case; and the errors of cases."""
 
     words: NDArray[np.uint64]
     errors: Mapping[int, str] = field(default_factory=dict)
 
 
 def code_format(file: VectorFile) -> CodeFormat:
-    """The format whose codes the file's elements are; of products those of the first operand."""
+    """The format of the codes that are a file's elements; of products that of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
     if file.op in DOT_OPERATIONS:
@@ -89,7 +75,7 @@ def code_format(file: VectorFile) -> CodeFormat:
 
 
 def without_cases(op: str, format: str, float: str) -> VectorFile:
-    """A vector file without cases, for questions that are in no file.
+    """A vector file without cases, for questions that no file has.
 
     >>> without_cases("quantize", "mxfp4_e2m1", "bf16").stem
     'quantize/mxfp4_e2m1.bf16'
@@ -101,9 +87,9 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
 def call_function(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], *, offset: int = 0
 ) -> Answers:
-    """The answers by one call; if it raises, by one call a case, to find the cases that raise.
+    """The answers from one call; if it raises, from a call for each case, to find those that raise.
 
-    An answer of the wrong shape or type to the one call fails every case. `offset` is that of
+    If the result of the one call has a wrong shape or type, every case fails. `offset` is that of
     `call_operation`.
     """
     function = _displaced(function, offset)
@@ -123,7 +109,7 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses a target's output, which must not stand in a report, its warnings and copies.
+    """Suppress a target's output, which must not stand in a report, its warnings, and its copies.
 
     What it replaces of Python and NumPy is put back (`names_kept`).
     """
@@ -157,7 +143,7 @@ def _ask_each(
 
 
 def _call_refused(error: BaseException, file: VectorFile) -> str:
-    """What is wrong with a function's parameters, and which it should have; else empty."""
+    """What is wrong with a function's parameters, and which it should have; empty if nothing is."""
     ((frame, _),) = deque(traceback.walk_tb(error.__traceback__), 1)
     inside = not frame.f_globals.get("__name__", "").startswith("mxref.")
     if inside or not isinstance(error, TypeError) or not _PARAMETERS.search(message(error)):
@@ -166,7 +152,7 @@ def _call_refused(error: BaseException, file: VectorFile) -> str:
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception is the target's own, whatever its class, and no interruption.
+    """Whether an exception is the target's own fault, whatever its class, and no interruption.
 
     Interruptions are KeyboardInterrupt, `asyncio.CancelledError` and the outcomes of pytest, so
     that a person, a scheduler or pytest-timeout can end a check.
@@ -182,7 +168,7 @@ def is_fault(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """A target's exception and its place in one line; what is wrong with an answer as it is."""
+    """A target's exception and its place in one line; of a wrong answer the text alone."""
     if isinstance(error, AnswerError):
         return str(error)
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
@@ -191,7 +177,7 @@ def error_text(error: BaseException) -> str:
 
 
 def message(error: BaseException) -> str:
-    r"""The class and text of an exception of a target, in one short line, even if `str` raises.
+    r"""The class and text of a target's exception in one short line, even if its `str` raises.
 
     >>> message(ValueError("no such\nformat")), message(MemoryError())
     ('ValueError: no such format', 'MemoryError')
@@ -216,9 +202,7 @@ def call_operation(
 ) -> NDArray[np.uint64]:
     """One call of the target: words in, words out; the arrays are fresh copies.
 
-    Operations on layouts are called once for each case, those with a tensor scale once for each
-    different scale, stochastic rounding once for each number of random bits, and products once for
-    each number of elements.
+    Which cases one call has, the operation says (`Operation.calls`).
 
     Args:
         function: the target's function.
@@ -229,51 +213,63 @@ def call_operation(
             C-contiguous; 0 leaves it where NumPy allocates it.
     """
     function = _displaced(function, offset)
-    if file.op in LAYOUT_OPERATIONS:
-        return call_layout(function, file, inputs, first)
-    if file.op in LAYER_OPERATIONS:
-        return call_layers(function, file, inputs)
-    if file.op in DOT_OPERATIONS:
-        return call_products(function, file, inputs)
-    if file.op in INTEGER_OPERATIONS:
-        return call_integers(function, file, inputs)
-    layout = LAYOUTS[file.float]
-    block = OTHER_BLOCK_FORMATS.get(file.format)
-    if block is not None and block.tensor_scale:
-        return _call_with_tensor_scale(function, file, inputs)
-    floats = inputs.astype(layout.uint).view(layout.dtype)
-    codes = inputs.astype(np.uint8)
-    count = len(inputs)
-    match file.op:
-        case "encode_stochastic":
-            return _call_stochastic(function, file, inputs)
-        case "encode" | "encode_scale" | "shared_scale":
-            result = call_codes(function, file, floats[:, 0].copy())
-            return result.astype(np.uint64)[:, np.newaxis]
-        case "decode":
-            result = function(codes[:, 0].copy(), file.format)
-            return float_words(result, (count,), layout)[:, np.newaxis]
-        case "decode_scale":
-            return float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
-        case "quantize":
-            return _blocks(function(floats, file.format), inputs.shape, file)
-    result = function(codes[:, 0].copy(), codes[:, 1:].copy(), file.format, layout.dtype)
-    return float_words(result, (count, inputs.shape[1] - 1), layout)
+    answers: list[tuple[Any, NDArray[np.uint64]]] = []
+    for asked in REGISTRY[file.op].calls(file.format, file.float, inputs):
+        arguments = list(asked.arguments.values())
+        if REGISTRY[file.op].single and _is_strided(file, first + len(answers)):
+            nan = LAYOUTS[file.float].nan_bits
+            arguments[0] = strided(arguments[0], (first + len(answers)) // 2, nan)
+        answers.append((asked.cases, asked.read(function(*arguments))))
+    if len(answers) == 1:
+        return answers[0][1]
+    if REGISTRY[file.op].single:
+        return padded([row for _, rows in answers for row in rows])
+    width = max((rows.shape[1] for _, rows in answers), default=0)
+    found = np.empty((len(inputs), width), np.uint64)
+    for cases, rows in answers:
+        found[cases] = rows
+    return found
+
+
+def _is_strided(file: VectorFile, index: int) -> bool:
+    """Whether the arrays of a case are handed over in memory that is not contiguous."""
+    return index < len(file.cases) and "strided" in file.cases[index].flags
+
+
+def strided(values: NDArray[Any], kind: int, filler: int) -> NDArray[Any]:
+    """The same array with other strides: every other element, columns first, or backwards.
+
+    >>> array = np.arange(6).reshape(2, 3)
+    >>> [(s.strides, bool((s == array).all())) for s in (strided(array, k, 9) for k in range(3))]
+    [((56, 16), True), ((8, 16), True), ((-24, -8), True)]
+    """
+    if kind % 3 == 1:
+        return values.T.copy().T
+    if kind % 3 == 2:
+        backwards = (slice(None, None, -1),) * values.ndim
+        return values[backwards].copy()[backwards]
+    larger = [*(n + 2 for n in values.shape[:-1]), 2 * values.shape[-1] + 1]
+    every_other = (*[slice(1, -1)] * (values.ndim - 1), slice(1, None, 2))
+    room = np.full(larger, filler, f"u{values.itemsize}").view(values.dtype)
+    found = room[every_other]
+    found[...] = values
+    return found
 
 
 def call_codes(
     function: Callable[..., Any], file: VectorFile, values: NDArray[Any]
 ) -> NDArray[Any]:
-    """One call of `encode`, `encode_scale` or `shared_scale`: floats in, their codes out."""
+    """One call of an operation from floats to codes: floats in, their codes out."""
+    operation = REGISTRY[file.op]
+    if not isinstance(operation, ToCodes):
+        raise ValueError(f"op must be one from floats to codes, got {file.op!r}")
     shape = values.shape  # which the target may change
-    if file.op == "encode_scale":
-        return code_array(function(values), shape, E8M0)
-    fmt = E8M0 if file.op == "shared_scale" else code_format(file)
-    return code_array(function(values, file.format), shape, fmt)
+    result = function(*operation.given(file.format, values).values())
+    return operation.codes(result, file.format, shape)
 
 
 def _displaced(function: Callable[..., Any], offset: int) -> Callable[..., Any]:
-    """The function, given copies of its arrays that start at an offset."""
+    """A function that passes copies of its arrays, starting at an offset, to the given one."""
     if not offset:
         return function
 
@@ -283,56 +279,3 @@ def _displaced(function: Callable[..., Any], offset: int) -> Callable[..., Any]:
         )
 
     return call
-
-
-def _groups(
-    words: NDArray[np.uint64], default: int
-) -> Iterator[tuple[np.uint64, NDArray[np.bool_]]]:
-    """Each different word and a mask of the cases that have it; of no cases, the default."""
-    for word in np.unique(words) if len(words) else np.array([default], np.uint64):
-        yield word, words == word
-
-
-def _call_stochastic(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """One call for each number of random bits."""
-    layout, words = LAYOUTS[file.float], np.empty((len(inputs), 1), np.uint64)
-    for width, some in _groups(inputs[:, 2], _WIDTH):
-        values = inputs[some, 0].astype(layout.uint).view(layout.dtype)
-        draws = inputs[some, 1].astype(np.uint32)
-        shape = values.shape
-        result = function(values, draws, int(width), file.format)
-        words[some, 0] = code_words(result, shape, code_format(file))
-    return words
-
-
-def _call_with_tensor_scale(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """One call for each different float32 scale of a tensor, which is the last argument."""
-    layout, is_quantize = LAYOUTS[file.float], file.op == "quantize"
-    words = np.empty((len(inputs), inputs.shape[1] - (0 if is_quantize else 2)), np.uint64)
-    for word, some in _groups(inputs[:, 0], _ONE):
-        rows, tensor = inputs[some][:, 1:], word.astype(np.uint32).view(np.float32)
-        if is_quantize:
-            floats = rows.astype(layout.uint).view(layout.dtype)
-            words[some] = _blocks(function(floats, file.format, tensor), rows.shape, file)
-        else:
-            scales, codes = rows[:, 0].astype(np.uint8), rows[:, 1:].astype(np.uint8)
-            shape = codes.shape
-            result = function(scales, codes, file.format, layout.dtype, tensor)
-            words[some] = float_words(result, shape, layout)
-    return words
-
-
-def _blocks(result: object, shape: tuple[int, ...], file: VectorFile) -> NDArray[np.uint64]:
-    """Scale codes and element codes of blocks, a row of words for each."""
-    scales, elements = pair_of("quantize", result)
-    if not isinstance(scales, list | tuple):
-        scales = array_of(scales)
-        if scales.shape == (shape[0], 1):
-            scales = scales[:, 0]
-    scale_words = code_words(scales, shape[:1], block_format(file.format).scale)
-    element_words = code_words(elements, shape, code_format(file))
-    return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)

@@ -12,19 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
-from mxref.cases.splitmix import splitmix64
-from mxref.formats.catalog import OTHER_CODE_FORMATS
-from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY
+from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
-from mxref.targets.lines import (
+from mxref.targets.claims import claimable
+from mxref.targets.imports import TargetError
+from mxref.targets.line_protocol import (
     Answer,
     AnswerReader,
     Claims,
     Dialogue,
     LineError,
-    Question,
+    LineQuestion,
     in_rows,
     not_counted,
     prompt_lines,
@@ -32,26 +34,29 @@ from mxref.targets.lines import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import CLAIMS, TargetError
 
 __all__ = ["CommandTarget", "command_results"]
 
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
-#: The formats of a program that claims none.
-_UNCLAIMED = tuple(name for name in CLAIMS["FORMATS"] if name not in OTHER_CODE_FORMATS)
+
+
+def _unclaimed() -> tuple[str, ...]:
+    """The formats of a program that claims none."""
+    others = (*OTHER_CODE_FORMATS, *OWN_FORMATS)
+    return tuple(name for name in claimable("FORMATS") if name not in others)
 
 
 class CommandTarget:
     """A program that is kept running and asked again and again, until it is closed.
 
-    It must flush each answer. A program that crashes or hangs is started again behind the question
-    that it did not answer.
+    It must flush each answer. A program that crashes or hangs is started again and continues after
+    the question that it did not answer.
 
     Args:
-        command: the program and its arguments, in words as of a shell; no shell reads it.
+        command: the program and its arguments, as a shell would split them; no shell is used.
         timeout: seconds to wait for an answer.
-        restarts: how often it is started again; then questions are not asked any more.
+        restarts: how often it may be started again; after that no questions are asked.
 
     Raises:
         TargetError: the command is no command, or a limit is no number above zero.
@@ -69,11 +74,11 @@ class CommandTarget:
         self._name = command
         self._timeout = timeout
         self._starts = 0
-        self._left = restarts + 1  # starts that are left
-        self._answered = False  # whether there ever was an answer
-        self._failed = ""  # why the last run has ended
+        self._left = restarts + 1  # how often it may still be started
+        self._answered = False  # whether any question was ever answered
+        self._failed = ""  # why the last run ended
         self._running: Running | None = None
-        self._reader = AnswerReader(command, Claims(formats=_UNCLAIMED))
+        self._reader = AnswerReader(command, Claims(formats=_unclaimed()))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
 
@@ -113,7 +118,7 @@ class CommandTarget:
         """Whether it answers an easy question about this operation, format and float type."""
         key = (op, format, float)
         if format in OTHER_CODE_FORMATS and not self._covered:
-            self.covers("encode", "e4m3", "f32")  # to learn its claims
+            self.covers("encode", "e4m3", "f32")  # the first answers bring its claims
         if format in OTHER_CODE_FORMATS and format not in self.claims.formats:
             return False
         if key not in self._covered:
@@ -123,17 +128,17 @@ class CommandTarget:
             )
             self._covered[key] = not answer.unsupported
         # Formats of integers are no claims.
-        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
         return self._covered[key] and claimed
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
         return in_rows(self.answers(self._numbered(file, inputs)))
 
-    def answers(self, questions: Sequence[Question], *, last: bool = False) -> list[Answer]:
-        """The answers to questions; with `last` it is to end after them.
+    def answers(self, questions: Sequence[LineQuestion], *, last: bool = False) -> list[Answer]:
+        """The answers to questions; with `last` the program is to end after them.
 
-        A question at which it crashed or hung is not put to it again; its answer is the same error.
+        A question at which it crashed or hung is not asked again; its answer stays that error.
 
         Raises:
             TargetError: it cannot be started, or claims something unknown.
@@ -164,25 +169,26 @@ class CommandTarget:
         return answers
 
     def end(self) -> str:
-        """End the program as `command_results` does; what is wrong with its end, empty if nothing.
+        """End the program as `command_results` does; returns what is wrong with its end, or "".
 
-        Its input is closed, and it has the time for an answer to end with success and without
-        another line. Of one that does not run there is nothing to say: its last answer is missing.
+        Its input is closed. It then has the time of one answer to end with success and without
+        another line. Of a program that no longer runs nothing is said here: its last answer is
+        missing.
         """
         answers = [] if self._running is None else self._exchange([], last=True)
         return "".join(answer.error for answer in answers)
 
     def close(self) -> None:
-        """End the program: it has a moment after the end of its input, then it is killed."""
+        """End the program: its input is closed, and it is killed if it does not end in a moment."""
         if self._running is not None:
             self._running.finish(_GRACE)
             self._running = None
 
-    def _numbered(self, file: VectorFile, inputs: NDArray[np.uint64]) -> list[Question]:
+    def _numbered(self, file: VectorFile, inputs: NDArray[np.uint64]) -> list[LineQuestion]:
         self._asked += len(inputs)
         return questions_of(file, inputs, self._asked - len(inputs) + 1)
 
-    def _exchange(self, questions: Sequence[Question], *, last: bool) -> list[Answer]:
+    def _exchange(self, questions: Sequence[LineQuestion], *, last: bool) -> list[Answer]:
         """The answers of one run up to the first missing one, which is an error."""
         if new := self._running is None:
             self._starts += 1
@@ -205,7 +211,7 @@ class CommandTarget:
         except SilenceError:
             self._break_off(dialogue, running, self._silence(dialogue, last=last))
             if not last and not self._answered:
-                self._left = 0  # it does not flush, and never will
+                self._left = 0  # it does not flush its answers: restarting is useless
         except LineError as fault:
             self._failed = str(fault)
             dialogue.break_off(self._failed, not_counted(fault))
@@ -224,7 +230,7 @@ class CommandTarget:
             if dialogue.complete:
                 raise
             how = "closed its output"
-            self._left *= self._answered  # or every start takes all this time
+            self._left *= self._answered  # else every start would take all this time
         rest = running.cut_off()
         if dialogue.complete and how == "ended" and not rest:
             return
@@ -256,16 +262,16 @@ def command_results(
     timeout: float = 10.0,
     restarts: int = 3,
 ) -> ResultsTarget:
-    """The answers of a program to all cases of vector files, put to it in one go.
+    """The answers of a program to all cases of vector files, asked in one go.
 
-    Behind the cases it is asked the questions drawn, and then every case again in another order.
-    Its input is closed behind the last one, so it may keep its answers until then. A crash at the
-    second time fails the case.
+    After the cases it is asked the drawn questions, and then every case again in another order. Its
+    input is closed after the last one, so that it may hold its answers back until then. A crash
+    when a case is asked again fails the case.
 
     Args:
         command: the program and its arguments.
         files: the vector files.
-        drawn: other questions by the files' stems, one a row.
+        drawn: further questions by the files' stems, one a row.
         timeout: seconds to wait for an answer.
         restarts: how often it is started again.
 
@@ -297,15 +303,15 @@ def command_results(
     )
 
 
-def _drawn(stem: str, words: NDArray[np.uint64]) -> list[Question]:
-    """Questions beside the cases of a vector file, with ids of their own."""
+def _drawn(stem: str, words: NDArray[np.uint64]) -> list[LineQuestion]:
+    """The drawn questions beside the cases of a vector file, with ids of their own."""
     names = names_of(stem)
     questions = questions_of(without_cases(*names), words)
     return [replace(one, id=f"{'.'.join(names)}.drawn_{one.id}") for one in questions]
 
 
 def _with_second_errors(first: Sequence[Answer], second: Mapping[int, Answer]) -> list[Answer]:
-    """The first answers, but errors of the second time where it was asked and was right before."""
+    """The first answers; where the first was right and the second an error, that error."""
     found = list(first)
     for place, answer in second.items():
         if answer.error and not answer.cut_off and not found[place].error:
@@ -314,9 +320,9 @@ def _with_second_errors(first: Sequence[Answer], second: Mapping[int, Answer]) -
 
 
 def _changed(
-    questions: Sequence[Question], first: Sequence[Answer], second: Mapping[int, Answer]
+    questions: Sequence[LineQuestion], first: Sequence[Answer], second: Mapping[int, Answer]
 ) -> dict[str, dict[str, Answer]]:
-    """The second answers that are not the first ones, by stem and id."""
+    """The second answers that differ from the first ones, by stem and id."""
     found: dict[str, dict[str, Answer]] = {}
     for place, (question, answer) in enumerate(zip(questions, first, strict=True)):
         other = second[place]

@@ -14,8 +14,9 @@ from mxref.targets.calls import is_fault, message
 
 __all__ = ["TargetError", "imported", "is_of_library"]
 
-#: Libraries of arrays, and modules of Python that are imported before any target. What they have by
-#: the name of an operation is another function: `numpy.matmul`, `struct.pack`, `base64.encode`.
+#: Libraries of arrays, and modules of Python, that are imported before any target. Their functions
+#: may have the name of an operation and are no target's: `numpy.matmul`, `struct.pack`,
+#: `base64.encode`.
 _LIBRARIES = frozenset(
     {"cupy", "jax", "ml_dtypes", "numpy", "scipy", "tensorflow", "torch"}
     | {"_codecs", "_operator", "_struct", "base64", "codecs", "operator", "struct"}
@@ -27,7 +28,7 @@ class TargetError(ValueError):
 
 
 def imported(spec: str) -> ModuleType:
-    """The module of a target; what lies beside a file can be imported by it.
+    """The module of a target; modules beside a target's file can be imported by it.
 
     Args:
         spec: a Python file or a dotted name.
@@ -46,7 +47,7 @@ def imported(spec: str) -> ModuleType:
         raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name{hint}")
     folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
+        sys.path.insert(0, folder)  # modules beside the target can be imported, as by `python`
     try:
         if path.suffix != ".py":
             with copies_end(), names_kept():
@@ -71,7 +72,7 @@ def imported(spec: str) -> ModuleType:
 
 
 def is_of_library(value: object, name: str, owner: object) -> bool:
-    """Whether an attribute of a target is a function of a library, imported and not the target's.
+    """Whether an attribute of a target is a library's function, not one of the target's own.
 
     A wrapper that a library makes of the target's own function is the target's: `numpy.vectorize`,
     `functools.partial`, `torch.compile`.
@@ -79,7 +80,7 @@ def is_of_library(value: object, name: str, owner: object) -> bool:
     Args:
         value: the attribute.
         name: its name.
-        owner: the target; of a module of a library, its own functions count.
+        owner: the target; if it is a module of a library, that library's functions count.
 
     >>> import operator
     >>> is_of_library(operator.matmul, "matmul", None), is_of_library(imported, "matmul", None)
@@ -98,12 +99,12 @@ def is_of_library(value: object, name: str, owner: object) -> bool:
 
 
 def _package(path: object) -> str:
-    """The outermost package of a module's dotted name, empty for what is no name."""
+    """The outermost package in a module's dotted name; empty for anything that is no name."""
     return path.partition(".")[0] if isinstance(path, str) else ""
 
 
 def _elsewhere(path: Path, found: str | None) -> str:
-    """The file of an error in words, if it is not the target itself."""
+    """In which file an error was raised, in words; empty if in the target itself."""
     return "" if found is None or Path(found).name == path.name else f" of {found}"
 
 

@@ -1,4 +1,4 @@
-"""Loading targets: from a Python file or a module, whole or one of its attributes."""
+"""Loading of targets: a Python file or a module, as a whole or one of its attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 from mxref.operations.registry import OPERATIONS
 from mxref.support.text import unknown_name
 from mxref.targets.imports import TargetError, imported
-from mxref.targets.target import PythonTarget, reading, target_of
+from mxref.targets.target import PythonTarget, reading_attributes, target_of
 
 __all__ = ["load_target", "split_spec"]
 
@@ -22,7 +22,7 @@ def load_target(spec: str) -> PythonTarget:
     """
     source, mode = split_spec(spec)
     module = imported(source)
-    with reading(spec):
+    with reading_attributes(spec):
         if mode and hasattr(module, mode):
             return target_of(getattr(module, mode), spec)
         modes = _modes(module)
@@ -39,7 +39,7 @@ def load_target(spec: str) -> PythonTarget:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """The file or module that a target's spec names, and its attribute, empty if it names none.
+    """The file or module in a target's spec, and the attribute; empty if the spec names none.
 
     >>> split_spec("kernel.py:FLOOR"), split_spec("C:/kernel.py")
     (('kernel.py', 'FLOOR'), ('C:/kernel.py', ''))
@@ -53,7 +53,7 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def _modes(module: ModuleType) -> dict[str, object]:
-    """The attributes of a module that are targets by themselves, imported classes left out."""
+    """The attributes of a module that are targets themselves, except imported classes."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -1,8 +1,8 @@
 """A running program: text in, lines out, with limits of time and memory, killed afterwards.
 
-One loop waits for all three pipes at once, so that none can block another. The program has its own
-session, and its whole process group is killed with it. A grandchild that leaves the group (a
-daemon) is not found.
+One loop waits for all three pipes at once, so that none can block another. The program has a
+session of its own, and its whole process group is killed with it. A grandchild that leaves the
+group (a daemon) is not found.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mxref.support.text import one_line
-from mxref.targets.lines import LONGEST
+from mxref.targets.line_protocol import LONGEST
 from mxref.targets.target import TargetError
 
 __all__ = ["Running", "SilenceError"]
 
 _CHUNK = 1 << 16
-#: Seconds between two looks whether the program has ended, where its pipes say nothing.
+#: Seconds between two checks whether the program has ended, while its pipes are silent.
 _LOOK = 0.05
 
 
 class SilenceError(Exception):
-    """No answer within the time for one."""
+    """The time for an answer passed without one."""
 
 
 class Running:
@@ -38,7 +38,7 @@ class Running:
 
     Args:
         command: the program and its arguments.
-        timeout: seconds that may pass without progress: an answer, or input that is taken.
+        timeout: seconds that may pass without progress: an answer, or accepted input.
 
     Raises:
         TargetError: it cannot be started.
@@ -57,8 +57,8 @@ class Running:
             raise TargetError(f"command {command[0]!r} cannot be run: {text}") from None
         self._process = process
         self._selector = selectors.DefaultSelector()
-        #: Kills it: now, or when nobody has this object any more (so nothing that is given here may
-        #: refer to it), or when Python ends.
+        #: Kills the program: on a call, when nobody refers to this object any more (so its
+        #: arguments must not), or when Python ends.
         self.stop = weakref.finalize(self, _stop, process, self._selector)
         self._input, self._output, self._errors = (
             stream.fileno() for stream in (process.stdin, process.stdout, process.stderr) if stream
@@ -73,7 +73,7 @@ class Running:
         self._lines: deque[bytes] = deque()
         self._rest = b""
         self._last_errors = b""
-        self._ended = False  # whether no more output comes
+        self._ended = False  # whether the output has ended
         self._timeout = timeout
         self.progress()
 
@@ -89,7 +89,7 @@ class Running:
     def progress(self) -> None:
         """Restart the time for an answer."""
         self._progress = time.monotonic()
-        self._over = False  # whether the time is over
+        self._over = False  # whether the time for an answer has run out
 
     def line(self) -> bytes | None:
         """The next line of output, with its end; None where there will be none.
@@ -107,11 +107,11 @@ class Running:
             for key, _ in events:
                 self._serve(key.fd)
             if not events and self._process.poll() is not None:
-                self._end_output()  # a grandchild may keep the pipe open
+                self._end_output()  # a grandchild may still hold the pipe open
         return self._lines.popleft()
 
     def ending(self) -> str:
-        """Wait until the program has ended, and say how; empty if with success.
+        """Wait until the program has ended, and say how; empty if it ended with success.
 
         Raises:
             SilenceError: it goes on for too long.
@@ -121,13 +121,13 @@ class Running:
                 status = self._process.wait(min(self._left(), _LOOK))
                 break
             except subprocess.TimeoutExpired:
-                self._drain()  # or it might wait for a reader of its errors
+                self._drain()  # else it might wait until its errors are read
         if status < 0:
             return f"was ended by {_signal_name(-status)}"
         return f"ended with exit status {status}" if status else ""
 
     def finish(self, seconds: float) -> None:
-        """Close its input, give it some seconds to end by itself, and kill it."""
+        """Close its input, give it some seconds to end by itself, then kill it."""
         if self._process.stdin is not None:
             if self._input in self._selector.get_map():
                 self._selector.unregister(self._input)
@@ -148,7 +148,7 @@ class Running:
         return f"; the last line of its stderr: {one_line(lines[-1])}" if lines else ""
 
     def _left(self) -> float:
-        """Seconds that are left; 0 once, for a look at what came while this process did not run."""
+        """Seconds left; once they are over 0 once, for output that came in the meantime."""
         left = self._progress + self._timeout - time.monotonic()
         if left > 0:
             return left
@@ -173,7 +173,7 @@ class Running:
             written = os.write(self._input, self._chunk[:_CHUNK]) if self._chunk else 0
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it reads no more; what it answers will tell
+        except BrokenPipeError:  # it reads no more; its answers will show why
             self._text, self._chunk = iter(()), memoryview(b"")
         else:
             self._chunk = self._chunk[written:]
@@ -223,7 +223,7 @@ def _available(number: int) -> bytes | None:
 
 def _stop(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # the group may have members that outlive it
+        os.killpg(process.pid, signal.SIGKILL)  # members of the group may outlive it
     process.wait()
     selector.close()
     for stream in (process.stdin, process.stdout, process.stderr):

@@ -1,4 +1,4 @@
-"""A profile as a target, which an implementation is compared with bit for bit."""
+"""A profile as a target, with which an implementation is compared bit for bit."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def profile_target(profile: Profile) -> PythonTarget:
 
 
 def _tensor_scale(profile: Profile, scale: tuple[np.float32, ...]) -> TensorScale | None:
-    """The scale of a tensor, which calls about some formats have as their last argument."""
+    """The tensor's scale, which calls for some formats have as their last argument."""
     kind = TENSOR_KINDS.get(profile.policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
     return TensorScale(int(scale[0].view(np.uint32)), kind) if scale else None
 
 
 def speaks_of(profile: Profile, op: str, format: str, float: str) -> bool:
-    """Whether a profile says what the answers to a vector file are.
+    """Whether a profile determines the answers to a vector file.
 
     >>> from mxref.profiles import profile
     >>> [speaks_of(profile("torchao_0_18_floor"), "encode", "e2m1", one) for one in ("f32", "f64")]

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
-from mxref.targets.lines import (
+from mxref.targets.line_protocol import (
     LONGEST,
     Answer,
     AnswerReader,
     Claims,
     LineError,
-    Question,
+    LineQuestion,
     in_order,
     in_rows,
     parse_answer,
@@ -47,12 +47,12 @@ class ResultsTarget:
     """Answers to the cases of vector files, by their ids.
 
     Args:
-        name: what reports call it.
+        name: the name in reports.
         claims: what the target says of itself.
         answers: by the files' stems, then by the cases' ids.
-        again: second answers that are not the first ones, in the same way.
+        again: second answers that differ from the first ones, in the same way.
         drawn: questions beside the cases, by stems, with their answers.
-        note: what it was asked, for reports.
+        note: a note on what was asked, for reports.
     """
 
     name: str
@@ -70,13 +70,13 @@ class ResultsTarget:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether there is a file of answers that are not all `unsupported`."""
         answers = self.answers.get(f"{op}/{format}.{float}")
-        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
         if answers is None or not claimed:
             return False
         return not answers or not all(answer.unsupported for answer in answers.values())
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
-        """The answers to a whole vector file, or to the questions drawn; there are no others.
+        """The answers to a whole vector file or its drawn questions; there are no others.
 
         Raises:
             ValueError: the inputs are not the cases of the file.
@@ -94,7 +94,7 @@ class ResultsTarget:
 
 
 def by_file(
-    questions: Sequence[Question], answers: Sequence[Answer]
+    questions: Sequence[LineQuestion], answers: Sequence[Answer]
 ) -> dict[str, dict[str, Answer]]:
     """Answers by the stem of their question's file, and by its id."""
     found: dict[str, dict[str, Answer]] = {}
@@ -194,7 +194,7 @@ def _read(path: Path, reader: AnswerReader, file: VectorFile) -> dict[str, Answe
     questions = {question.id: question for question in questions_of(file)}
     answers: dict[str, Answer] = {}
     try:
-        refuse_special(path)  # which might never end, or begin
+        refuse_special(path)  # reading one might never begin or end
         with path.open("rb") as stream:
             for line in _lines(stream):
                 fields = reader.fields(line)

@@ -101,46 +101,29 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.formats.aliases import own_name
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    OTHER_BLOCK_FORMATS,
-    OTHER_CODE_FORMATS,
-)
-from mxref.operations.registry import INTEGERS, OPERATIONS
+from mxref.operations.registry import OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
-from mxref.targets.product_calls import MULTIPLES, ProductFunction
+from mxref.targets.own_formats import OwnFormats
+from mxref.targets.product_function import MULTIPLES, ProductFunction
 
 __all__ = [
-    "CLAIMS",
     "PythonTarget",
     "Target",
     "TargetError",
-    "claimed_names",
-    "claims_cover",
-    "reading",
+    "reading_attributes",
     "target_of",
 ]
 
-_INTEGERS = {name: op for op, one in INTEGERS.items() for name in one.formats}
-_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
-#: What a target may claim, formats beside those of the standard included.
-CLAIMS: Mapping[str, Mapping[str, object]] = {
-    "FORMATS": {**_FORMATS, **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS},
-    "FLOATS": LAYOUTS,
-}
-
 
 class Target(Protocol):
-    """An implementation to be checked, of whatever kind: it answers words with words."""
+    """An implementation to be checked, of any kind: it answers words with words."""
 
     @property
     def name(self) -> str:
@@ -172,9 +155,10 @@ class PythonTarget:
         policy: the policy that it claims.
         formats: the formats that it covers.
         floats: the float types that it covers.
-        lacks: float types that its library of arrays cannot hold, each with the reason.
+        lacks: float types that its array library cannot hold, each with the reason.
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
+        own: its own formats, which must be known when it is asked about them.
     """
 
     name: str
@@ -185,11 +169,12 @@ class PythonTarget:
     lacks: Mapping[str, str] = field(default_factory=dict)
     profile: Profile | None = None
     threads: bool = False
+    own: OwnFormats = field(default_factory=OwnFormats)
 
     @property
     def claims_formats(self) -> bool:
         """Whether it names its formats; else it is asked all of MX."""
-        return self.formats != frozenset(_FORMATS)
+        return self.formats != frozenset(usual_formats())
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
@@ -201,7 +186,7 @@ class PythonTarget:
         return call_function(self.operations[file.op], file, inputs)
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """The codes of many floats (n,) as the target returned them, without conversion to words.
+        """The codes of many floats (n,) as the target returned them, not converted to words.
 
         Args:
             file: of `encode`, `encode_scale` or `shared_scale`.
@@ -215,8 +200,8 @@ class PythonTarget:
 
 
 @contextlib.contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Makes a TargetError of what the attributes of a target raise when they are read."""
+def reading_attributes(name: str) -> Iterator[None]:
+    """Turn exceptions that a target's attributes raise when they are read into a TargetError."""
     try:
         with names_kept():
             yield
@@ -228,13 +213,13 @@ def reading(name: str) -> Iterator[None]:
 
 
 def target_of(module: object, name: str) -> PythonTarget:
-    """The target made of a module or any object with the operations as attributes."""
-    with reading(name):
+    """The target made of a module, or of any object with the operations as attributes."""
+    with reading_attributes(name):
         return _read(module, name)
 
 
 def _read(module: object, name: str) -> PythonTarget:
-    """`target_of`, without a word for exceptions of the attributes that it reads."""
+    """`target_of`, without handling exceptions of the attributes that it reads."""
     names = (
         *OPERATIONS,
         "POLICY",
@@ -243,6 +228,7 @@ def _read(module: object, name: str) -> PythonTarget:
         "DEVICE",
         "FLOATS",
         "FORMATS",
+        "FORMAT_VALUES",
         "THREADS",
         "MULTIPLES",
     )
@@ -274,17 +260,18 @@ def _read(module: object, name: str) -> PythonTarget:
         operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     threads = has.get("THREADS", False)
-    if not isinstance(threads, int):  # a number is a kernel's own constant
+    if not isinstance(threads, int):  # an integer `THREADS` is a constant of the kernel
         raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
         operations=operations,
         policy=policy,
-        formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
+        formats=_claimed(has.get("FORMATS"), name, "FORMATS", usual_formats()),
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
         threads=threads is True,
+        own=OwnFormats.of(has),
     )
 
 
@@ -306,30 +293,3 @@ def _claimed(
             f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
         )
     return claimed_names(name, attribute, claimed)
-
-
-def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
-    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
-
-    Raises:
-        TargetError: a name that is not known.
-    """
-    known, found = CLAIMS[claim], set()
-    for name in names:
-        try:
-            own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
-        except ValueError as error:
-            raise TargetError(f"target {target}: {error}") from None
-        if not isinstance(own, str) or own not in known:
-            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
-        found.add(own)
-    return frozenset(found)
-
-
-def claims_cover(
-    formats: Collection[str], floats: Collection[str], format: str, float: str
-) -> bool:
-    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or format in formats
-    has_format = has_format or all(one in formats for one in format.split("-"))
-    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout

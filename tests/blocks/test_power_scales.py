@@ -13,8 +13,7 @@ import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.blocks.routes import FEW
-from mxref.cases.splitmix import splitmix64
-from mxref.exact.format_table import POWERS, ScaleType
+from mxref.exact.format_table import POWERS, PowerFormat
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E2M1,
@@ -29,6 +28,7 @@ from mxref.formats.catalog import (
     Specials,
 )
 from mxref.numbers.scale_steps import scale_steps
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -45,9 +45,9 @@ ELEMENTS = [E5M2, E4M3, E2M1, INT8]
 
 @pytest.fixture(autouse=True)
 def twin_of_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = cast("dict[str, ScaleType]", POWERS)
-    monkeypatch.setitem(table, "low", ScaleType("low", 4, 127, 14, 15))
-    monkeypatch.setitem(table, "high", ScaleType("high", 4, -113, 14, 15))
+    table = cast("dict[str, PowerFormat]", POWERS)
+    monkeypatch.setitem(table, "low", PowerFormat("low", 4, 127, 14, 15))
+    monkeypatch.setitem(table, "high", PowerFormat("high", 4, -113, 14, 15))
 
 
 def of(element: ElementFormat, scale: ScaleFormat, size: int = 4) -> BlockFormat:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import F32
-from mxref.cases.drawn import QUESTIONS, _times_power, drawn
+from mxref.cases.drawn import _times_power, drawn
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.operations.registry import REGISTRY
 
 Ints = NDArray[np.int64]
 
@@ -61,7 +62,7 @@ def test_random_bits_have_every_width_and_fill_it() -> None:
 
 @pytest.mark.parametrize(("op", "format"), [("shared_scale", "e4m3"), ("encode_scale", "e8m0")])
 def test_half_of_amax_lies_within_three_ulp_of_a_step_of_a_scale_rule(op: str, format: str) -> None:
-    fractions = magnitudes(op, format, QUESTIONS[op])[:, 0] & 0x7FFFFF
+    fractions = magnitudes(op, format, REGISTRY[op].questions)[:, 0] & 0x7FFFFF
     steps = (  # significands of limits, in 64ths
         64,  # FLOOR, CEIL
         96,  # 6, RCEIL of E2M1
@@ -74,7 +75,7 @@ def test_half_of_amax_lies_within_three_ulp_of_a_step_of_a_scale_rule(op: str, f
     for step in steps:
         for ulp in range(-3, 4):
             wanted = ((step - 64 << 17) + ulp) % (1 << 23)
-            assert (fractions == wanted).sum() >= QUESTIONS[op] / 400, (step, ulp)
+            assert (fractions == wanted).sum() >= REGISTRY[op].questions / 400, (step, ulp)
 
 
 def test_scales_are_of_either_sign_and_amax_has_none() -> None:

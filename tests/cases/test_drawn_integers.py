@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref.cases.drawn_integers import drawn_integers
-from mxref.cases.draws import Draws, Words
-from mxref.operations.integer_operation import signed
+from mxref.cases.drawn import drawn_calls
+from mxref.operands.draws import Draws, Words
+from mxref.operands.kinds import signed
 
 COUNT = 1 << 8
 
@@ -17,7 +17,7 @@ def floats(words: Words) -> np.ndarray:
 
 
 def test_scales_of_weights_have_every_fraction_bit() -> None:
-    words = drawn_integers("quantize_affine", "int16", COUNT, Draws("scales"))
+    words = drawn_calls("quantize_affine", "int16", COUNT, Draws("scales"))
     ordinary = words[[i % 3 > 0 for i in range(COUNT)], 2]
     assert np.bitwise_or.reduce(ordinary & np.uint64(0x7FFFFF)) == 0x7FFFFF
     fields = set((ordinary >> np.uint64(23)).tolist())
@@ -26,7 +26,7 @@ def test_scales_of_weights_have_every_fraction_bit() -> None:
 
 
 def test_numbers_lie_at_both_ends_on_ties_and_beside_them() -> None:
-    words = drawn_integers("quantize_affine", "int16", COUNT, Draws("numbers"))
+    words = drawn_calls("quantize_affine", "int16", COUNT, Draws("numbers"))
     scale, x = floats(words[:, 2:3]), floats(words[:, 4:])
     low, high, zero = (np.array([[signed(n)] for n in words[:, i].tolist()]) for i in (0, 1, 3))
     with np.errstate(all="ignore"):
@@ -41,7 +41,7 @@ def test_numbers_lie_at_both_ends_on_ties_and_beside_them() -> None:
 
 def test_layers_are_exact_or_cancel() -> None:
     odd, pairs = set(), []
-    for i, row in enumerate(drawn_integers("linear_qcs8w", "int8", COUNT, Draws("layers"))):
+    for i, row in enumerate(drawn_calls("linear_qcs8w", "int8", COUNT, Draws("layers"))):
         m, n, k, groups = row[:4].astype(int).tolist()
         scales, x = row[4:][: n * groups], row[4 + n * groups + n * k :][: m * k].reshape(m, k)
         if i % 2 == 0:  # powers of two, and small integers times one

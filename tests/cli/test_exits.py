@@ -1,4 +1,7 @@
-"""How a command ends: signals, targets that end their process, what is left behind."""
+"""How a command ends: signals, targets that end their process, what is left behind.
+
+tests/support/test_own_process.py has the ends of a check without a target.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from helpers import PATIENCE, VECTORS
 from mxref import files
 from mxref.cli import main
 from mxref.support.interruption import STEADY, TerminationError, unwinding_signals
-from mxref.targets.exits import exits_raised
+from mxref.targets.exit_guards import exits_raised
 from mxref.targets.loading import load_target
 from mxref.targets.target import TargetError
 
@@ -33,22 +36,11 @@ Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
 
 #: The least words of each verb.
-WORDS = {
-    "formats": [],
-    "explain": ["rceil"],
-    "quantize": ["x.npy", "--format", "mxfp4_e2m1"],
-    "diff": ["ocp", "ocp", "--format", "mxfp4_e2m1"],
-    "regen": [],
-    "export": ["--check", "x"],
-    "score": [],
-    "verify": ["kernel.py"],
-    "identify": ["kernel.py"],
-    "fuzz": ["kernel.py"],
-    "sweep": [],
-    "prompts": ["x"],
-    "gen": ["encode", "e4m3"],
-    "check": ["encode", "e4m3"],
-}
+WORDS = (
+    *("formats", "explain rceil", "quantize x.npy --format mxfp4_e2m1", "regen", "score", "sweep"),
+    *("diff ocp ocp --format mxfp4_e2m1", "export --check x", "verify kernel.py", "prompts x"),
+    *("identify kernel.py", "fuzz kernel.py", "gen encode e4m3", "check encode e4m3"),
+)
 #: The module and the function that do the work of a verb, if not `_run` of its own module.
 WORK = {
     "sweep": ("sweep", "_swept"),
@@ -88,20 +80,21 @@ def usual_signals() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("verb", WORDS)
+@pytest.mark.parametrize("words", WORDS)
 def test_a_signal_ends_every_verb_in_a_sentence(
-    verb: str, number: signal.Signals, monkeypatch: Patch, capsys: Capture
+    words: str, number: signal.Signals, monkeypatch: Patch, capsys: Capture
 ) -> None:
     def work(*_: object) -> int:
         os.kill(os.getpid(), number)
         raise AssertionError("the signal was lost")
 
+    verb = words.split()[0]
     module, name = WORK.get(verb, (verb, "_run"))
     monkeypatch.setattr(importlib.import_module(f"mxref.cli.{module}_verb"), name, work)
     before = [signal.getsignal(one) for one in SIGNALS]
     status, text = SIGNALS[number]
     how = ": nothing is kept: use --state FILE" if verb == "sweep" else ""
-    assert main([verb, *WORDS[verb]]) == status
+    assert main(words.split()) == status
     assert capsys.readouterr() == ("", f"mxref: {text}{how}\n")
     assert [signal.getsignal(one) for one in SIGNALS] == before
 
@@ -188,7 +181,8 @@ DECODE = (
     "import os, time, mxref\ndef decode(codes, format):\n    return mxref.decode(codes, format)\n"
 )
 NO_VERDICT = "mxref: error: no verdict: the process of the check "
-EXITED = f"{NO_VERDICT}ended with exit status 0, as by os._exit\n"
+NO_REPORT = f"mxref: error: standard output: {os.strerror(9)}\n"
+EXITED = "ended with exit status {}, as by os._exit\n"
 
 Target = Callable[[str], Path]
 
@@ -205,15 +199,27 @@ def target(tmp_path: Path) -> Target:
     return written
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", LATE, *words],
+def calling(body: str) -> str:
+    """The text of a target that does something in each call, and then is right."""
+    return DECODE.replace("    return", f"    {body}\n    return")
+
+
+@contextlib.contextmanager
+def started(folder: Path, command: str) -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """A check whose target has said something, and its standard error."""
+    with subprocess.Popen(
+        [sys.executable, "-c", command, *VERIFY],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         start_new_session=True,
-    )
+    ) as process:
+        yield process, process.stderr
+
+
+def checked(folder: Path) -> subprocess.CompletedProcess[str]:
+    return helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=folder)
 
 
 @pytest.mark.sampled(12)
@@ -229,29 +235,32 @@ def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
     )
     command = [sys.executable, "-m", "mxref", verb, "kernel.py"]
     done = helpers.run(*command, cwd=tmp_path, input="typed")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", EXITED)
+    error = NO_VERDICT + EXITED.format(0)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", error)
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
-    ("body", "how"),
+    ("body", "error"),
     [
-        ("os._exit(0)", "ended with exit status 0, as by os._exit"),
-        ("os.execvp('true', ['true'])", "ended with exit status 0, as by os._exit"),
-        ("os.closerange(3, 1024)", "ended with exit status 2, as by os._exit"),
-        ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV"),
-        ("import asyncio; raise asyncio.CancelledError", ""),
+        ("os._exit(0)", NO_VERDICT + EXITED.format(0)),
+        ("os.execvp('true', ['true'])", NO_VERDICT + EXITED.format(0)),
+        ("os.closerange(3, 1024)", NO_REPORT + NO_VERDICT + EXITED.format(2)),
+        ("os.kill(os.getpid(), 11)", f"{NO_VERDICT}was ended by SIGSEGV\n"),
+        (
+            "import asyncio; raise asyncio.CancelledError",
+            "mxref: error: the check was ended by CancelledError (kernel.py:3)\n",
+        ),
+        ("os.fork()", ""),  # a copy gives no report
     ],
 )
-def test_a_call_that_ends_the_process(body: str, how: str, target: Target, tmp_path: Path) -> None:
-    target(DECODE.replace("    return", f"    {body}\n    return"))
-    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
-    error = f"{NO_VERDICT}{how}\n"
-    if not how:
-        error = "mxref: error: the check was ended by CancelledError (kernel.py:3)\n"
-    if "closerange" in body:
-        error = f"mxref: error: standard output: {os.strerror(9)}\n{error}"
-    assert (done.returncode, done.stderr, done.stdout) == (1, error, "")
+def test_a_call_that_ends_the_process(
+    body: str, error: str, target: Target, tmp_path: Path
+) -> None:
+    target(calling(body))
+    done = checked(tmp_path)
+    assert (done.returncode, done.stderr) == (int(bool(error)), error)
+    assert (done.stdout.count("PASS"), done.stdout == "") == (1 - bool(error), bool(error))
 
 
 #: What a target may do to standard output.
@@ -272,33 +281,18 @@ def test_a_target_cannot_take_the_report_away(
     way: str, verb: str, target: Target, tmp_path: Path
 ) -> None:
     """Nor write into it."""
-    body = f"    {OUTPUTS[way]}\n    OPEN.clear()\n    return"
-    target("import sys\nOPEN = {1, 2}\n" + DECODE.replace("    return", body))
+    target("import sys\nOPEN = {1, 2}\n" + calling(f"{OUTPUTS[way]}\n    OPEN.clear()"))
     words = [*LITTLE, *(["--examples", "1"] if verb == "fuzz" else []), "--json"]
     done = helpers.run(sys.executable, "-m", "mxref", verb, "kernel.py", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(("end", "status"), [("codes, format", 0), ("codes * 0, format", 1)])
-def test_an_exit_after_the_verdict_does_not_change_it(
-    end: str, status: int, target: Target, tmp_path: Path
-) -> None:
-    """Nor does the verdict of a copy of the process that a target has left behind."""
-    text = DECODE.replace("mxref.decode(codes, format)", f"mxref.decode({end})")
-    target(f"import atexit, os\nos.fork()\natexit.register(os._exit, {3 - 3 * status})\n{text}")
-    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (status, "")
-    assert ("FAIL" if status else "PASS") in done.stdout
-
-
 def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
     """A terminal sends SIGINT to both processes."""
-    target(DECODE.replace("    return", "    print('asked')\n    time.sleep(3600)\n    return"))
-    with start(tmp_path, *VERIFY) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "asked\n"  # a target's output goes there
+    target(calling("print('asked')\n    time.sleep(3600)"))
+    with started(tmp_path, LATE) as (process, said):
+        assert said.readline() == "asked\n"  # a target's output goes there
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=PATIENCE) == ("", "mxref: interrupted\n")
     assert process.returncode == 130
@@ -306,32 +300,31 @@ def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
 
 @pytest.mark.sampled(0)
 def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_path: Path) -> None:
-    goes_on = """    for _ in range(3):
-        try:
-            print('asked', flush=True)
-            time.sleep(3600)
-        except BaseException: pass
-    return"""
-    target(DECODE.replace("    return", goes_on))
-    with start(tmp_path, *VERIFY) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "asked\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.stderr.readline() == "asked\n"
-        time.sleep(STEADY + 0.1)
-        process.send_signal(signal.SIGTERM)
+    target(
+        calling(
+            "for _ in range(3):\n"
+            "        try:\n"
+            "            print('asked', flush=True)\n"
+            "            time.sleep(3600)\n"
+            "        except BaseException: pass"
+        )
+    )
+    with started(tmp_path, LATE) as (process, said):
+        for _ in range(2):
+            assert said.readline() == "asked\n"
+            process.send_signal(signal.SIGTERM)
+            time.sleep(STEADY + 0.1)
         assert process.communicate(timeout=PATIENCE) == ("", "mxref: ended by SIGTERM\n")
     assert process.returncode == 143
 
 
 @pytest.mark.sampled(0)
 def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None:
-    target(DECODE.replace("    return", "    print(os.getpid())\n    time.sleep(3600)\n    return"))
-    with start(tmp_path, *VERIFY) as process:
-        assert process.stderr is not None
-        check = int(process.stderr.readline())
+    target(calling("print(os.getpid())\n    time.sleep(3600)"))
+    with started(tmp_path, LATE) as (process, said):
+        check = int(said.readline())
         process.kill()
-        assert process.stderr.read() == "mxref: ended by SIGTERM\n"  # and it has closed its end
+        assert said.read() == "mxref: ended by SIGTERM\n"  # and it has closed its end
     assert check != process.pid
 
 
@@ -349,22 +342,30 @@ def test_in_process(
 # --- under pytest ---------------------------------------------------------------------------------
 
 
+def status_of_copy(body: Callable[[], object]) -> int:
+    """How a copy of this process ends in which something happens."""
+    if not (copy := os.fork()):
+        with contextlib.suppress(BaseException):
+            body()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+
+
 def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
     """But not that of a copy of the process."""
     with exits_raised():
         with pytest.raises(TargetError, match=r"cannot be imported: SystemExit: os\._exit\(0\)$"):
             load_target(str(target("import os\nos._exit(0)\n")))
-        if not (copy := os.fork()):
-            os._exit(5)
-    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 5
+        assert status_of_copy(lambda: os._exit(5)) == 5
 
 
 def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
-    if not (copy := os.fork()):
+    def waits() -> None:
         with exits_raised():
             threading.Thread(target=lambda: os._exit(0)).start()
             time.sleep(PATIENCE)
-    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 1
+
+    assert status_of_copy(waits) == 1
 
 
 #: Ways to end pytest a moment after a call of a target.
@@ -387,9 +388,8 @@ def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.sampled(6)
 def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
-    body = "    os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')\n    return"
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
-    target(text + DECODE.replace("    return", body))
+    target(text + calling("os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')"))
     done = under_pytest(tmp_path, "def test_mx(mxref_case): mxref_case.check()\n")
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout
@@ -404,7 +404,7 @@ def test_a_target_cannot_end_pytest_between_two_calls(
 ) -> None:
     """Nor by an `_exit` that it had before pytest collected its tests."""
     text = "import posix, signal, threading\nfrom os import _exit\n"
-    target(text + DECODE.replace("    return", f"    {WAYS[way]}\n    return"))
+    target(text + calling(WAYS[way]))
     (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.'); import kernel\n")
     wait = "import time\ndef test_mx(mxref_case):\n    mxref_case.check()\n    time.sleep(3600)\n"
     done = under_pytest(tmp_path, wait)
@@ -415,15 +415,6 @@ def test_a_target_cannot_end_pytest_between_two_calls(
 # --- what outlives a signal, a verdict or a copy --------------------------------------------------
 
 KILLED = "mxref: the check did not end within 0.3 s: killed\n"
-
-
-@pytest.mark.sampled(0)
-def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Path) -> None:
-    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,)).start()\n"
-    target(forever + DECODE)
-    done = helpers.run(sys.executable, "-c", SOON, *VERIFY, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, KILLED)
-    assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
 @pytest.mark.sampled(6)
@@ -438,23 +429,12 @@ def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Pa
 def test_one_signal_ends_a_target_that_does_not_hear_it(
     deaf: str, target: Target, tmp_path: Path
 ) -> None:
-    body = f"    {deaf}\n    time.sleep(3600)\n    return"
-    target("import signal\n" + DECODE.replace("    return", body))
-    with subprocess.Popen(
-        [sys.executable, "-c", SOON, *VERIFY], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "asked\n"
+    target("import signal\n" + calling(f"{deaf}\n    time.sleep(3600)"))
+    with started(tmp_path, SOON) as (process, said):
+        assert said.readline() == "asked\n"
         process.send_signal(signal.SIGTERM)
-        assert process.stderr.read() == f"{KILLED}mxref: ended by SIGTERM\n"
+        assert said.read() == f"{KILLED}mxref: ended by SIGTERM\n"
     assert process.returncode == 143
-
-
-@pytest.mark.sampled(0)
-def test_a_copy_that_a_call_makes_gives_no_report(target: Target, tmp_path: Path) -> None:
-    target(DECODE.replace("    return", "    os.fork()\n    return"))
-    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
-    assert (done.returncode, done.stderr, done.stdout.count("PASS")) == (0, "", 1)
 
 
 @pytest.mark.sampled(0)
@@ -462,9 +442,9 @@ def test_what_a_target_does_to_modules_is_told_in_a_sentence(
     target: Target, tmp_path: Path
 ) -> None:
     gone = "('mxref.con', 'mxref.tar', 'mxref.cli', 'numpy.')"
-    body = f"    for k in list(sys.modules):\n        if k.startswith({gone}): del sys.modules[k]\n"
-    target("import sys\n" + DECODE.replace("    return", f"{body}    return"))
-    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    body = f"for k in list(sys.modules):\n        if k.startswith({gone}): del sys.modules[k]"
+    target("import sys\n" + calling(body))
+    done = checked(tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert done.stderr.startswith("mxref: error: the check was ended by ImportError")
     assert done.stderr.endswith("; --in-process shows where\n")
@@ -472,22 +452,18 @@ def test_what_a_target_does_to_modules_is_told_in_a_sentence(
 
 def test_a_copy_ends_by_a_signal_as_it_would_without_mxref() -> None:
     with unwinding_signals():
-        if not (copy := os.fork()):
-            with contextlib.suppress(BaseException):
-                os.kill(os.getpid(), signal.SIGTERM)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGTERM
+        status = status_of_copy(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert status == -signal.SIGTERM
 
 
 def test_a_signal_after_all_is_done_gives_no_traceback() -> None:
-    if not (copy := os.fork()):
+    def interrupted() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with contextlib.suppress(BaseException):
-            with unwinding_signals(last=True):
-                pass
-            os.kill(os.getpid(), signal.SIGINT)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGINT
+        with unwinding_signals(last=True):
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert status_of_copy(interrupted) == -signal.SIGINT
 
 
 def test_a_signal_that_something_else_is_made_of_is_told() -> None:
@@ -522,18 +498,17 @@ def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> No
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "fuzz"])
 def test_a_target_that_leaves_no_file_to_be_opened(tmp_path: Path, verb: str) -> None:
-    lines = [
-        "import os, resource, mxref",
-        "KEPT = []",
-        "def encode(values, element_format):",
-        "    codes = mxref.encode(values, element_format)",
-        "    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))",
-        "    try:",
-        "        while True: KEPT.append(os.open(os.devnull, os.O_RDONLY))",
-        "    except OSError: return codes",
-    ]
     target = tmp_path / "leaks.py"
-    target.write_text("\n".join(lines))
+    target.write_text(
+        "import os, resource, mxref\n"
+        "KEPT = []\n"
+        "def encode(values, element_format):\n"
+        "    codes = mxref.encode(values, element_format)\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "    try:\n"
+        "        while True: KEPT.append(os.open(os.devnull, os.O_RDONLY))\n"
+        "    except OSError: return codes\n"
+    )
     words = [sys.executable, "-m", "mxref", verb, str(target), "--format", "e2m1"]
     done = helpers.run(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

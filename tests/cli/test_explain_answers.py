@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 import enum
 import itertools
-import json
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import Call, Example, examples
 
 import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F32, LAYOUTS
 from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
-from mxref.cli import main
 from mxref.cli.explain_blocks import explain_block
 from mxref.cli.explain_choices import _comment
 from mxref.cli.explain_mutants import explain_mutants
@@ -26,55 +26,61 @@ from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
+from mxref.golden.explain_number import fraction, nearest_codes, neighbours, parse_number
 from mxref.golden.witnesses import witness
 from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES, Profile
 
+DATA = Path(__file__).resolve().parent / "data"
 RULES = [rule for rule in ScaleRule if not rule.is_quirk]
 #: Members whose first case is soon found.
 QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signed")
 
 
-# `mxref explain A7`, which takes time to find the cases that catch it, runs in test_score.py.
+def assert_fits(text: str) -> None:
+    lines = text.splitlines()
+    assert 0 < len(lines) <= 45, text
+    assert max(map(len, lines)) <= 100, text
+
+
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("command", [one for one in QUESTIONS.values() if one[-2:] != "A7"])
-def test_every_question_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        # `mxref explain A7`, which takes time to find the cases that catch it, is in data/score.txt
+        *(one for one in QUESTIONS.values() if one[-2:] != "A7"),
+        *(f"mxref explain {format}" for format in (*LAYOUTS, "e8m0", "ue5m3", "e2m1")),
+        *(f"mxref explain scale_rule --format {format}" for format in BLOCK_FORMATS),
+        "mxref explain quantize.mxfp4_e2m1.f32.lane_03_minus",  # of many answers
+        "mxref explain rescale.int32-int16.bytes.tenth_128_128",  # of many words
+    ],
+)
+def test_every_question_fits_a_screen(command: str, call: Call) -> None:
     _, *words = command.split()
-    assert main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert 0 < len(lines) <= 45
-    assert max(map(len, lines)) <= 100
+    run = call(*words)
+    assert run.status == 0
+    assert_fits(run.out)
     dashes = words.index("--") if "--" in words else len(words)
-    assert main([*words[:dashes], "--json", *words[dashes:]]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    found = call(*words[:dashes], "--json", *words[dashes:]).json
     assert found.keys() == {"asked", "answers"}
     assert all({"kind", "name", "about"} <= one.keys() for one in found["answers"])
 
 
-@pytest.mark.parametrize("format", [*LAYOUTS, "e8m0", "ue5m3", "e2m1"])
-def test_formats_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", format]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 45
-    assert max(map(len, lines)) <= 100
+@pytest.mark.parametrize("example", examples(DATA / "explain.txt"))
+def test_answers(example: Example, call: Call) -> None:
+    example.check(call)
 
 
-def test_alone_it_lists_what_can_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain"]) == 0
-    out = capsys.readouterr().out
-    assert all(
-        re.search(rf"^{what} +{re.escape(how)}$", out, re.M) for what, how in QUESTIONS.items()
-    )
+def test_alone_it_lists_what_can_be_asked(call: Call) -> None:
+    out, text = call("explain").out, call("explain", "--help").out
+    for what, how in QUESTIONS.items():
+        assert re.search(rf"^{what} +{re.escape(how)}$", out, re.M)
+        assert f"  {how}\n" in text
     assert out.endswith("\na word with several meanings prints them all: mxref explain nan\n")
-    assert main(["explain", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"questions": QUESTIONS}
-    assert main(["explain", "--help"]) == 0
-    text = capsys.readouterr().out
-    assert all(f"  {command}\n" in text for command in QUESTIONS.values())
+    assert call("explain", "--json").json == {"questions": QUESTIONS}
 
 
 def f32(number: Fraction) -> int:
@@ -168,71 +174,24 @@ def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", [*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS])
-def test_blocks_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_fit_a_screen(format: str, call: Call) -> None:
     size = block_format(format).elements_per_block
     many = " ".join(f"{n}.{n}e-{n % 7}" for n in range(size))
-    long = ["-1.00000012"] * 4
-    for asked in (
-        "0",
-        "nan",
-        "inf -inf 0x1p-149",
-        "5.9999995 1e-45 3e38 -7.1",
-        many,
-        " ".join(long),
-    ):
-        assert main(["explain", "--format", format, "--", *asked.split()]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) <= 45, asked
-        assert max(map(len, lines)) <= 100, asked
+    some = ("0", "nan", "inf -inf 0x1p-149", "5.9999995 1e-45 3e38 -7.1", "-1.00000012 " * 4)
+    for asked in (*some, many):
+        run = call("explain", "--format", format, "--", *asked.split())
+        assert run.status == 0
+        assert_fits(run.out)
 
 
 @pytest.mark.parametrize("format", BLOCK_FORMATS)
-def test_every_element_of_a_block_is_shown(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_element_of_a_block_is_shown(format: str, call: Call) -> None:
     asked = [*map(str, range(1, 32)), "127.99999"]
-    assert main(["explain", *asked, "--format", format]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 45
+    out = call("explain", *asked, "--format", format).out
+    assert_fits(out)
+    lines = out.splitlines()
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("element")) + 1 : -1]
-    words = [word for line in table for word in line.split()]
-    assert {*asked} <= {*words}
-
-
-def test_of_long_blocks_the_outcomes_of_choices_are_shown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """32 is 4 * 2^3 by FLOOR; by the nearest power to 32 / 6 it is 8 * 2^2, which saturates."""
-    assert main(["explain", *map(str, range(1, 33)), "--format", "mxfp4_e2m1"]) == 0
-    out = capsys.readouterr().out
-    a, c = re.findall(r"^([A-Z])  scale (\w\w) = (\S+), amax / scale (\w+),", out, re.M)
-    assert (a[1:], c[1:]) == (("82", "2^3", "4"), ("81", "2^2", "8"))
-    by = re.findall(r"^  by +((?:.*\n {12})*.*)$", out, re.M)
-    floor, nearest = (" ".join(one.split()) for one in by)
-    assert re.search(r"^scale_rule floor, .*; profiles ocp, \w+ and \d+ more$", floor)
-    assert nearest == "scale_rule nearest, nearest_log2; profiles none"
-    assert re.search(r"  32 +06 32 +07 24 -8$", out, re.M)
-    others = re.search(r"^  others +((?:.*\n {12})*.*)$", out, re.M)
-    assert others
-    named = [one.partition(": ") for one in " ".join(others[1].split()).split("; ")]
-    assert [one[0][0] for one in named] == [x for x in "ABCDEFG" if x not in (a[0], c[0])]
-    assert all(name for _, _, name in named)
-
-
-def test_the_longest_cases_fit_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    # One with many answers, one with many words, and one whose answer is a byte without a format.
-    for name in (
-        "quantize.mxfp4_e2m1.f32.lane_03_minus",
-        "rescale.int32-int16.bytes.tenth_128_128",
-    ):
-        assert main(["explain", name]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) <= 45
-        assert max(map(len, lines)) <= 100
-    assert main(["explain", "pack_int4.int4.bytes.row_1_1"]) == 0
-    assert capsys.readouterr().out.endswith(
-        "\nout   18\n      default\n\nout   81\n      nibbles=low_first\n"
-    )
-    assert main(["explain", "nibbles=low_first"]) == 0
-    assert capsys.readouterr().out.endswith("\n  default   18\n  it gives  81\n")
+    assert {*asked} <= {word for line in table for word in line.split()}
 
 
 def _bytes_of(profile: Profile, words: list[int], format: str) -> tuple[str | None, ...]:
@@ -246,21 +205,7 @@ def _bytes_of(profile: Profile, words: list[int], format: str) -> tuple[str | No
     return tuple(f"{code:02x}" for code in codes)
 
 
-def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    """1.75 * 2^8 is 448, which RCEIL allows; 1.75 * 2^2 is 7, which EVEN does not allow."""
-    assert main(["explain", "1.75", "--format", "mxfp8_e4m3"]) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"^rceil +permitted +<= 448 +448: the limit +77 = 2\^-8$", out, re.M)
-    assert main(["explain", "1.75", "--format", "mxfp4_e2m1"]) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"^even +permitted +< 7 +3.5; by k - 1 it were 7 +7e = 2\^-1$", out, re.M)
-    first = out.splitlines()[1:13]  # the standing of every rule is said first
-    for rule in ScaleRule:
-        assert any(re.match(rf"{rule.value} +{rule.standings} ", line) for line in first)
-    assert main(["explain", "1.75 1 1 1 1", "--format", "mxfp4_e2m1"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "rules recommended: floor; permitted: ceil, rceil, even, tosa, nearest, " in out
-    assert "; contradicts: floor_log2_float32, floor_exponent_field A scale 7d" in out
+def test_which_blocks_meet_a_limit() -> None:
     for format in BLOCK_FORMATS:
         fmt = block_format(format)
         for p in range(16, 32):
@@ -277,10 +222,9 @@ def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
                 assert one.meets == wanted, (format, p, rule)
 
 
-def test_limits_of_all_rules_are_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_of_all_rules_are_side_by_side(call: Call) -> None:
     """Each cell against the slow twin: at the limit, and at the float after it."""
-    assert main(["explain", "scale_rule"]) == 0
-    out = capsys.readouterr().out
+    out = call("explain", "scale_rule").out
     head = re.search(r"^amax / 2\^k +(.*)$", out, re.M)
     assert head
     formats = head[1].split()
@@ -299,10 +243,7 @@ def test_limits_of_all_rules_are_side_by_side(capsys: pytest.CaptureFixture[str]
             ks = [exact.shared_scale(at + i, "f32", format, rule.value) - 127 for i in (-1, 0, 1)]
             assert ks == [0, int(sign == "<" and not root), 1], (format, rule)
     for format in BLOCK_FORMATS:
-        assert main(["explain", "scale_rule", "--format", format]) == 0
-        out = capsys.readouterr().out
-        assert out.count("\n") <= 45
-        assert max(map(len, out.splitlines())) <= 100
+        out = call("explain", "scale_rule", "--format", format).out
         for rule in RULES:
             (one,) = (one for one in beside_floor(rule) if format.endswith(one["format"]))
             said = re.search(rf"^{rule.value}  +(\S+ \S+(?: sqrt2)?)  +(.*?)  ", out, re.M)
@@ -325,7 +266,7 @@ def test_ties_go_where_the_slow_twin_has_them(format: str) -> None:
             code = exact.encode(f32(abs(middle)) | (middle < 0) << 31, "f32", format, rounding)
             code = 0 if exact.value(code, format) == 0 else code
             assert said[rounding] == f"{code:02x}", (middle, rounding)
-        near = [value for _, value in around(middle, fmt)]
+        near = [value for _, value in nearest_codes(middle, fmt)]
         i = every.index(low)
         assert near == every[max(i - 1, 0) : i + 3]
 
@@ -371,27 +312,25 @@ def test_members_are_shown_by_a_case() -> None:
     assert witness(vectors_folder(), "zero_block", "one", "no_format") is None
 
 
-def example_of(name: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, str]:
-    assert main(["explain", name, "--json", *more]) == 0
-    found: dict[str, str] = json.loads(capsys.readouterr().out)["answers"][0]["example"]
-    assert main(["explain", name, *more]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+def example_of(name: str, call: Call, *more: str) -> dict[str, str]:
+    found: dict[str, str] = call("explain", name, "--json", *more).json["answers"][0]["example"]
+    out = " ".join(call("explain", name, *more).out.split())
     assert all(" ".join(text.split()) in out for text in found.values() if isinstance(text, str))
     return found
 
 
 @pytest.mark.sampled(3)
-def test_members_without_a_case_say_why(capsys: pytest.CaptureFixture[str]) -> None:
-    one = example_of("tail=refused", capsys)
+def test_members_without_a_case_say_why(call: Call) -> None:
+    one = example_of("tail=refused", call)
     scale, codes = exact.quantize([0x3F800000, *[0] * 31], "f32", "e2m1")
     assert one["first"] == f"scale {scale:02x}, code {codes[0]:02x}"
     with pytest.raises(ValueError, match="tail=refused") as refused:
         mxref.quantize([np.float32(1)], "mxfp4_e2m1", tail="refused")
     assert one["other"] == f"an error: {refused.value}"
-    one = example_of("scale_place=before", capsys)
+    one = example_of("scale_place=before", call)
     assert one["first"] == "80 in an array of scales, and 16 bytes: 02 00 00 00..."
     assert one["other"] == "17 bytes: 80 02 00 00 00..."
-    one = example_of("scale_rounding=toward_negative", capsys)
+    one = example_of("scale_rounding=toward_negative", call)
     assert one.keys() == {"no_case"}
     assert one["no_case"].startswith("the same as ocp's toward_zero for every number: ")
     patterns = np.arange(1 << 16, dtype=np.uint16)
@@ -405,7 +344,7 @@ def test_members_without_a_case_say_why(capsys: pytest.CaptureFixture[str]) -> N
         some = [(int(pattern),) for pattern in patterns[::509]]
         answers = [exact_answers("encode_scale", "e8m0", "bf16", some, one) for one in both]
         assert answers[0] == answers[1] == [(int(code),) for code in codes_of[0][::509]]
-    one = example_of("overflow=nonsaturating", capsys, "--format", "mxint8")
+    one = example_of("overflow=nonsaturating", call, "--format", "mxint8")
     assert one["no_case"] == "no case of mxint8 in the vectors has another answer"
 
 
@@ -423,93 +362,34 @@ def test_every_member_is_shown_by_a_case(choice: str, member: str) -> None:
     check_witness(choice, member)
 
 
-def test_numbers_with_brackets_and_commas(capsys: pytest.CaptureFixture[str]) -> None:
-    texts = set()
-    for words in (["0.3", "5"], ["0.3,5"], ["[0.3,", "5]"], ["[0.3", "5"]):
-        assert main(["explain", *words, "--format", "mxfp4_e2m1"]) == 0
-        texts.add(capsys.readouterr().out)
-        assert main(["explain", *words]) == 2
-        assert "`mxref explain 0.3 5 --format mxfp4_e2m1`" in capsys.readouterr().err
-    assert len(texts) == 1
-    assert main(["explain", "[0.3]", "--format", "e2m1"]) == 0
-    assert capsys.readouterr().out.startswith("0.3 as f32: ")
-    assert main(["explain", "1.75*2^k", "--format", "mxfp4_e2m1"]) == 2
-    assert "1.75*2^8" in capsys.readouterr().err
-    assert main(["explain", "1.75*2^k"]) == 2
-    assert "in the place of k, such as 1.75*2^8, got" in capsys.readouterr().err
+def test_numbers_with_brackets_and_commas(call: Call) -> None:
+    some = (["0.3", "5"], ["0.3,5"], ["[0.3,", "5]"], ["[0.3", "5"])
+    assert len({call("explain", *words, "--format", "mxfp4_e2m1") for words in some}) == 1
 
 
 @pytest.mark.parametrize("standing", Standing)
-def test_standings(standing: Standing, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", standing.value]) == 0
-    assert capsys.readouterr().out.startswith(f"standing {standing.value}: ")
+def test_standings(standing: Standing, call: Call) -> None:
+    out = call("explain", standing.value).out
+    assert out.startswith(f"standing {standing.value}: ")
 
 
-def test_an_outcome_of_no_profile_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "1 -2", "--format", "nvfp4"]) == 0
-    out = capsys.readouterr().out
-    assert "; profiles none\n" in out
-    assert "profiles and" not in out
-
-
-def test_a_refused_block_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["explain", "nan", "--format", "mxfp4_e2m1"]) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"^F +- +- +gfloat$", out, re.M)
-    assert "  an error  gfloat: values must not be NaN: e2m1 has no NaN\n" in out
-
+def test_a_block_that_all_refuse(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(self: Profile, values: object, *_: object) -> None:
         raise ValueError("values must be positive")
 
     monkeypatch.setattr(Profile, "quantize", refusing)
-    assert main(["explain", "-1 2", "--format", "mxfp4_e2m1", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)["answers"][0]["outcomes"]
-    assert [{*one["refusals"]} for one in made if one["scale"] is None] == [
-        {"values must be positive"}
-    ]
-    assert main(["explain", "-1 2", "--format", "mxfp4_e2m1"]) == 0
-    out = capsys.readouterr().out
+    asked = ("explain", "-1 2", "--format", "mxfp4_e2m1")
+    made = call(*asked, "--json").json["answers"][0]["outcomes"]
+    said = [{*one["refusals"]} for one in made if one["scale"] is None]
+    assert said == [{"values must be positive"}]
+    out = call(*asked).out
     assert re.search(r"^  an error  ocp, .* more: values must be positive$", out, re.M)
     assert "NaN" not in out
 
 
-def test_bugs_are_listed_and_those_of_a_name_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    pages = "reproducers: docs/reports, mlx-scale-byte-wraps.md, mlx-nan-becomes-a-number.md\n"
-    for words, header, end in (
-        (["bugs"], "implementation +page of docs/reports +clause", "mxref explain MX-5.4.1\n"),
-        (["bugs", "mlx"], "implementation +known bug +clause", pages),
-        (["mlx"], "implementation +known bug +clause", pages),
-        (["bugs", "mlx_0_31"], "implementation +known bug +clause", pages),
-    ):
-        assert main(["explain", *words]) == 0
-        out = capsys.readouterr().out
-        assert re.fullmatch(header, out.splitlines()[0])
-        assert out.endswith(end)
-    assert main(["explain", "mlx_0_31", "--json"]) == 0  # its own answer has them
-    assert [one["kind"] for one in json.loads(capsys.readouterr().out)["answers"]] == ["profile"]
-
-
-def test_a_member_is_told_with_its_policy_and_the_words_that_show_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """1.75 is 7 * 2^-2, beyond 6: RCEIL takes 2^-1, under which 3.5 is a tie, which goes to 4."""
-    assert main(["explain", "scale_rule=rceil"]) == 0
-    out = capsys.readouterr().out
-    reads = "shared_scale, quantize, linear, linear_gradients"
-    assert re.search(rf"^  policy +ocp\+scale_rule=rceil; read by {reads}$", out, re.M)
-    assert re.search(
-        r"^  in        -1\.75 at 31, all else 0\n"
-        r"  default   scale 7d = 2\^-2; 0f = -1\.5\n"
-        r"  it gives  scale 7e = 2\^-1; 0e = -2\n",
-        out,
-        re.M,
-    )
-    assert main(["explain", "scale_rule=floor"]) == 0
-    assert re.search(rf"^  policy +ocp has it; read by {reads}$", capsys.readouterr().out, re.M)
-    assert main(["explain", "nibbles=low_first"]) == 0  # of integers, which has no policy's name
-    assert "\n  policy " not in capsys.readouterr().out
+def test_the_answer_of_a_profile_has_its_bugs(call: Call) -> None:
+    found = call("explain", "mlx_0_31", "--json").json["answers"]
+    assert [one["kind"] for one in found] == ["profile"]
 
 
 class Kind(enum.Enum):
@@ -527,14 +407,12 @@ def test_what_the_comment_of_a_member_says() -> None:
     assert [_comment(member) for member in Kind] == said
 
 
-def test_codes_of_a_number_by_who_gives_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_codes_of_a_number_by_who_gives_them(call: Call) -> None:
     """0.3 is between 0 and 0.5, the first two numbers of E2M1, which has no NaN."""
     codes = {}
     for number in ("0.3", "nan"):
-        assert main(["explain", number, "--format", "e2m1", "--json"]) == 0
-        (answer,) = [
-            one for one in json.loads(capsys.readouterr().out)["answers"] if one["kind"] == "number"
-        ]
+        every = call("explain", number, "--format", "e2m1", "--json").json["answers"]
+        (answer,) = [one for one in every if one["kind"] == "number"]
         codes[number] = {one["code"]: one for one in answer["codes"]}
     assert codes["0.3"].keys() == {"00", "01"}
     assert codes["0.3"]["01"]["choices"][0] == codes["0.3"]["01"]["profiles"][0] == "ocp"

@@ -1,44 +1,43 @@
-"""``mxref quantize`` on files of many tensors, its figures, and the memory that it needs."""
+"""``mxref quantize`` with one way: its files, its figures, and the memory that it needs."""
 
 from __future__ import annotations
 
-import json
+import io
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import helpers
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import PATIENCE, ROOT
+from commands import Call, Example, assert_sentence, examples
+from helpers import ROOT
 from safetensors.numpy import save_file
 
 import mxref
 from mxref import files
-from mxref.cli import main, quantize_figures
+from mxref.blocks import tiles
+from mxref.cli import quantize_figures
 from mxref.cli import quantize_verb as verb
-from mxref.cli.quantize_figures import Figures, Sum
+from mxref.cli.quantize_figures import Figures
+from mxref.support.decibels import SumOfSquares
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        status = main(["quantize", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return run_it
+FP4 = ("--format", "mxfp4_e2m1")
+EXAMPLES = Path(__file__).resolve().parent / "data" / "quantize.txt"
 
 
 def numbers(shape: tuple[int, ...]) -> np.ndarray:
-    values = np.random.default_rng(11).standard_normal(shape).astype(np.float32)
-    values.reshape(-1)[::17] = 0
-    return values
+    """Numbers of many sizes, each a bfloat16, with zeros of both signs and ties among them."""
+    generator = np.random.default_rng(11)
+    values = generator.standard_normal(shape) * 2.0 ** generator.integers(-6, 7, shape)
+    flat = values.reshape(-1)
+    flat[::17], flat[5::29], flat[7::31] = 0, -0.0, 2.5
+    return values.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
 TENSORS = {
@@ -56,199 +55,365 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_tensor_as_if_it_were_alone(model: Path, tmp_path: Path, run: Run) -> None:
-    status, out, err = run(model, "--format", "mxfp4_e2m1", "--json")
-    assert (status, err) == (0, "")
-    report = json.loads(out)
-    assert {key: report[key] for key in ("file", "format", "policy")} == {
-        "file": str(model),
-        "format": "mxfp4_e2m1",
-        "policy": "ocp",
+# --- one array ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", examples(EXAMPLES))
+def test_in_words(example: Example, tmp_path: Path, call: Call) -> None:
+    """Scale 1: 7 is clamped to 6, 0.25 is a tie and goes to 0, the others are exact."""
+    values = np.float32([7, 0.25, -4, -4, 1, 1, 1, 1])
+    arrays = {"x": values, "empty": values[:0], "nan": np.float32([np.nan, 1]), "zeros": values * 0}
+    arrays |= {
+        "exact": np.float32([1, 2, 3, -0.0]),
+        "scalar": np.float32(7),
+        "odd": np.float32([7, 0.25, np.nan, 1]),
     }
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    two = {"one": values, "two": values * 2, "n": np.arange(3)}
+    save_file(two, tmp_path / "two.safetensors")
+    two |= {"one": np.float32([7, 0.5, 4, 0]), "two": np.float32([6, 1, 1, 1])}
+    save_file(two, tmp_path / "ways.safetensors")
+    sqnr = f"{10 * math.log10((49 + 0.0625 + 32 + 4) / (1 + 0.0625)):.6g}"
+    shown = [line.replace("SQNR", sqnr).replace("DIR", str(tmp_path)) for line in example.shown]
+    example._replace(shown=shown).check(call, DIR=tmp_path)
+
+
+#: name -> how the tensor is stored, further options, the dtype that is reported
+STORED: dict[str, tuple[Any, list[str], str]] = {
+    "float64": (np.float64, [], "float64"),
+    "float16": (np.float16, [], "float16"),
+    "big-endian float32": (">f4", [], ">f4"),
+    "big-endian float64": (">f8", [], ">f8"),
+    "bfloat16": (ml_dtypes.bfloat16, ["--bfloat16"], "bfloat16"),
+    "bits of bfloat16": ("<u2", ["--bfloat16"], "bfloat16"),
+    "big-endian bits of bfloat16": (">u2", ["--bfloat16"], "bfloat16"),
+    **{name: (name, [], str(np.dtype(name))) for name in ("i1", "u1", "<i4", ">i2", "i8", "u8")},
+}
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_the_same_numbers_of_another_type(stored: str, tmp_path: Path, quantize: Call) -> None:
+    """The figures and the blocks are those of float32, in C order and in Fortran's."""
+    dtype, options, said = STORED[stored]
+    values = np.abs(numbers((5, 70)) * 4).round() + (dtype == "f8") / 4
+    values[values > 100] = 3
+    kept: Any = values.astype(ml_dtypes.bfloat16).view(np.uint16) if "bits" in stored else values
+    reports, archives = [], []
+    for array in (values, np.asfortranarray(values), kept.astype(dtype)):
+        np.save(tmp_path / "x.npy", array)
+        words = [*FP4, "-o", tmp_path / "x.npz", "--json"]
+        words += options if array.dtype != np.float32 else []
+        reports.append(quantize(tmp_path / "x.npy", *words).json)
+        with np.load(tmp_path / "x.npz") as written:
+            archives.append({key: written[key].tolist() for key in written.files})
+    assert [report.pop("dtype") for report in reports] == ["float32", "float32", said]
+    assert reports[0] == reports[1] == reports[2]
+    assert {archive.pop("dtype", "float32") for archive in archives[:2]} == {"float32"}
+    assert archives[2].pop("dtype", "float32") == said
+    assert archives[0] == archives[1] == archives[2]
+
+
+def test_what_an_archive_has(tmp_path: Path, quantize: Call) -> None:
+    values = numbers((3, 2, 40))
+    path, out = tmp_path / "x.npy", tmp_path / "new" / "x.npz"
+    np.save(path, values)
+    assert quantize(path, *FP4, "-o", out, "--json").json["out"] == str(out)
+    with np.load(out) as archive:
+        written = {name: archive[name] for name in archive.files}
+    assert set(written) == {"codes", "scale_codes", "shape", "axis", "block_size", "format"}
+    blocks = mxref.quantize(values, "mxfp4_e2m1")
+    for name, array in (("codes", blocks.codes), ("scale_codes", blocks.scale_codes)):
+        assert written[name].dtype == np.uint8
+        assert np.array_equal(written[name], array)
+    assert (written["codes"].shape, written["shape"].tolist()) == ((3, 2, 64), [3, 2, 40])
+    assert (int(written["axis"]), int(written["block_size"])) == (2, 32)
+    assert str(written["format"]) == "mxfp4_e2m1"
+    assert [path.name for path in out.parent.iterdir()] == ["x.npz"]
+
+
+def test_along_another_axis_under_another_policy(tmp_path: Path, quantize: Call) -> None:
+    values = numbers((20, 6))
+    path, out = tmp_path / "x.npy", tmp_path / "x.npz"
+    np.save(path, values)
+    options = ["--axis", "0", "--block-size", "8", "--policy", "ocp+rounding=toward_zero"]
+    report = quantize(path, "--format", "mxfp8_e4m3", "-o", out, "--json", *options).json
+    assert (report["blocks"], report["policy"]) == (18, "ocp+rounding=toward_zero")
+    blocks = mxref.quantize(values, "mxfp8_e4m3", axis=0, block_size=8, rounding="toward_zero")
+    assert report["largest_error"] == np.abs(blocks.dequantize(np.float64) - values).max()
+    assert files.read_blocks(out)[""] == blocks
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
+def test_an_empty_array(tmp_path: Path, quantize: Call, shape: tuple[int, ...]) -> None:
+    path, out = tmp_path / "x.npy", tmp_path / "x.npz"
+    np.save(path, np.zeros(shape, np.float32))
+    report = quantize(path, *FP4, "--json", "-o", out).json
+    assert (report["shape"], report["blocks"], report["sqnr_db"]) == (list(shape), 0, None)
+    assert (report["saturated"], report["not_finite"], report["largest_error"]) == (0, 0, 0)
+    with np.load(out) as written:
+        assert written["codes"].size == written["scale_codes"].size == 0
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-200])
+def test_ratio_of_numbers_whose_squares_overflow(
+    tmp_path: Path, quantize: Call, scale: float
+) -> None:
+    np.save(tmp_path / "x.npy", np.array([1.0, 0.3, 0.7]) * scale)
+    report = quantize(tmp_path / "x.npy", *FP4, "--json").json
+    # What is lost of numbers beyond every scale is all but all of them, or all.
+    assert report["sqnr_db"] == pytest.approx(0, abs=1e-12)
+    assert report["largest_error"] == pytest.approx(scale, rel=1e-12)
+
+
+# --- files that are wrong -------------------------------------------------------------------------
+
+
+def stored(values: Any, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values, **options)
+    return buffer.getvalue()
+
+
+def archived(values: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, x=values)
+    return buffer.getvalue()
+
+
+def header(shape: str) -> bytes:
+    """A file that says that it has this shape, and has one number."""
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}".encode()
+    text += b" " * (117 - len(text)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"1234"
+
+
+_FLOATS = np.zeros(100, np.float32)
+CUT, OTHER = (
+    r"x\.npy must be a whole \.npy file of numbers, it is cut or damaged",
+    r"x\.npy must be",
+)
+NO = r"x\.npy must be a whole \.npy file, it does not begin as one"
+#: name -> content of the file, what the message says
+BAD_FILES: dict[str, tuple[bytes, str]] = {
+    "no content": (b"", NO),
+    "cut off in the magic": (stored(_FLOATS)[:5], NO),
+    "a pickle": (b"\x80\x04]\x94G?\xf0\x00\x00\x00\x00\x00\x00a.", NO),
+    "text": (b"1.0 2.0\n", NO),
+    "an archive": (archived(_FLOATS), NO),
+    "half an archive": (archived(_FLOATS)[:100], NO),
+    "the beginning of an archive": (b"PK\x03\x04text", NO),
+    "cut off in the header": (stored(_FLOATS)[:60], CUT),
+    "cut off in the numbers": (stored(_FLOATS)[:-100], CUT),
+    "header only": (stored(_FLOATS)[:128], CUT),
+    "a shape beyond memory": (header("(1000000000000,)}"), OTHER),
+    "a shape beyond all numbers": (header("(100000000000000000000,)}"), OTHER),
+    "an open bracket": (header("(1,"), OTHER),
+    "an open string": (header("'''"), OTHER),
+    "a shape below zero": (header("(-1,)}"), OTHER),
+    "another version": (b"\x93NUMPY\x09\x00" + stored(_FLOATS)[8:], OTHER),
+    "objects": (
+        stored(np.array([1.0, "a"], object), allow_pickle=True),
+        r"must be a whole \.npy file of numbers, it holds Python objects",
+    ),
+    "booleans": (stored(np.zeros(5, bool)), "must be float64, float32, .*got bool"),
+    "complex numbers": (stored(np.zeros(5, complex)), "must be float64, .*got complex128"),
+    "text array": (stored(np.array(["a"])), "must be float64, .*got <U1"),
+    "records": (stored(np.zeros(3, [("a", "f4")])), "must be float64, float32"),
+    "bfloat16 unsaid": (stored(_FLOATS.astype(ml_dtypes.bfloat16)), "is it --bfloat16"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_cannot_be_quantized(tmp_path: Path, quantize: Call, name: str) -> None:
+    content, reason = BAD_FILES[name]
+    path, out = tmp_path / "x.npy", tmp_path / "x.npz"
+    path.write_bytes(content)
+    run = quantize(path, *FP4, "-o", out)
+    assert_sentence(run, reason)
+    assert "unsafely" not in run.err
+    assert not out.exists()
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits")
+@pytest.mark.parametrize("old", [None, b"an older file"])
+def test_a_full_disk(tmp_path: Path, old: bytes | None) -> None:
+    path, out = tmp_path / "x.npy", tmp_path / "x.npz"
+    np.save(path, np.zeros(10_000, np.float32))
+    if old is not None:
+        out.write_bytes(old)
+    before = sorted(tmp_path.iterdir())
+    # No file may grow beyond one block; the archive would have ten thousand bytes.
+    command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", sys.executable, "-m", "mxref"]
+    result = helpers.run(*command, "quantize", path, *FP4, "-o", out)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "File too large" in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert old is None or out.read_bytes() == old
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind this user"
+)
+def test_a_folder_without_permission(tmp_path: Path, quantize: Call) -> None:
+    np.save(tmp_path / "x.npy", _FLOATS)
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    run = quantize(tmp_path / "x.npy", "--format", "mxint8", "-o", folder / "x.npz")
+    assert_sentence(run, "Permission denied")
+    assert list(folder.iterdir()) == []
+
+
+# --- several tensors ------------------------------------------------------------------------------
+
+
+def test_each_tensor_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Call) -> None:
+    report = quantize(model, *FP4, "--json").json
+    assert (report["file"], report["format"], report["policy"]) == (str(model), FP4[1], "ocp")
     assert report["skipped"] == [{"name": "ids", "reason": "it holds I64, no floats"}]
     assert {one["name"] for one in report["tensors"]} == {"a.weight", "b.weight", "b.bias"}
     for one in report["tensors"]:
         np.save(tmp_path / "x.npy", TENSORS[one.pop("name")])
-        alone = json.loads(run(tmp_path / "x.npy", "--format", "mxfp4_e2m1", "--json")[1])
+        alone = quantize(tmp_path / "x.npy", *FP4, "--json").json
         assert one == {key: alone[key] for key in one}
         assert set(alone) == {*one, "file", "format", "policy"}
 
 
-def test_the_total_is_of_all_elements(tmp_path: Path, run: Run) -> None:
+def test_the_total_is_of_all_elements(tmp_path: Path, quantize: Call) -> None:
     """Two tensors of whole blocks count as one of both."""
     a, b = numbers((4, 64)), numbers((2, 64)) * np.float32(100)
     b[0, 3] = np.nan
     save_file({"a": a, "b": b}, tmp_path / "x.safetensors")
     np.save(tmp_path / "x.npy", np.concatenate([a, b]))
     options = ["--format", "mxfp6_e2m3", "--json"]
-    total = json.loads(run(tmp_path / "x.safetensors", *options)[1])["total"]
-    alone = json.loads(run(tmp_path / "x.npy", *options)[1])
+    total = quantize(tmp_path / "x.safetensors", *options).json["total"]
+    alone = quantize(tmp_path / "x.npy", *options).json
     assert total.pop("tensors") == 2
     assert total == {key: alone[key] for key in total}
     assert total["nan_blocks"] == 1
-
-
-def test_the_table(tmp_path: Path, run: Run) -> None:
-    """Scale 1: 7 is clamped to 6, 0.25 is a tie and goes to 0, the others are exact."""
-    values = np.float32([7, 0.25, -4, -4, 1, 1, 1, 1])
-    save_file({"one": values, "two": values * 2, "n": np.arange(3)}, tmp_path / "x.safetensors")
-    out = tmp_path / "y.safetensors"
-    status, text, err = run(tmp_path / "x.safetensors", "--format", "mxfp4_e2m1", "-o", out)
-    assert (status, err) == (0, "")
-    lines = [line.split() for line in text.splitlines()]
-    sqnr = f"{10 * math.log10((49 + 0.0625 + 32 + 4) / (1 + 0.0625)):.6g}"
-    assert lines == [
-        ["file", str(tmp_path / "x.safetensors")],
-        ["format", "mxfp4_e2m1"],
-        ["policy", "ocp"],
-        ["out", str(out)],
-        [*verb._COLUMNS],
-        ["one", "[8]", "float32", "1", sqnr, "0.125", "0.125", "1", "0", "0"],
-        ["two", "[8]", "float32", "1", sqnr, "0.125", "0.125", "2", "0", "0"],
-        ["total", "of", "2", "2", sqnr, "0.125", "0.125", "2", "0", "0"],
-        ["skipped", "n:", "it", "holds", "I64,", "no", "floats"],
-    ]
+    assert total["not_finite"] == 32 / (6 * 64)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 @pytest.mark.parametrize("block", ["mxfp4_e2m1", "mxfp6_e3m2", "mxint8", "nvfp4"])
-def test_what_is_written(model: Path, tmp_path: Path, run: Run, suffix: str, block: str) -> None:
+def test_what_is_written(
+    model: Path, tmp_path: Path, quantize: Call, suffix: str, block: str
+) -> None:
     out = tmp_path / f"out{suffix}"
-    assert run(model, "--format", block, "-o", out)[0] == 0
+    assert quantize(model, "--format", block, "-o", out).status == 0
     written = files.read_blocks(out)
+    assert written == {name: mxref.quantize(TENSORS[name], block) for name in written}
     assert set(written) == {"a.weight", "b.weight", "b.bias"}
-    for name, got in written.items():
-        want = mxref.quantize(TENSORS[name], block)
-        assert got.codes.tobytes() == want.codes.tobytes()
-        assert got.scale_codes.tobytes() == want.scale_codes.tobytes()
-        assert (got.shape, got.dtype, got.axis) == (want.shape, want.dtype, want.axis)
-        assert got.tensor_scale == want.tensor_scale
 
 
-def test_to_gguf_and_back(model: Path, tmp_path: Path, run: Run) -> None:
+def test_to_gguf_and_back(model: Path, tmp_path: Path, quantize: Call) -> None:
     """Rows that are no whole blocks are skipped; what is blocks already, too."""
     out = tmp_path / "out.gguf"
-    status, text, _ = run(model, "--format", "mxfp4_e2m1", "-o", out, "--json")
-    assert status == 0
-    skipped = {one["name"]: one["reason"] for one in json.loads(text)["skipped"]}
+    report = quantize(model, *FP4, "-o", out, "--json").json
+    skipped = {one["name"]: one["reason"] for one in report["skipped"]}
     assert set(skipped) == {"b.weight", "b.bias", "ids"}
     assert "a multiple of 32, got axis 2 of shape (3, 2, 40)" in skipped["b.weight"]
     ((name, got),) = files.read_blocks(out).items()
-    assert (name, got.codes.tobytes()) == (
-        "a.weight",
-        mxref.quantize(TENSORS["a.weight"], "mxfp4_e2m1").codes.tobytes(),
-    )
-    status, _, err = run(out, "--format", "mxfp4_e2m1")
-    assert (status, err.count("\n")) == (2, 1)
-    assert "must have a tensor to quantize, the first: it holds MXFP4, no floats" in err
+    want = mxref.quantize(TENSORS["a.weight"], "mxfp4_e2m1")
+    assert (name, got.codes.tobytes()) == ("a.weight", want.codes.tobytes())
+    said = "must have a tensor to quantize, the first: it holds MXFP4, no floats"
+    assert_sentence(quantize(out, *FP4), said)
 
 
-def test_one_tensor_to_each_kind_of_file(tmp_path: Path, run: Run) -> None:
+def test_one_tensor_to_each_kind_of_file(tmp_path: Path, quantize: Call) -> None:
     np.save(tmp_path / "layer.npy", TENSORS["a.weight"])
     want = mxref.quantize(TENSORS["a.weight"], "mxfp4_e2m1")
     for suffix, name in ((".npz", ""), (".safetensors", "layer"), (".gguf", "layer")):
         out = tmp_path / f"out{suffix}"
-        assert run(tmp_path / "layer.npy", "--format", "mxfp4_e2m1", "-o", out)[0] == 0
+        assert quantize(tmp_path / "layer.npy", *FP4, "-o", out).status == 0
         assert files.read_blocks(out)[name].codes.tobytes() == want.codes.tobytes()
 
 
-def test_only_some_tensors(model: Path, run: Run) -> None:
-    report = json.loads(run(model, "--format", "mxint8", "--json", "--tensor", "*.weight")[1])
-    assert {one["name"] for one in report["tensors"]} == {"a.weight", "b.weight"}
-    assert report["skipped"] == []
-
-
-def test_an_axis_that_is_not_there(model: Path, run: Run) -> None:
-    report = json.loads(run(model, "--format", "mxint8", "--json", "--axis", "1")[1])
-    assert {one["name"]: one["reason"] for one in report["skipped"]} == {
-        "b.bias": "axis must be in [-1, 0] for 1 axes, got 1",
-        "ids": "it holds I64, no floats",
-    }
-
-
-def test_tails_that_the_policy_refuses(model: Path, run: Run) -> None:
-    options = ["--format", "mxint8", "--json", "--policy", "ocp+tail=refused"]
-    report = json.loads(run(model, *options)[1])
-    assert [one["name"] for one in report["tensors"]] == ["a.weight"]
-    reasons = {one["name"]: one["reason"] for one in report["skipped"]}
-    assert reasons["b.bias"].startswith("40 on the axis is no multiple of 32")
-
-
-def test_small_floats(tmp_path: Path, run: Run) -> None:
-    """1, 448 and -1.125 in E4M3; in MXINT8 with scale 2**8: 1/64, 448/64 * 64, 0 and a step."""
-    header = b'{"x":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]}}'
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\x38\x7e\xb9")
-    status, out, err = run(path, "--format", "mxfp8_e4m3", "--json")
-    assert (status, out) == (2, "")
-    assert "the first: it holds F8_E4M3, which --small-floats takes" in err
-    report = json.loads(run(path, "--format", "mxfp8_e4m3", "--json", "--small-floats")[1])
-    assert report["tensors"][0]["dtype"] == "float8_e4m3fn"
-    assert report["tensors"][0]["largest_error"] == 0
-
-
-#: Stands for the option that is left out.
-NO_FORMAT = ""
+IDS = "it holds I64, no floats"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("options", "taken", "skipped"),
     [
-        (["x.npy", "--tensor", "*"], "--tensor needs a .npz, .safetensors or .gguf file"),
-        (["x.npy", "--small-floats"], "--small-floats needs a .safetensors file"),
-        (["m.safetensors", "--bfloat16"], "bfloat16 must be said of .npy files only"),
-        (["m.safetensors", "--tensor", "z"], "a tensor to quantize, none has such a name"),
-        (["m.safetensors", "--format", "mxfp9"], "block_format must be one of"),
-        (["m.safetensors", "-o", "y.bin"], "must end in .npz, .safetensors, .gguf, got y.bin"),
-        (["x.npy", "-o", "y.gguf"], "must get one of mxfp4_e2m1 in blocks of 32, fp4_ue4m3"),
-        (["blocks.npz"], "the first: it holds mxfp8_e5m2, no floats"),
-        (["none.safetensors"], "none.safetensors: No such file"),
+        (["--tensor", "*.weight"], {"a.weight", "b.weight"}, {}),
         (
-            ["x.npy", NO_FORMAT],
-            "--format must name a block format, got none: give one of mxfp8_e5m2",
+            ["--axis", "1"],
+            {"a.weight", "b.weight"},
+            {"b.bias": "axis must be in [-1, 0] for 1 axes, got 1", "ids": IDS},
         ),
-        (["cut.safetensors"], "cut.safetensors must be a whole .safetensors file"),
+        (
+            ["--policy", "ocp+tail=refused"],
+            {"a.weight"},
+            {
+                "b.weight": "40 on the axis is no multiple of 32",
+                "b.bias": "40 on the axis is no multiple of 32",
+                "ids": IDS,
+            },
+        ),
     ],
 )
-def test_misuse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: list[str], reason: str
+def test_tensors_that_are_taken(
+    options: list[str], taken: set[str], skipped: dict[str, str], model: Path, quantize: Call
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    np.save("x.npy", TENSORS["a.weight"])
-    save_file(TENSORS, "m.safetensors")
-    Path("cut.safetensors").write_bytes(Path("m.safetensors").read_bytes()[:-1])
-    files.write_blocks("blocks.npz", {"x": mxref.quantize(np.ones(32), "mxfp8_e5m2")})
-    before = sorted(tmp_path.iterdir())
-    block = () if {"--format", NO_FORMAT} & {*arguments} else ("--format", "mxint8")
-    status, out, err = run(*block, *(one for one in arguments if one != NO_FORMAT))
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert reason in err
-    assert sorted(tmp_path.iterdir()) == before
+    report = quantize(model, "--format", "mxint8", "--json", *options).json
+    assert {one["name"] for one in report["tensors"]} == taken
+    found = {one["name"]: one["reason"] for one in report["skipped"]}
+    assert {name: reason[: len(skipped.get(name, ""))] for name, reason in found.items()} == skipped
 
 
-def test_a_scalar_is_one_block(tmp_path: Path, run: Run) -> None:
-    np.save(tmp_path / "x.npy", np.float32(7))
-    report = json.loads(run(tmp_path / "x.npy", "--format", "mxfp4_e2m1", "--json")[1])
-    assert (report["shape"], report["blocks"], report["saturated"]) == ([], 1, 1)
-    assert (report["largest_error"], report["sqnr_db"]) == (1, pytest.approx(10 * math.log10(49)))
+def test_small_floats(tmp_path: Path, quantize: Call) -> None:
+    """1, 448 and -1.125 in E4M3."""
+    first = b'{"x":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]}}'
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(len(first).to_bytes(8, "little") + first + b"\x38\x7e\xb9")
+    by = ("--format", "mxfp8_e4m3", "--json")
+    assert_sentence(quantize(path, *by), "it holds F8_E4M3, which --small-floats takes")
+    (tensor,) = quantize(path, *by, "--small-floats").json["tensors"]
+    assert (tensor["dtype"], tensor["largest_error"]) == ("float8_e4m3fn", 0)
 
 
-# --- figures --------------------------------------------------------------------------------------
+def test_a_profile_quantizes_and_reads(tmp_path: Path, quantize: Call) -> None:
+    """torchao 0.18 divides blocks under byte 00 by 2**-126, so they come back halved."""
+    x = np.zeros((2, 32), np.float32)
+    x[0, 0], x[1, 0] = 2.0**-126, 1.0
+    path, out = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
+    save_file({"a": x, "h": x.astype(np.float16)}, path)
+    by = (*FP4, "--profile", "torchao_0_18_floor")
+    report = quantize(path, *by, "-o", out, "--json").json
+    assert "policy" not in report
+    assert report["profile"] == "torchao_0_18_floor"
+    reason = "it holds F16, which torchao_0_18_floor does not take"
+    assert report["skipped"] == [{"name": "h", "reason": reason}]
+    assert report["tensors"][0]["largest_error"] == 2.0**-127
+    blocks = files.read_blocks(out)["a"]
+    assert (blocks.scale_codes.tolist(), blocks.codes[:, 0].tolist()) == ([[0], [125]], [2, 6])
+    assert b"profile torchao_0_18_floor" in out.read_bytes()
+
+
+def test_a_profile_reads_its_own_blocks(tmp_path: Path, quantize: Call) -> None:
+    """torchmx's integers are plain ones, so their scale is 64 times smaller."""
+    path = tmp_path / "x.safetensors"
+    save_file({"a": np.ones((1, 32), ml_dtypes.bfloat16)}, path)
+    (tensor,) = quantize(path, "--format", "mxint8", "--profile", "torchmx", "--json").json[
+        "tensors"
+    ]
+    assert (tensor["largest_error"], tensor["saturated"], tensor["sqnr_db"]) == (0.0, 0.0, None)
+
+
+# --- figures: those of ordinary blocks are in test_quantize_ways.py -------------------------------
 
 
 def test_sums_of_squares_are_exact() -> None:
     generator = np.random.default_rng(3)
     x = generator.standard_normal(2000) * 2.0 ** generator.integers(-1070, 1020, 2000)
     x[:6] = [0.0, -0.0, 2.0**-1074, sys.float_info.max, -1.0, 0.5]
-    total = Sum()
+    total = SumOfSquares()
     total.add(x[:700])
     total.add(x[700:])
-    want = Fraction(0)
-    for number in x.tolist():
-        fraction, exponent = math.frexp(number)
-        want += Fraction(fraction * fraction) * Fraction(4) ** exponent
-    unit = Fraction(4) ** -1074 / Fraction(2) ** 54
-    assert total.total * unit == want
+    parts = map(math.frexp, x.tolist())
+    want = sum(Fraction(part * part) * Fraction(4) ** exponent for part, exponent in parts)
+    assert total.total * Fraction(4) ** -1074 / Fraction(2) ** 54 == want
 
 
 @pytest.mark.parametrize(
@@ -293,33 +458,19 @@ def test_figures_do_not_depend_on_the_parts(
         assert found[0]["blocks"] == blocks.scale_codes.size
 
 
-@pytest.mark.parametrize("block", ["mxfp4_e2m1", "mxfp8_e4m3", "nvfp4", "fp4_ue5m3"])
-def test_figures_by_the_definition(block: str) -> None:
-    """One element at a time, in fractions, from the values of codes."""
-    values = numbers((2, 64)).astype(np.float64)
-    values[0, 5] = 2.0**-60
-    values[1, 7] = 3000.0
-    blocks = mxref.quantize(values, block)
-    fmt = blocks.format
-    tensor = 1.0 if blocks.tensor_scale is None else blocks.tensor_scale.value
-    saturated = flushed = 0
-    signal = noise = largest = Fraction(0)
-    for (row, column), x in np.ndenumerate(values):
-        scale_code = int(blocks.scale_codes[row, column // blocks.block_size])
-        scale = Fraction(fmt.scale.value(scale_code)) * Fraction(tensor)
-        exact = Fraction(x)
-        error = Fraction(fmt.element.value(int(blocks.codes[row, column]))) * scale - exact
-        saturated += abs(exact) > Fraction(fmt.element.max_normal) * scale
-        flushed += exact != 0 and error == -exact
-        signal += exact**2
-        noise += error**2
-        largest = max(largest, abs(error))
-    report = Figures.of(values, blocks).report()
-    assert report["saturated"] == saturated / 128
-    assert report["flushed"] == flushed / 128
-    assert flushed > 0
-    assert report["largest_error"] == pytest.approx(float(largest), rel=1e-15)
-    assert report["sqnr_db"] == pytest.approx(10 * math.log10(signal / noise), rel=1e-13)
+@pytest.mark.parametrize(("axis", "size"), [(1, 25), (0, 20), ((0, 1), (7, 9))])
+def test_figures_of_large_blocks(axis: Any, size: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are read in parts: each counts once."""
+    x = np.random.default_rng(2).standard_normal((23, 50)).astype(np.float32)
+    x[3, 4], x[9, 30] = np.nan, np.inf
+    blocks = mxref.quantize(x, "mxfp4_e2m1", axis=axis, block_size=size)
+    whole = Figures.of(x, blocks).report()
+    monkeypatch.setattr(tiles, "TILE", 8)
+    monkeypatch.setattr(quantize_figures, "PART", 8)
+    assert blocks.tiling.is_long
+    assert Figures.of(x, blocks).report() == whole
+    assert whole["blocks"] == blocks.scale_codes.size
+    assert whole["nan_blocks"] == int((blocks.scale_codes == 0xFF).sum()) == 2
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -327,28 +478,27 @@ def test_figures_by_the_definition(block: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 def test_codes_in_files_are_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, suffix: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantize: Call, suffix: str
 ) -> None:
     save_file({"x": numbers((64, 96)), "y": numbers((96,))}, tmp_path / "x.safetensors")
     found = []
     for most in (1 << 25, 0):
         monkeypatch.setattr(verb, "_IN_MEMORY", most)
         out = tmp_path / f"out{suffix}"
-        status, text, _ = run(
-            tmp_path / "x.safetensors", "--format", "mxfp4_e2m1", "--json", "-o", out
-        )
-        assert status == 0
-        found.append((text, out.read_bytes()))
+        run = quantize(tmp_path / "x.safetensors", *FP4, "--json", "-o", out)
+        found.append((run.status, run.out, out.read_bytes()))
     assert found[0] == found[1]
+    assert found[0][0] == 0
 
 
-def test_no_space_for_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_no_space_for_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantize: Call
+) -> None:
     np.save(tmp_path / "x.npy", numbers((64,)))
     monkeypatch.setattr(verb, "_IN_MEMORY", 0)
     monkeypatch.setattr(verb.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 3}))
-    status, out, err = run(tmp_path / "x.npy", "--format", "mxint8")
-    assert (status, out) == (2, "")
-    assert err.endswith(": No space left on device\n")
+    run = quantize(tmp_path / "x.npy", "--format", "mxint8")
+    assert_sentence(run, ": No space left on device\n$")
 
 
 @pytest.mark.sampled(0)
@@ -359,60 +509,3 @@ def test_a_file_is_never_resident_as_a_whole() -> None:
     done = subprocess.run([*command, "--limit", "200"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.splitlines()[-1] == "PASS: a file of 256 MiB within 200 MiB"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    """Before it is opened, which would wait for a writer."""
-    pipe = tmp_path / "pipe.npy"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-m", "mxref", "quantize", pipe, "--format", "mxint8"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"mxref: error: {pipe} must be a regular file, it is")
-
-
-def test_a_profile_quantizes_and_reads(tmp_path: Path, run: Run) -> None:
-    """torchao 0.18 divides blocks under byte 00 by 2**-126, so they come back halved."""
-    x = np.zeros((2, 32), np.float32)
-    x[0, 0], x[1, 0] = 2.0**-126, 1.0
-    path, out = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
-    save_file({"a": x, "h": x.astype(np.float16)}, path)
-    by = ("--format", "mxfp4_e2m1", "--profile", "torchao_0_18_floor")
-    status, text, err = run(path, *by, "-o", out, "--json")
-    assert (status, err) == (0, "")
-    report = json.loads(text)
-    assert "policy" not in report
-    assert report["profile"] == "torchao_0_18_floor"
-    reason = "it holds F16, which torchao_0_18_floor does not take"
-    assert report["skipped"] == [{"name": "h", "reason": reason}]
-    assert report["tensors"][0]["largest_error"] == 2.0**-127
-    blocks = files.read_blocks(out)["a"]
-    assert blocks.scale_codes.tolist() == [[0], [125]]
-    assert blocks.codes[:, 0].tolist() == [2, 6]
-    assert b"profile torchao_0_18_floor" in out.read_bytes()
-
-
-def test_a_profile_reads_its_own_blocks(tmp_path: Path, run: Run) -> None:
-    """torchmx's integers are plain ones, so their scale is 64 times smaller."""
-    path = tmp_path / "x.safetensors"
-    save_file({"a": np.ones((1, 32), ml_dtypes.bfloat16)}, path)
-    by = ("--format", "mxint8", "--profile", "torchmx", "--json")
-    report = json.loads(run(path, *by)[1])
-    (tensor,) = report["tensors"]
-    assert (tensor["largest_error"], tensor["saturated"], tensor["sqnr_db"]) == (0.0, 0.0, None)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--profile", "torch"], "format must be one that torch has for quantize: no format"),
-        (["--profile", "torchmx"], "values must be of a type that torchmx takes (bf16), got f32"),
-        (["--profile", "torchm"], "(did you mean 'torchmx'?)"),
-    ],
-)
-def test_profiles_refused(tmp_path: Path, run: Run, options: list[str], sentence: str) -> None:
-    np.save(tmp_path / "x.npy", np.ones(32, np.float32))
-    status, out, err = run(tmp_path / "x.npy", "--format", "mxint8", *options)
-    assert (status, out) == (2, "")
-    assert sentence in err

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 import struct
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,26 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from commands import Call
 from safetensors.numpy import save_file
 
 from mxref import exact
-from mxref.cli import main, screen
+from mxref.cli import screen
 from mxref.cli.quantize_table import _marks
 from mxref.cli.quantize_ways import ways_of
 
-Run = Callable[..., tuple[int, str, str]]
 RULES = ("floor", "rceil", "even", "ceil")
-ELEMENTS = {"mxfp4_e2m1": "e2m1", "mxfp8_e4m3": "e4m3", "nvfp4": "e2m1"}
-FORMATS = [f"--format={name}" for name in ELEMENTS]
+#: The elements of formats, and the code of their largest number.
+ELEMENTS = {
+    "mxfp4_e2m1": ("e2m1", 7),
+    "mxfp8_e4m3": ("e4m3", 0x7E),
+    "nvfp4": ("e2m1", 7),
+    "mxfp6_e3m2": ("e3m2", 0x1F),
+    "mxint8": ("int8", 0x7F),
+}
+EVERY = [f"--format={name}" for name in ELEMENTS]
+FORMATS = EVERY[:3]
 POLICIES = [f"--policy=ocp+scale_rule={rule}" for rule in RULES]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        status = main(["quantize", *map(str, arguments)])
-        return status, *capsys.readouterr()
-
-    return run_it
 
 
 def numbers(seed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -65,7 +63,7 @@ class Twin:
         self.count = self.saturated = self.flushed = 0
 
     def add(self, values: np.ndarray, format: str, rule: str) -> None:
-        element = ELEMENTS[format]
+        element, top = ELEMENTS[format]
         bits = values.reshape(-1, 16 if format == "nvfp4" else 32).view(np.uint32).tolist()
         if format == "nvfp4":
             args = ("f32", element, "ue4m3", "exact", "dynamic")
@@ -76,7 +74,7 @@ class Twin:
         else:
             blocks = [exact.quantize(row, "f32", element, rule=rule) for row in bits]
             scales = [Fraction(2) ** (scale - 127) for scale, _ in blocks]
-        most = exact.value(7 if element == "e2m1" else 0x7E, element)
+        most = exact.value(top, element)
         flat = iter(values.reshape(-1).tolist())
         for scale, (_, codes) in zip(scales, blocks, strict=True):
             for code in codes:
@@ -96,18 +94,16 @@ class Twin:
         assert figures["sqnr_db"] == pytest.approx(10 * math.log10(ratio), rel=1e-14)
 
 
-def test_figures_by_the_slow_twin(model: Path, run: Run) -> None:
-    status, out, err = run(model, *FORMATS, "--policy=ocp", *POLICIES[1:], "--json")
-    assert (status, err) == (0, "")
-    report = json.loads(out)
+def test_figures_by_the_slow_twin(model: Path, quantize: Call) -> None:
+    run = quantize(model, *EVERY, "--policy=ocp", *POLICIES[1:], "--json")
+    assert (run.status, run.err) == (0, "")
+    report = run.json
     ways = [(way["format"], way["policy"]) for way in report["ways"]]
     policies = ["ocp", *(f"ocp+scale_rule={rule}" for rule in RULES[1:])]
-    assert ways == [
-        *(("mxfp4_e2m1", policy) for policy in policies),
-        *(("mxfp8_e4m3", policy) for policy in policies),
-        ("nvfp4", "ocp"),
-    ]
-    assert [way["bits"] for way in report["ways"]] == [4.25] * 4 + [8.25] * 4 + [4.5]
+    reading = [name for name in ELEMENTS if name != "nvfp4"]
+    assert sorted(ways) == sorted([*itertools.product(reading, policies), ("nvfp4", "ocp")])
+    bits = {way["format"]: way["bits"] for way in report["ways"]}
+    assert [*bits.values()] == [4.25, 8.25, 4.5, 6.25, 8.25]
     assert [(one["format"], one["policy"]) for one in report["left_out"]] == [
         ("nvfp4", policy) for policy in policies[1:]
     ]
@@ -124,9 +120,9 @@ def test_figures_by_the_slow_twin(model: Path, run: Run) -> None:
     assert report["total"]["tensors"] == len(TENSORS)
 
 
-def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, run: Run) -> None:
+def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Call) -> None:
     profiles = ["--profile=torchao_0_18_floor", "--profile=ocp"]
-    report = json.loads(run(model, *FORMATS, *POLICIES[1:2], *profiles, "--json")[1])
+    report = quantize(model, *FORMATS, *POLICIES[1:2], *profiles, "--json").json
     assert [list(way.values())[:2] for way in report["ways"]] == [
         ["mxfp4_e2m1", "ocp+scale_rule=rceil"],
         ["mxfp4_e2m1", "torchao_0_18_floor"],
@@ -139,53 +135,27 @@ def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, run: Run) -> 
     for number, way in enumerate(report["ways"]):
         way.pop("bits")
         options = [f"--{name}={value}" for name, value in way.items()]
-        alone = json.loads(run(model, *options, "--json")[1])
+        alone = quantize(model, *options, "--json").json
         assert alone.pop("total") == {"tensors": 3, **report["total"]["ways"][number]}
         for one, about in zip(alone["tensors"], report["tensors"], strict=True):
             figures = about["ways"][number]
             assert {name: one[name] for name in figures} == figures
     np.savez(tmp_path / "x.npz", **TENSORS, ids=np.arange(5))
-    archive = json.loads(run(tmp_path / "x.npz", *FORMATS, *POLICIES[1:2], *profiles, "--json")[1])
+    archive = quantize(tmp_path / "x.npz", *FORMATS, *POLICIES[1:2], *profiles, "--json").json
     assert archive["skipped"] == [{"name": "ids", "reason": "it holds int64, no floats"}]
     for name in ("tensors", "total"):
         assert archive[name] == report[name]
     np.save(tmp_path / "x.npy", TENSORS["a"])
-    one = json.loads(run(tmp_path / "x.npy", *FORMATS, "--json")[1])
+    one = quantize(tmp_path / "x.npy", *FORMATS, "--json").json
     assert one["total"]["ways"] == one["tensors"][0]["ways"]
     assert one["tensors"][0]["name"] == "x"
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- the table: data/quantize.txt has others -----------------------------------------------------
 
 
-def test_the_table(tmp_path: Path, run: Run) -> None:
-    """Scale 1 by floor, 2 by rceil: 7 becomes 6 or 8, 0.5 stays or becomes a zero."""
-    one, two = np.float32([7, 0.5, 4, 0]), np.float32([6, 1, 1, 1])
-    save_file({"one": one, "two": two, "n": np.arange(3)}, tmp_path / "x.safetensors")
-    formats = ["--format", "mxfp4_e2m1", "--format", "nvfp4", "--format", "mxint8"]
-    status, out, err = run(tmp_path / "x.safetensors", *formats, "--policy=ocp", *POLICIES[1:2])
-    assert (status, err) == (0, "")
-    lines = out.splitlines()
-    rows = [line.split() for line in lines if line.startswith(("mxfp4", "mxint8"))]
-    names = ["format", "policy", "or", "profile", "bits", "sqnr_db", "largest_error"]
-    assert lines[1].split() == [*names, "saturated", "flushed"]
-    where = [lines.index(one) for one in ("total of 2", "one  [4] float32", "two  [4] float32")]
-    assert where == sorted(where)
-    assert all(lines[i - 1] == "" and lines[i + 1].startswith("mxfp4_e2m1") for i in where)
-    db = [10 * math.log10(x) for x in (65.25 / 1, 65.25 / 1.25)]
-    floor, rceil = rows[4], rows[5]
-    assert floor[:3] == ["mxfp4_e2m1", "ocp", "4.25"]
-    assert [cell.rstrip("+*^") for cell in floor[3:]] == [f"{db[0]:.6g}", "1", "0.25", "0"]
-    assert [cell.rstrip("+*^") for cell in rceil[3:]] == [f"{db[1]:.6g}", "1", "0", "0.25"]
-    marks = "* the best of all; + the best of those whose elements have as many bits"
-    assert lines[-3] == f"{marks}; ^ the best of its format"
-    left = "left out nvfp4 by ocp+scale_rule=rceil: quantize to nvfp4 does not read scale_rule"
-    assert lines[-2].startswith(left)
-    assert lines[-1] == "skipped n: it holds I64, no floats"
-
-
-def test_eight_ways_fit_100_columns(model: Path, run: Run) -> None:
-    out = run(model, *FORMATS[:2], *POLICIES)[1]
+def test_eight_ways_fit_100_columns(model: Path, quantize: Call) -> None:
+    out = quantize(model, *FORMATS[:2], *POLICIES).out
     assert max(map(len, out.splitlines())) <= 100
     table = [line for line in out.splitlines() if line.startswith("mx")]
     assert len(table) == 8 * 4
@@ -195,10 +165,10 @@ def test_eight_ways_fit_100_columns(model: Path, run: Run) -> None:
         assert [cell[-1] for cell in best] == ["+", "*"]
 
 
-def test_the_best_rule_of_each_format_is_marked(model: Path, run: Run) -> None:
+def test_the_best_rule_of_each_format_is_marked(model: Path, quantize: Call) -> None:
     """Beside the best of all, and of formats of as many bits."""
     formats = [f"--format={name}" for name in ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp8_e4m3")]
-    out = run(model, *formats, *POLICIES)[1]
+    out = quantize(model, *formats, *POLICIES).out
     cells = [line.split()[3] for line in out.splitlines() if line.startswith("mx")][:12]
     for start in (0, 4, 8):
         some = cells[start : start + 4]
@@ -206,16 +176,6 @@ def test_the_best_rule_of_each_format_is_marked(model: Path, run: Run) -> None:
         assert {float(cell[:-1]) for cell in some if cell[-1] in "+*^"} == {best}
     assert {cell[-1] for cell in cells if cell[-1] in "+*^"} == {*"*+^"}
     assert "; ^ the best of its format\n" in out
-
-
-def test_a_single_tensor_has_no_total(tmp_path: Path, run: Run) -> None:
-    np.save(tmp_path / "x.npy", np.float32([7, 0.25, np.nan, 1]))
-    out = run(tmp_path / "x.npy", "--format", "mxfp4_e2m1", "--format", "mxint8")[1]
-    assert "total" not in out
-    header, *rows = (line.split() for line in out.splitlines() if line.startswith(("form", "mx")))
-    assert header[-2:] == ["not_finite", "nan_blocks"]  # only where there are some
-    assert [row[-2:] for row in rows] == [["1", "1"], ["1", "1"]]
-    assert "best" not in out
 
 
 def figures(sqnr_db: float | None, largest_error: float, not_finite: float = 0.0) -> dict[str, Any]:
@@ -241,13 +201,13 @@ def test_marks() -> None:
 # --- what is refused, left out or skipped ---------------------------------------------------------
 
 
-def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, run: Run) -> None:
+def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, quantize: Call) -> None:
     """So that totals are of the same elements."""
     half = numbers(5, (32,)).astype(np.float16)
     bf16 = numbers(5, (40,)).astype(ml_dtypes.bfloat16)
     save_file({**TENSORS, "h": half, "t": bf16}, tmp_path / "x.safetensors")
     by = ["--profile=torchao_0_18_floor", "--policy=ocp+tail=refused", "--format=mxint8"]
-    report = json.loads(run(tmp_path / "x.safetensors", *by, *FORMATS[:1], "--json")[1])
+    report = quantize(tmp_path / "x.safetensors", *by, *FORMATS[:1], "--json").json
     assert [one["name"] for one in report["tensors"]] == [*TENSORS]
     reasons = {one["name"]: one["reason"] for one in report["skipped"]}
     assert reasons["h"] == "it holds F16, which torchao_0_18_floor does not take"
@@ -259,42 +219,25 @@ def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, run: Run
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ([*FORMATS, "-o", "y.npz"], "--out must be given with one way to quantize, got 3: give"),
-        ([*FORMATS, "--policy=ocp+x=y"], "choice must be one of rounding"),
-        ([*FORMATS, "--profile=torchm"], "(did you mean 'torchmx'?)"),
-        ([*FORMATS, "--format=mxfp9"], "block_format must be one of"),
-        (["--format=nvfp4", *POLICIES[1:]], "quantize to nvfp4 does not read scale_rule"),
-    ],
-)
-def test_misuse(model: Path, run: Run, options: list[str], sentence: str) -> None:
-    status, out, err = run(model, *options)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert sentence in err
-    assert [*model.parent.iterdir()] == [model]
-
-
-def test_the_same_way_twice_is_one(model: Path, run: Run) -> None:
-    once = run(model, "--format=mxint8", "--policy=ocp")
-    assert run(model, "--format=mxint8", "--format=MXINT8", "--policy=ocp", "--policy=ocp") == once
+def test_the_same_way_twice_is_one(model: Path, quantize: Call) -> None:
+    once = quantize(model, "--format=mxint8", "--policy=ocp")
+    assert quantize(model, *2 * ("--format=mxint8", "--policy=ocp"), "--format=MXINT8") == once
 
 
 # --- progress -------------------------------------------------------------------------------------
 
 
 def test_progress_on_a_terminal(
-    model: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model: Path, quantize: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screen, "_QUIET", 0.0)
-    assert run(model, *FORMATS)[2] == ""  # no terminal
+    assert quantize(model, *FORMATS).err == ""  # no terminal
     monkeypatch.setattr(screen, "_REDRAW", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    lines = run(model, *FORMATS)[2].split("\r")
+    lines = quantize(model, *FORMATS).err.split("\r")
     assert lines[1].startswith("quantizing: 18%, about ")  # 192 of 3 * 352 elements
     assert lines[-3].startswith("quantizing: 100%, about 0 s to go")
     assert lines[-2:] == [" " * 60, ""]
     monkeypatch.setattr(screen, "_QUIET", 60.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert run(model, *FORMATS)[2] == ""  # done before
+    assert quantize(model, *FORMATS).err == ""  # done before

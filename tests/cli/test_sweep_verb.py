@@ -11,23 +11,21 @@ import pytest
 from mxref.cli.sweep_verb import _source
 from mxref.policy.policy import Policy
 
+FILE = "{}/kernel.py"  # the whole path: workers may have another folder
+
 
 @pytest.mark.parametrize(
     ("target", "dask", "want"),
     [
         ("kernel.py", None, "kernel.py"),
-        ("kernel.py", "tcp://host:1", "{}/kernel.py"),  # workers may have another folder
-        ("kernel.py:Mode", "tcp://host:1", "{}/kernel.py:Mode"),
+        ("kernel.py", "tcp://host:1", FILE),
+        ("kernel.py:Mode", "tcp://host:1", f"{FILE}:Mode"),
         ("package.module", "tcp://host:1", "package.module"),
         ("package.module", None, "package.module"),
     ],
 )
-def test_workers_of_dask_are_told_the_whole_path_of_a_file(
-    target: str,
-    dask: str | None,
-    want: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_what_workers_are_told(
+    target: str, dask: str | None, want: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("kernel.py").touch()

@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT, VECTORS
 
 from mxref import golden, integer
-from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, REGISTRY
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 
 PAGE = (ROOT / "docs" / "integers.md").read_text("utf-8")
 
@@ -25,7 +25,7 @@ def test_the_table_has_every_public_name() -> None:
 SIGNATURES = {
     op: (re.findall(r"`(\w+)` ((?:[^;`]|`int\d_groups`|`pack_int4`)+)", parameters), result)
     for op, parameters, result in re.findall(r"^\| `(\w+)` \| (`.+?) \| (\w.+?) \|$", PAGE, re.M)
-    if op in INTEGER_OPERATIONS and not result.startswith("Q")
+    if op in CALL_OPERATIONS and not result.startswith("Q")
 }
 KINDS = {"float", "int", "bool", "str", "None", "dtype", "float32", "int32"}
 KINDS |= {"int8", "uint8", "int16"}
@@ -48,12 +48,14 @@ def given(values: list[Any]) -> tuple[set[str], set[int]]:
     return names | {one.dtype.name for one in arrays}, {one.ndim for one in arrays}
 
 
-@pytest.mark.parametrize("op", INTEGER_OPERATIONS)
+@pytest.mark.parametrize("op", CALL_OPERATIONS)
 def test_the_signatures_are_those_of_the_calls(op: str) -> None:
     parameters, result = SIGNATURES[op]
     assert f"{op}({', '.join(name for name, _ in parameters)})" == REGISTRY[op].called_as("int8")
     files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
-    asked = [INTEGERS[op].call(file.format, case.inputs) for file in files for case in file.cases]
+    asked = [
+        CALL_OPERATIONS[op].call(file.format, case.inputs) for file in files for case in file.cases
+    ]
     columns: list[tuple[str, list[Any]]] = [
         (text, list(values))
         for (_, text), values in zip(

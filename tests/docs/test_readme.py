@@ -13,7 +13,6 @@ import pytest
 from helpers import ROOT
 from safetensors.numpy import save_file
 
-from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
 from mxref.conformance.checking import check
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL
@@ -25,6 +24,7 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
 )
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES
 
@@ -77,7 +77,7 @@ def test_the_table_quantizes_by_every_format_and_rule_that_it_names(
 def test_the_install_line_names_the_extras_that_verbs_ask_for() -> None:
     asked = set()
     for path in (ROOT / "mxref").rglob("*.py"):
-        asked |= set(re.findall(r'needs\(.+, "(\w+)"\)', path.read_text("utf-8")))
+        asked |= set(re.findall(r'missing_package\(.+, "(\w+)"\)', path.read_text("utf-8")))
     assert {"io", "report", "dask"} <= asked
     named = set(re.findall(r"`(\w+)`", section("Install")))
     assert asked <= named
@@ -162,5 +162,6 @@ def test_the_numbers_of_what_verify_asks() -> None:
     assert f"each axis up to {max(LONG):,}, some up to {max(LARGE):,}" in text
     assert f"at most {most:,} elements; {fewer:,} if the vectors take more than {fast:g} s" in text
     assert f"{few:,} above {slow:g} s, {fewest:,} above {slower:g} s" in text
-    blocks, numbers = QUESTIONS["quantize"], max(QUESTIONS.values())
+    blocks = REGISTRY["quantize"].questions
+    numbers = max(one.questions for one in REGISTRY.values())
     assert f"{blocks:,} blocks or up to {numbers:,} numbers" in text

@@ -11,7 +11,7 @@ import pytest
 from helpers import ROOT, all_files
 
 from mxref import integer
-from mxref.cases.words import RULES
+from mxref.cases.words import rules
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS
 from mxref.integer import integer_choices
 from mxref.policy.policy import Policy
@@ -72,7 +72,7 @@ def test_no_clause_is_named_that_does_not_exist(folder: str) -> None:
 def test_every_clause_has_a_vector_or_a_test_or_a_reason() -> None:
     files = all_files()
     in_vectors = {case.rule for file in files for case in file.cases}
-    assert in_vectors <= set(RULES)
+    assert in_vectors <= set(rules())
     in_tests = {
         f"N{clause}"
         for file in sorted((ROOT / "tests").rglob("test_*.py"))

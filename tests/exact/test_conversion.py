@@ -25,8 +25,8 @@ from mxref.exact import (
     shared_scale,
     value,
 )
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import ELEMENT_CHOICES, settle
-from mxref.exact.ruler import placer, ruler
 
 SOURCES = ("f16", "bf16", "f32", "f64")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
@@ -432,7 +432,7 @@ def test_decode_by_hand() -> None:
 
 def test_places_of_numbers_of_64_bits() -> None:
     """Below half the smallest number, 0.5 in E2M1, at it, just above, and just below 0.5."""
-    place = placer(ruler("e2m1", **settle({}, ELEMENT_CHOICES)))
+    place = code_finder(breakpoints("e2m1", **settle({}, ELEMENT_CHOICES)))
     top = (1 << 64) - 1
     numbers = [(0, top, -66), (0, 1 << 63, -65), (0, (1 << 63) + 1, -65), (1, top, -65)]
     assert [place(number, 0, 0) for number in numbers] == [0, 0, 1, 9]

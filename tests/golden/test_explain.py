@@ -16,13 +16,13 @@ from helpers import ROOT, copy_vectors
 
 import mxref
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.words import FLAGS, RULES
+from mxref.cases.words import FLAGS, rules
 from mxref.cli import main
 from mxref.cli.explain_choices import explain_members, integer_choices
 from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.spec_notes import clauses, sections
 from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
-from mxref.golden.explain import answers, fraction, neighbours, parse_number
+from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
 from mxref.numbers.element import encode
 from mxref.policy.policy import READS, Policy
 from mxref.profiles import PROFILES
@@ -322,10 +322,10 @@ def test_a_clause_says_who_does_what(explain: Call) -> None:
 
 def test_every_section_of_mx_that_is_named(explain: Call) -> None:
     assert {"MX-5.1", "MX-5.3.1", "MX-5.3.4", "MX-6.3"} <= {f"MX-{one}" for one in sections()}
-    for name in {*(f"MX-{one}" for one in sections()), *(r for r in RULES if r[0] == "M")}:
+    for name in {*(f"MX-{one}" for one in sections()), *(r for r in rules() if r[0] == "M")}:
         status, out, err = explain(name)
         assert (status, err) == (0, "")
-        about = f": {RULES[name]}" if name in RULES else ""
+        about = f": {rules()[name]}" if name in rules() else ""
         where = name[3:].replace("-T", ", Table ")
         assert out.startswith(f"clause {name}{about}\nin OCP MX v1.0, {where}\n")
         assert re.search(r"\nN\d+: .*\n  - Text\. ", out), name

@@ -20,7 +20,7 @@ from mxref.cases.records import VectorFile, names_of
 from mxref.golden import integer_cases, layout_cases, linear_cases, product_cases, vector_cases
 from mxref.golden.designed_products import designed_dots
 from mxref.operations.product_words import pair_formats
-from mxref.operations.registry import INTEGERS
+from mxref.operations.registry import CALL_OPERATIONS
 
 #: Of operations with many or large files, those whose generators do most; all files of the others.
 SOME = {
@@ -94,7 +94,7 @@ def test_files_are_made_as_they_are_committed(stem: str, monkeypatch: pytest.Mon
 
     for module in (vector_cases, layout_cases):
         monkeypatch.setattr(module, "exact_answers", answers)
-    for one in INTEGERS.values():
+    for one in CALL_OPERATIONS.values():
         monkeypatch.setattr(type(one), "exact_answer", answer)
     monkeypatch.setattr(linear_cases, "exact_layer", answer)
     monkeypatch.setattr(product_cases, "exact_product", lambda *question: answer(*question)[0])

@@ -19,13 +19,13 @@ from mxref.conformance.verdict.report_text import verdict_text
 from mxref.integer import QParams
 from mxref.integer import dequantize_affine as dequantize
 from mxref.integer import quantize_affine as quantize
+from mxref.operands.word_rows import padded
 from mxref.operations.affine import affine
-from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS
-from mxref.operations.word_rows import padded
+from mxref.operations.registry import CALL_OPERATIONS
 
 STEMS = sorted(
     str(path.relative_to(VECTORS).with_suffix(""))
-    for op in INTEGER_OPERATIONS
+    for op in CALL_OPERATIONS
     for path in (VECTORS / op).glob("*.jsonl")
 )
 CHOICES: list[dict[str, str]] = [
@@ -61,7 +61,7 @@ def report_on(module: object, *stems: str) -> Report:
 @pytest.mark.parametrize("stem", STEMS)
 def test_both_references_give_every_column(stem: str) -> None:
     header, cases = records(stem)
-    one, format = INTEGERS[header["op"]], header["format"]
+    one, format = CALL_OPERATIONS[header["op"]], header["format"]
     for place, column in enumerate(header["columns"]):
         want = [tuple(words(case["outs"][place])) for case in cases]
         inputs = [words(case["in"]) for case in cases]
@@ -352,8 +352,8 @@ def test_damaged_cases_are_refused(tmp_path: Path) -> None:
 
 
 def test_neighbours_leave_out_what_has_no_meaning() -> None:
-    found = set(INTEGERS["quantize_affine"].neighbours("int8", "zero_point=before"))
+    found = set(CALL_OPERATIONS["quantize_affine"].neighbours("int8", "zero_point=before"))
     assert "zero_point=before+nan=int32_min" not in found
     assert "zero_point=before+nan=lowest" in found
-    found = set(INTEGERS["quantize_affine"].neighbours("int8_scale64", "scale_type=float64"))
+    found = set(CALL_OPERATIONS["quantize_affine"].neighbours("int8_scale64", "scale_type=float64"))
     assert not [policy for policy in found if "divide" in policy]

@@ -16,8 +16,8 @@ from mxref.cases.read import VectorError, parse
 from mxref.cases.records import VectorFile
 from mxref.conformance import target_of, verify
 from mxref.conformance.compare.failure_text import describe
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
-from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"

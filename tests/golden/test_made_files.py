@@ -20,10 +20,10 @@ from mxref.cases.records import VectorFile
 from mxref.cli import main
 from mxref.conformance import target_of, verify
 from mxref.formats.catalog import OTHER_CODE_FORMATS
-from mxref.golden.regen import _compare_references
+from mxref.golden.agreement import compare_references
 from mxref.golden.vector_cases import made_files
 from mxref.policy.policy import Policy
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import PythonTarget
 
@@ -78,7 +78,7 @@ def test_both_sides_of_every_threshold_are_inputs(stem: str) -> None:
 @pytest.mark.parametrize("stem", [*ENCODED, *DECODED])
 def test_both_references_agree_in_every_column(stem: str) -> None:
     file = made_files()[stem]()
-    _compare_references(file)
+    compare_references(file)
     if file.op == "encode" and OTHER_CODE_FORMATS[file.format].nan_code is not None:
         assert file.columns[:2] == ("ocp", "ocp+overflow=nonsaturating")
 

@@ -7,9 +7,9 @@ import pytest
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.golden.reasons import reason
+from mxref.operands.splitmix import splitmix64
 
 
 @pytest.mark.parametrize("format", ELEMENT_FORMATS)

@@ -12,7 +12,7 @@ from helpers import FILES, VECTORS, Record
 from needs import needs
 from shares import Share
 
-from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.cases.words import FLAGS, models, rules
 from mxref.operations.registry import OPERATIONS
 
 jsonschema = needs("jsonschema")
@@ -39,8 +39,8 @@ def test_the_schema_is_one() -> None:
 def test_the_vocabulary_is_that_of_the_package() -> None:
     header, case = (SCHEMA["$defs"][name]["properties"] for name in ("header", "case"))
     assert header["op"]["enum"] == list(OPERATIONS)
-    assert case["rule"]["enum"] == header["rule"]["enum"] == list(RULES)
-    assert case["model"]["enum"] == list(MODELS)
+    assert case["rule"]["enum"] == header["rule"]["enum"] == list(rules())
+    assert case["model"]["enum"] == list(models())
     assert case["flags"]["items"]["enum"] == list(FLAGS)
 
 

@@ -17,11 +17,11 @@ from helpers import ELEMENT, PATIENCE
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.splitmix import splitmix64
 from mxref.cli import main
-from mxref.golden import stream
+from mxref.golden import case_streams
+from mxref.golden.case_streams import CHAIN, CaseStream, every_stream
 from mxref.golden.level2 import DisagreementError
-from mxref.golden.stream import CHAIN, Stream, streams
+from mxref.operands.splitmix import splitmix64
 
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
@@ -40,7 +40,7 @@ def test_splitmix64_is_the_published_generator() -> None:
     assert splitmix64(1234567, 2, 3).tolist() == words[3:]
 
 
-def answers(one: Stream, words: list[int]) -> bytes:
+def answers(one: CaseStream, words: list[int]) -> bytes:
     """The slow twin's answer to a case, as bytes."""
     if one.op == "encode":
         return bytes([exact.encode(words[0], one.float, one.format)])
@@ -56,14 +56,14 @@ def answers(one: Stream, words: list[int]) -> bytes:
     return b"".join(bits.to_bytes(BYTES[one.float], "little") for bits in floats)
 
 
-def inputs(one: Stream, words: list[int]) -> bytes:
+def inputs(one: CaseStream, words: list[int]) -> bytes:
     width = 1 if one.op == "dequantize" else BYTES[one.float]
     return b"".join(word.to_bytes(width, "little") for word in words)
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("one", streams(99), ids=lambda one: one.name)
-def test_the_state_is_the_chained_digest_of_inputs_and_exact_answers(one: Stream) -> None:
+@pytest.mark.parametrize("one", every_stream(99), ids=lambda one: one.name)
+def test_the_state_is_the_chained_digest_of_inputs_and_exact_answers(one: CaseStream) -> None:
     count = 150 if one.op in ("quantize", "dequantize") else 1000
     cases = one.inputs(0, count).tolist()
     text = f"mxref-stream-1 99 {one.op} {one.format} {one.float} ocp"
@@ -74,7 +74,7 @@ def test_the_state_is_the_chained_digest_of_inputs_and_exact_answers(one: Stream
 
 
 def test_states_are_chained_every_65536_cases() -> None:
-    one = Stream("encode", "e2m1", "bf16", 5)
+    one = CaseStream("encode", "e2m1", "bf16", 5)
     assert CHAIN == 65536
     state, expected = one.first_state, []
     for start, count in ((0, 65536), (65536, 65536), (131072, 10)):
@@ -107,12 +107,12 @@ FROZEN = {
 
 @pytest.mark.parametrize("name", FROZEN)
 def test_streams_are_frozen(name: str) -> None:
-    one = next(one for one in streams(2026) if one.name == name)
+    one = next(one for one in every_stream(2026) if one.name == name)
     assert list(one.chain(300)) == [(300, FROZEN[name])]
 
 
-@pytest.mark.parametrize("one", streams(7), ids=lambda one: one.name)
-def test_a_case_does_not_depend_on_how_many_are_asked_for(one: Stream) -> None:
+@pytest.mark.parametrize("one", every_stream(7), ids=lambda one: one.name)
+def test_a_case_does_not_depend_on_how_many_are_asked_for(one: CaseStream) -> None:
     whole = one.inputs(0, 257)
     parts = [one.inputs(start, count) for start, count in ((0, 1), (1, 100), (101, 156))]
     assert whole.tobytes() == np.concatenate(parts).tobytes()
@@ -120,15 +120,17 @@ def test_a_case_does_not_depend_on_how_many_are_asked_for(one: Stream) -> None:
 
 
 def test_seeds_formats_and_floats_give_other_cases() -> None:
-    firsts = {one.inputs(0, 8).tobytes() for seed in (0, 1, 2**64 - 1) for one in streams(seed)}
-    assert len(firsts) == 3 * len(streams(0))
+    firsts = {
+        one.inputs(0, 8).tobytes() for seed in (0, 1, 2**64 - 1) for one in every_stream(seed)
+    }
+    assert len(firsts) == 3 * len(every_stream(0))
 
 
 @pytest.mark.parametrize("format", ["e5m2", "e2m3", "int8"])
 @pytest.mark.parametrize("float", LAYOUTS)
 def test_many_scalars_are_near_thresholds(format: str, float: str) -> None:
     """Where the code changes within three floats: rare by chance, one case in 15 here."""
-    bits = Stream("encode", format, float, 3).inputs(0, 3000).reshape(-1).tolist()
+    bits = CaseStream("encode", format, float, 3).inputs(0, 3000).reshape(-1).tolist()
     last = (1 << 8 * BYTES[float]) - 1
 
     def code(pattern: int) -> int:
@@ -140,7 +142,7 @@ def test_many_scalars_are_near_thresholds(format: str, float: str) -> None:
 
 @pytest.mark.parametrize("format", ELEMENT)
 def test_blocks_reach_scales_and_specials(format: str) -> None:
-    blocks = Stream("quantize", format, "f32", 3).inputs(0, 4000)
+    blocks = CaseStream("quantize", format, "f32", 3).inputs(0, 4000)
     magnitude = blocks & np.uint32(0x7FFFFFFF)
     assert (magnitude.max(axis=1) == 0).sum() >= 3
     assert (magnitude == 0x7F800000).any()
@@ -154,7 +156,7 @@ def test_blocks_reach_scales_and_specials(format: str) -> None:
 
 
 def test_dequantized_codes_are_codes() -> None:
-    for one in streams(4):
+    for one in every_stream(4):
         if one.op == "dequantize" and one.float == "f32":
             words = one.inputs(0, 3000)
             width = {"e3m2": 6, "e2m3": 6, "e2m1": 4}.get(ELEMENT[one.format], 8)
@@ -167,15 +169,15 @@ def test_dequantized_codes_are_codes() -> None:
 
 @pytest.mark.parametrize("name", ["encode.e4m3.f64", "quantize.mxint8.f16"])
 def test_a_difference_is_printed_as_a_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = stream.fast_answers
+    right = case_streams.fast_answers
 
     def wrong(*arguments: Any) -> Any:
         found = right(*arguments)
         found[61 * 3] ^= 1  # the slow twin answers one case in 61
         return found
 
-    monkeypatch.setattr(stream, "fast_answers", wrong)
-    one = next(one for one in streams(1) if one.name == name)
+    monkeypatch.setattr(case_streams, "fast_answers", wrong)
+    one = next(one for one in every_stream(1) if one.name == name)
     words = one.inputs(61 * 3, 1)[0].tolist()
     with pytest.raises(DisagreementError) as caught:
         next(one.chain(1000))
@@ -189,8 +191,8 @@ def test_a_difference_is_printed_as_a_case(name: str, monkeypatch: pytest.Monkey
 
 def test_the_checked_share_meets_every_residue() -> None:
     """61 is prime to the parts' sizes, so that no kind of case is left out for ever."""
-    assert CHAIN % stream._PART == 0
-    assert stream._PART % stream._SHARE != 0
+    assert CHAIN % case_streams._PART == 0
+    assert case_streams._PART % case_streams._SHARE != 0
     assert len({index * 61 % 64 for index in range(64)}) == 64
 
 
@@ -214,7 +216,7 @@ def test_seconds_end_an_endless_stream() -> None:
     assert done.returncode == 0
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[0][:2] == ["encode.e2m1.f32", "65536"]
-    first = next(Stream("encode", "e2m1", "f32", 1).chain())
+    first = next(CaseStream("encode", "e2m1", "f32", 1).chain())
     assert lines[0][2] == first[1]
 
 
@@ -222,7 +224,7 @@ def test_a_policy_is_another_stream() -> None:
     done = regen("--seed", "1", "--count", "9", "--only", "encode.e2m1.f32", "--policy",
                  "ocp+rounding=to_odd")  # fmt: skip
     name, count, state = done.stdout.split()
-    one = Stream("encode", "e2m1", "f32", 1, "ocp+rounding=to_odd")
+    one = CaseStream("encode", "e2m1", "f32", 1, "ocp+rounding=to_odd")
     cases = one.inputs(0, 9).tolist()
     data = hashlib.sha256(b"mxref-stream-1 1 encode e2m1 f32 ocp+rounding=to_odd").digest()
     data += b"".join(inputs(one, words) for words in cases)

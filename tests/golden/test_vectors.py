@@ -37,7 +37,7 @@ from shares import Share
 
 from mxref import exact, golden
 from mxref.formats.catalog import ELEMENT_FORMATS
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import READS, Policy
 from mxref.support.whole_file import write_file
 
@@ -279,7 +279,7 @@ ORDINARY = [
     and "_tensor/" not in stem
     and "/fp4" not in stem
     and "/nv" not in stem
-    and not stem.startswith(("matmul/", "linear", *(f"{op}/" for op in INTEGER_OPERATIONS)))
+    and not stem.startswith(("matmul/", "linear", *(f"{op}/" for op in CALL_OPERATIONS)))
 ]
 
 

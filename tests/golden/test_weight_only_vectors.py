@@ -17,7 +17,7 @@ from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.operations.product_words import BOUNDS
-from mxref.operations.weight_only import layer_arguments
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.products.intervals import Bounds
 
 Array = np.ndarray[Any, Any]
@@ -91,12 +91,14 @@ def test_the_worked_examples_are_there() -> None:
 
 def test_codes_lanes_and_pads_are_there() -> None:
     words8, words4 = (inputs(stem) for stem in ("linear_qcs8w/int8.f32", "linear_qcs4w/int4.f32"))
-    codes = layer_arguments("linear_qcs8w", "int8", words8["codes"])[1]
+    codes = CALL_OPERATIONS["linear_qcs8w"].call("int8", words8["codes"]).arguments[1]
     assert {*codes.reshape(-1).tolist()} == {*range(-128, 128)}
-    stored = layer_arguments("linear_qcs4w", "int4", words4["codes"])[1]
+    stored = CALL_OPERATIONS["linear_qcs4w"].call("int4", words4["codes"]).arguments[1]
     assert {*stored.reshape(-1).tolist()} == {*range(256)}
     for k in (1, 2, 3, 7, 8, 9):
-        x, w, scales = layer_arguments("linear_qcs4w", "int4", words4[f"lanes_{k}_1"])
+        x, w, scales = (
+            CALL_OPERATIONS["linear_qcs4w"].call("int4", words4[f"lanes_{k}_1"]).arguments
+        )
         assert np.array_equal(x, np.eye(k))
         want = (integer.unpack_int4(w, k) * scales[:, np.newaxis]).T
         got = np.uint32(columns("linear_qcs4w/int4.f32")[f"lanes_{k}_1"]["bits"]).view("f4")
@@ -110,8 +112,8 @@ def test_codes_lanes_and_pads_are_there() -> None:
 def test_weights_of_eight_bits_may_be_those_of_four() -> None:
     found = [columns(stem) for stem in ("linear_qcs8w/int8.f32", "linear_qcs4w/int4.f32")]
     for k in (3, 8):
-        names = "linear_qcs8w", "int8", inputs("linear_qcs8w/int8.f32")[f"four_bits_{k}"]
-        x, w, scales = layer_arguments(*names)
+        names = "int8", inputs("linear_qcs8w/int8.f32")[f"four_bits_{k}"]
+        x, w, scales = CALL_OPERATIONS["linear_qcs8w"].call(*names).arguments
         assert w.min() >= -8
         assert w.max() <= 7
         for order in ("exact", "dequantize", "scale_last", "offset"):
@@ -126,7 +128,7 @@ def test_int8_activations_are_sums_of_integers() -> None:
         if not name.startswith("activations"):
             continue
         zero = int(name.split("_")[1]) - 128
-        x, w, _ = layer_arguments("linear_qcs8w", "int8", case)
+        x, w, _ = CALL_OPERATIONS["linear_qcs8w"].call("int8", case).arguments
         codes = x.astype(np.int64) + zero
         assert codes.min() >= -128
         assert codes.max() <= 127

@@ -14,13 +14,13 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers, reads
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.alike import members
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operands.splitmix import splitmix64
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 

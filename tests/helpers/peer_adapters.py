@@ -23,8 +23,8 @@ from needs import absent, checkout
 
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, TargetError, load_target, verify
-from mxref.operations.registry import INTEGER_OPERATIONS
-from mxref.targets.asked import read_for
+from mxref.operations.registry import CALL_OPERATIONS
+from mxref.targets.asked_files import read_for
 
 ROOT = Path(__file__).resolve().parents[2]
 _TABLES = table("peer_adapters")
@@ -94,7 +94,7 @@ def integer_report(name: str) -> Report:
     """What `verify` finds in integer operations."""
     target = load_target(every()[name].spec)
     files = read_for(
-        ROOT / "vectors", target, target.policy, only=lambda op, *_: op in INTEGER_OPERATIONS
+        ROOT / "vectors", target, target.policy, only=lambda op, *_: op in CALL_OPERATIONS
     )
     return verify(target, [file for file in files if file.cases])
 

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.splitmix import splitmix64
+from mxref.operands.splitmix import splitmix64
 
 __all__ = ["digest", "many"]
 

@@ -26,7 +26,7 @@ from mxref.conformance.score import call_operation
 from mxref.conformance.sweeping.sweep import sweep
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants import MUTANTS, Mutant
-from mxref.operations.word_rows import same_width
+from mxref.operands.word_rows import same_width
 from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[2]

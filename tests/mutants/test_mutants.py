@@ -15,8 +15,7 @@ from helpers import ROOT, all_files
 import mxref
 from mxref import golden
 from mxref.cases.answers import exact_answer
-from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import MODELS
+from mxref.cases.words import models
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
@@ -35,6 +34,7 @@ from mxref.mutants.block_mutants import quantizer
 from mxref.mutants.decoder import decoder, dequantizer
 from mxref.mutants.encoder import encoder
 from mxref.mutants.shared_scale_mutants import scaler
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"
@@ -94,7 +94,7 @@ def test_ids_and_names_are_unique_and_texts_are_sentences() -> None:
         assert re.fullmatch(r"[a-z0-9_]+", mutant.name)
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
         assert "\n" not in mutant.text
-        assert mutant.model in MODELS
+        assert mutant.model in models()
 
 
 def test_every_encoder_stands_in_every_place() -> None:
@@ -172,7 +172,7 @@ def test_what_the_pages_count_is_what_is_killed() -> None:
 
 
 @pytest.mark.sampled(0)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", models())
 def test_without_a_model_a_mutant_survives(model: str) -> None:
     alone = sole_killers(cells())[model]
     assert {cell.verdict for cell in alone} == {"killed"}

@@ -1,27 +1,29 @@
-"""Every adapter of tools/adapters loads and answers one file as it is known to.
+"""Every adapter of tools/adapters loads, answers one file as it is known to, and is its profile.
 
-What needs a checkout is skipped where no variable names one.
+Of profiles level 1 is asked, every input where they are few, and some random blocks; products as
+their POLICY. `tools/ledger` asks a hundred times as much. Of integer operations the policy of each,
+or the bug, is named. What needs a checkout is skipped where no variable names one.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import peer_adapters as peers
 import pytest
-from ledger.claims import ADAPTERS, claiming, claiming_products
+from ledger.claims import ADAPTERS, claiming, claiming_integers, claiming_products
 
 from mxref.conformance import TargetError, load_target
+from mxref.conformance.identification.integer_identification import identify_integers
 
-#: What adapters are made of.
-PARTS = {
-    "_integers",
-    "_layers",
-    "_microxcaling",
-    "_mlx",
-    "_peer",
-    "_torchao",
-    "_values",
-    "torchmx_order",
-}
+pytestmark = pytest.mark.filterwarnings("ignore")
+#: Of each adapter of integers how a report ends, and what `identify` names in `quantize_affine`, by
+#: format.
+INTEGERS = json.loads((Path(__file__).parent / "data" / "integer_adapters.json").read_text())
+#: Without MMA-Sim's, of which test_accumulation_peers.py compares far more outputs.
+PRODUCTS = [name for name in peers.CURRENT_PRODUCTS if not name.startswith("mmasim")]
+POLICIES = [(name, *one) for name in INTEGERS for one in INTEGERS[name]["quantize_affine"].items()]
 
 
 def test_no_adapter_is_left_out() -> None:
@@ -29,13 +31,40 @@ def test_no_adapter_is_left_out() -> None:
     assert {*claiming_products()} == {*peers.CURRENT_PRODUCTS, *peers.OLDER_PRODUCTS}
     files = {path.stem for path in ADAPTERS.glob("*.py")}
     claiming_files = {one.path.stem for one in peers.every().values()}
-    assert files == claiming_files | PARTS | {"torch_matmul_adapter"}  # which needs a GPU
+    parts = {name for name in files if not name.endswith("_adapter")}
+    assert files == claiming_files | parts | {"torch_matmul_adapter"}  # which needs a GPU
+    assert {*INTEGERS, *peers.OLDER_INTEGERS} == {*claiming_integers()}
 
 
 @pytest.mark.parametrize("name", [*peers.CURRENT, *peers.ORIGINALS])
-@pytest.mark.filterwarnings("ignore")
 def test_one_file(name: str) -> None:
     assert peers.asked(peers.failed, name) == peers.FILES[name][1]
+
+
+@pytest.mark.parametrize("name", [*peers.CURRENT, *peers.ORIGINALS, *PRODUCTS])
+def test_adapters_equal_their_profiles_or_policies(name: str) -> None:
+    assert peers.unexplained(name) == []
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_verify_names_the_policy_or_the_bug(name: str) -> None:
+    report = peers.asked(peers.integer_report, name)
+    verdict = INTEGERS[name]["verdict"]
+    assert report.verdict.startswith(verdict)
+    assert report.passed == verdict.startswith("conforms")
+    wrong = {tuple(failure.case.id.split(".")[:2]) for _, failure in report.failures}
+    assert wrong <= {("dequantize_affine", "int32"), ("linear_qcs4w", "int4")}
+
+
+def policy_of(name: str, format: str) -> str:
+    target = load_target(claiming_integers()[name].spec)
+    (found,) = identify_integers(target, ["quantize_affine"], [format])
+    return found.policies[0]
+
+
+@pytest.mark.parametrize(("name", "format", "policy"), POLICIES)
+def test_identify_names_the_policy(name: str, format: str, policy: str) -> None:
+    assert peers.asked(policy_of, name, format) == policy
 
 
 @pytest.mark.parametrize("value", [None, "", "no/absolute/path", "/no/such/folder"])

@@ -46,8 +46,7 @@ SETS = [
     QParams(F32(2.0**-16), -77, -32768, 32767, np.int16),
     QParams(F32(0.1), 0, -(2**31), 2**31 - 1, np.int32),
 ]
-TORCH = {"nan": "zero"}
-CPP = {"nan": "lowest", "infinite": "lowest"}
+POLICIES = {"torch": {"nan": "zero"}, "executorch": {"nan": "lowest", "infinite": "lowest"}}
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +74,6 @@ def asked(qparams: QParams) -> tuple[float, int, int, int, torch.dtype]:
     return float(qparams.scale), int(qparams.zero_point), *range_of(qparams)
 
 
-def policy_of(qparams: QParams) -> dict[str, str]:
-    return TORCH | ({"int32": "wrap"} if qparams.dtype == np.int32 else {})
-
-
 def codes_of(qparams: QParams) -> np.ndarray:
     """All codes of 8 and 16 bits, and some of 32."""
     info = np.iinfo(qparams.dtype)
@@ -87,21 +82,61 @@ def codes_of(qparams: QParams) -> np.ndarray:
     return np.arange(info.min, info.max + 1).astype(qparams.dtype)
 
 
-# --- torch ----------------------------------------------------------------------------------------
+# --- torch and ExecuTorch -------------------------------------------------------------------------
 
 
+def peer(who: str, op: str, x: np.ndarray, *rest: Any, dtype: torch.dtype) -> np.ndarray:
+    """What torch or ExecuTorch's kernels answer, in a dtype."""
+    given = torch.from_numpy(x), *rest
+    if who == "torch":
+        answer: np.ndarray = getattr(OPS, op)(*given).numpy()
+        return answer
+    out = torch.empty(x.shape, dtype=dtype)
+    getattr(OPS, op).out(*given, out=out)
+    return out.numpy()
+
+
+@pytest.mark.parametrize("who", POLICIES)
 @pytest.mark.parametrize("qparams", SETS, ids=range(len(SETS)))
-def test_torch_per_tensor(qparams: QParams, patterns: np.ndarray) -> None:
-    for x in (patterns, near_ties(qparams)):
-        want = OPS.quantize_per_tensor(torch.from_numpy(x), *asked(qparams)).numpy()
-        got = quantize_affine(x, qparams, **policy_of(qparams))
-        assert got.tobytes() == want.tobytes()
+def test_per_tensor(who: str, qparams: QParams, patterns: np.ndarray) -> None:
+    policy, rest = POLICIES[who], asked(qparams)
+    if who == "torch" and qparams.dtype == np.int32:
+        policy = policy | {"int32": "wrap"}
     codes = codes_of(qparams)
-    numbers = OPS.dequantize_per_tensor(torch.from_numpy(codes), *asked(qparams))
-    assert dequantize_affine(codes, qparams).tobytes() == numbers.numpy().tobytes()
-    back = OPS.quantize_per_tensor(numbers, *asked(qparams)).numpy()
-    ours = quantize_affine(numbers.numpy(), qparams, **policy_of(qparams))
-    assert np.array_equal(ours, back)
+    numbers = peer(who, "dequantize_per_tensor", codes, *rest, dtype=torch.float32)
+    assert dequantize_affine(codes, qparams).tobytes() == numbers.tobytes()
+    for x in (patterns, near_ties(qparams), numbers):
+        want = peer(who, "quantize_per_tensor", x, *rest, dtype=rest[-1])
+        assert quantize_affine(x, qparams, **policy).tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("who", "kind", "axis"),
+    [
+        *(("torch", "channel", axis) for axis in range(3)),
+        ("executorch", "channel", 1),
+        ("torch", "token", 0),
+        ("executorch", "token", 0),
+    ],
+)
+def test_per_channel_and_token(who: str, kind: str, axis: int, patterns: np.ndarray) -> None:
+    x = patterns.reshape((16, -1, 32) if (who, kind) == ("torch", "channel") else (-1, 64))
+    scales, zeros = scales_like((x.shape[axis],))
+    where = (axis,) if kind == "channel" else ()
+    wide = scales.astype(np.float64) if who == "executorch" else scales
+    given = [torch.from_numpy(one) for one in (wide, zeros)]
+    given = given if kind == "channel" else [one[:, None] for one in given]
+    rest = (*given, *where, -128, 127, torch.int8)
+    codes = peer(who, f"quantize_per_{kind}", x, *rest, dtype=torch.int8)
+    last = (torch.float32,) if kind == "token" else ()
+    op = f"dequantize_per_{kind}"
+    numbers = peer(who, op, codes, *rest, *last, dtype=torch.float32)
+    qparams = QParams(scales, zeros, axis=axis)
+    policy = POLICIES[who]
+    if (who, kind) == ("torch", "token"):
+        policy = policy | {"zero_point": "before"}
+    assert np.array_equal(quantize_affine(x, qparams, **policy), codes)
+    assert dequantize_affine(codes, qparams).tobytes() == numbers.tobytes()
 
 
 @pytest.mark.parametrize("scale", [0.013, 0.1, 0.3, 1 / 127, 1 / 255, 1 / 3])
@@ -116,30 +151,6 @@ def test_torch_with_a_python_float(scale: float, patterns: np.ndarray) -> None:
 def scales_like(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     drawn = np.random.default_rng(3)
     return F32(2.0 ** drawn.uniform(-14, 4, shape)), drawn.integers(-128, 128, shape)
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_torch_per_channel(axis: int, patterns: np.ndarray) -> None:
-    x = patterns.reshape(16, -1, 32)
-    scales, zeros = scales_like((x.shape[axis],))
-    rest = (torch.from_numpy(scales), torch.from_numpy(zeros), axis, -128, 127, torch.int8)
-    want = OPS.quantize_per_channel(torch.from_numpy(x), *rest).numpy()
-    qparams = QParams(scales, zeros, axis=axis)
-    assert np.array_equal(quantize_affine(x, qparams, nan="zero"), want)
-    numbers = OPS.dequantize_per_channel(torch.from_numpy(want), *rest).numpy()
-    assert dequantize_affine(want, qparams).tobytes() == numbers.tobytes()
-
-
-def test_torch_per_token(patterns: np.ndarray) -> None:
-    x = patterns.reshape(-1, 64)
-    scales, zeros = scales_like((len(x), 1))
-    rest = (torch.from_numpy(scales), torch.from_numpy(zeros), -128, 127, torch.int8)
-    want = OPS.quantize_per_token(torch.from_numpy(x), *rest).numpy()
-    qparams = QParams(scales[:, 0], zeros[:, 0], axis=0)
-    got = quantize_affine(x, qparams, nan="zero", zero_point="before")
-    assert np.array_equal(got, want)
-    numbers = OPS.dequantize_per_token(torch.from_numpy(want), *rest, torch.float32).numpy()
-    assert dequantize_affine(want, qparams).tobytes() == numbers.tobytes()
 
 
 def test_torch_per_group(patterns: np.ndarray) -> None:
@@ -217,41 +228,6 @@ def test_torch_grid_sample_is_at_most_one_code_off() -> None:
         assert off.max() <= 1
         differing, count = differing + np.count_nonzero(off), count + off.size
     assert 0 < differing < count / 500
-
-
-# --- ExecuTorch -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("qparams", SETS, ids=range(len(SETS)))
-def test_executorch_per_tensor(qparams: QParams, patterns: np.ndarray) -> None:
-    for x in (patterns, near_ties(qparams)):
-        out = torch.empty(len(x), dtype=range_of(qparams)[2])
-        OPS.quantize_per_tensor.out(torch.from_numpy(x), *asked(qparams), out=out)
-        assert np.array_equal(quantize_affine(x, qparams, **CPP), out.numpy())
-    codes = codes_of(qparams)
-    numbers = torch.empty(len(codes))
-    OPS.dequantize_per_tensor.out(torch.from_numpy(codes), *asked(qparams), out=numbers)
-    assert dequantize_affine(codes, qparams).tobytes() == numbers.numpy().tobytes()
-
-
-@pytest.mark.parametrize("kind", ["channel", "token"])
-def test_executorch_per_channel_and_token(kind: str, patterns: np.ndarray) -> None:
-    x = patterns.reshape(-1, 64)
-    axis = 1 if kind == "channel" else 0
-    scales, zeros = scales_like((x.shape[axis],))
-    wide = [torch.from_numpy(scales.astype(np.float64)), torch.from_numpy(zeros)]
-    out, numbers = torch.empty(x.shape, dtype=torch.int8), torch.empty(x.shape)
-    if kind == "channel":
-        rest = (*wide, 1, -128, 127, torch.int8)
-        OPS.quantize_per_channel.out(torch.from_numpy(x), *rest, out=out)
-        OPS.dequantize_per_channel.out(out, *rest, out=numbers)
-    else:
-        rest = (*(each[:, None] for each in wide), -128, 127, torch.int8)
-        OPS.quantize_per_token.out(torch.from_numpy(x), *rest, out=out)
-        OPS.dequantize_per_token.out(out, *rest, torch.float32, out=numbers)
-    qparams = QParams(scales, zeros, axis=axis)
-    assert np.array_equal(quantize_affine(x, qparams, **CPP), out.numpy())
-    assert dequantize_affine(out.numpy(), qparams).tobytes() == numbers.numpy().tobytes()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -10,26 +10,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import linear_layers as layers
 import numpy as np
 import pytest
 import torch
-from linear_layers import (
-    BF16,
-    E4M3,
-    E5M2,
-    F32,
-    LEADS,
-    K,
-    N,
-    array,
-    caught,
-    check_codes,
-    check_gradients,
-    column_sums_outside,
-    outside,
-    scaled,
-    tensors,
-)
 from needs import checkout
 from torchao.prototype.moe_training import mxfp8_linear as training
 from torchao.prototype.mx_formats import mx_tensor
@@ -45,15 +29,17 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 # --- torchao 0.18.0 ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("dtype", [layers.F32, layers.BF16])
 @pytest.mark.parametrize("rule", ["floor", "rceil"])
-@pytest.mark.parametrize(("name", "element"), [("mxfp8_e4m3", E4M3), ("mxfp8_e5m2", E5M2)])
-@pytest.mark.parametrize("lead", LEADS)
+@pytest.mark.parametrize(
+    ("name", "element"), [("mxfp8_e4m3", layers.E4M3), ("mxfp8_e5m2", layers.E5M2)]
+)
+@pytest.mark.parametrize("lead", layers.LEADS)
 def test_mx_mm(
     lead: tuple[int, ...], name: str, element: Any, rule: Any, dtype: torch.dtype
 ) -> None:
-    x, w, grad = tensors(lead, dtype, name)
-    with caught(mx_tensor, "to_mx") as results:
+    x, w, grad = layers.tensors(lead, dtype, name)
+    with layers.caught(mx_tensor, "to_mx") as results:
         y = training.mx_mm.apply(
             x.requires_grad_(),
             w.requires_grad_(),
@@ -66,34 +52,38 @@ def test_mx_mm(
             False,
         )
         y.backward(grad)
-    arrays = [array(tensor) for tensor in (x, w, grad)]
+    arrays = [layers.array(tensor) for tensor in (x, w, grad)]
     forward = linear_operands(*arrays[:2], name, scale_rule=rule)
     backward = gradient_operands(*arrays, name, scale_rule=rule)
     reused = gradient_operands(*arrays, name, scale_rule=rule, backward_operands="reused")
-    check_codes(results, [*forward, *backward[0], *backward[1]])
-    assert outside(y, forward) == 0
-    check_gradients(x.grad, w.grad, backward, reused)
+    layers.check_codes(results, [*forward, *backward[0], *backward[1]])
+    assert layers.outside(y, forward) == 0
+    layers.check_gradients(x.grad, w.grad, backward, reused)
 
 
 @pytest.mark.parametrize("wgrad_with_hp", [False, True])
 def test_mxfp8_linear(wgrad_with_hp: bool) -> None:
-    x, w, grad = tensors((4, 24), F32, "mxfp8_e4m3")
+    x, w, grad = layers.tensors((4, 24), layers.F32, "mxfp8_e4m3")
     emulated = training.KernelPreference.EMULATED
-    layer = training.MXFP8Linear(K, N, kernel_preference=emulated, wgrad_with_hp=wgrad_with_hp)
+    layer = training.MXFP8Linear(
+        layers.K, layers.N, kernel_preference=emulated, wgrad_with_hp=wgrad_with_hp
+    )
     layer.weight.data.copy_(w)
-    layer.bias.data.copy_(scaled(3, (N,), F32))
+    layer.bias.data.copy_(layers.scaled(3, (layers.N,), layers.F32))
     y = layer(x.requires_grad_())
     y.backward(grad)
-    arrays = [array(tensor) for tensor in (x, w, grad)]
+    arrays = [layers.array(tensor) for tensor in (x, w, grad)]
     pair = linear_operands(*arrays[:2], "mxfp8_e4m3", scale_rule="rceil")
     bounds = bounds_with_bias(
-        product_bounds(*pair, np.float32), array(layer.bias), layout_of(np.float32)
+        product_bounds(*pair, np.float32), layers.array(layer.bias), layout_of(np.float32)
     )
-    assert bounds.hold(array(y).reshape(bounds.lo.shape)).all()  # added afterwards, in float32
+    assert bounds.hold(
+        layers.array(y).reshape(bounds.lo.shape)
+    ).all()  # added afterwards, in float32
     for_dx, for_dw = gradient_operands(*arrays, "mxfp8_e4m3", scale_rule="rceil")
-    assert outside(x.grad, for_dx) == 0
-    assert (outside(layer.weight.grad, for_dw) > 0) == wgrad_with_hp
-    assert column_sums_outside(layer.bias.grad[None], arrays[2].reshape(-1, N)) == 0
+    assert layers.outside(x.grad, for_dx) == 0
+    assert (layers.outside(layer.weight.grad, for_dw) > 0) == wgrad_with_hp
+    assert layers.column_sums_outside(layer.bias.grad[None], arrays[2].reshape(-1, layers.N)) == 0
 
 
 # --- microxcaling 7bc41952 ---------------------------------------------------------------------
@@ -110,7 +100,7 @@ XCALING = {
 
 
 @pytest.mark.parametrize("name", XCALING)
-@pytest.mark.parametrize(("lead", "k"), [((60,), 40), ((3, 20), K), ((2, 3, 20), 96)])
+@pytest.mark.parametrize(("lead", "k"), [((60,), 40), ((3, 20), layers.K), ((2, 3, 20), 96)])
 def test_microxcaling_linear(
     name: str, lead: tuple[int, ...], k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,14 +111,14 @@ def test_microxcaling_linear(
         {"w_elem_format": form, "a_elem_format": form, "scale_bits": 8, "block_size": 32}
         | {"bfloat": 0, "fp": 0, "custom_cuda": False}
     )
-    x, w, grad = tensors(lead, F32, name, k)
-    layer = mx.Linear(k, N, mx_specs=spec)
+    x, w, grad = layers.tensors(lead, layers.F32, name, k)
+    layer = mx.Linear(k, layers.N, mx_specs=spec)
     layer.weight.data.copy_(w)
     layer.bias.data.zero_()
-    with caught(mx, "quantize_mx_op") as results:
+    with layers.caught(mx, "quantize_mx_op") as results:
         y = layer(x.requires_grad_())
         y.backward(grad)
-    arrays = [array(tensor) for tensor in (x, w, grad)]
+    arrays = [layers.array(tensor) for tensor in (x, w, grad)]
     policy = mxref.profile("microxcaling_torch").policy
     rows: Any = "sequences" if len(lead) > 1 else "flattened"
     forward = linear_operands(*arrays[:2], name, policy)
@@ -145,11 +135,11 @@ def test_microxcaling_linear(
                 -1, len(expected) // (x.numel() // k // lead[-1]), expected.shape[1]
             )
             expected = filled[:, : lead[-1]]
-        np.testing.assert_array_equal(array(result).reshape(expected.shape), expected)
-    assert outside(y, forward) == 0
+        np.testing.assert_array_equal(layers.array(result).reshape(expected.shape), expected)
+    assert layers.outside(y, forward) == 0
     wrong = gradient_operands(*arrays, name, policy.replace(backward_operands="reused"))
-    check_gradients(x.grad, layer.weight.grad, backward, wrong)
+    layers.check_gradients(x.grad, layer.weight.grad, backward, wrong)
     if len(lead) > 1:
         _, flattened = gradient_operands(*arrays, name, policy)
-        assert outside(layer.weight.grad, flattened)
-    assert column_sums_outside(layer.bias.grad[None], arrays[2].reshape(-1, N)) == 0
+        assert layers.outside(layer.weight.grad, flattened)
+    assert layers.column_sums_outside(layer.bias.grad[None], arrays[2].reshape(-1, layers.N)) == 0

@@ -1,11 +1,15 @@
 """NVFP4 by named arithmetics, against the implementations that they are named after, bit for bit.
 
 Ten million random elements of varied exponents, and designed blocks: zeros, ties of the scale and
-of the elements, subnormal numbers, the largest float, infinities and NaN.
+of the elements, subnormal numbers, the largest float, infinities and NaN; of float32, and the same
+in bfloat16 and float16. tests/blocks/test_two_level.py has the slow twin of the same arithmetics.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -13,13 +17,18 @@ from compressed_tensors.quantization import QuantizationArgs
 from compressed_tensors.quantization.lifecycle.forward import dequantize as ct_dequantize
 from compressed_tensors.quantization.lifecycle.forward import quantize as ct_quantize
 from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
-from torchao.prototype.mx_formats.kernels import f4_unpacked_to_f32, unpack_uint4
-from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize, per_tensor_amax_to_scale
+from torchao.prototype.mx_formats.kernels import unpack_uint4
+from torchao.prototype.mx_formats.nvfp4_tensor import (
+    NVFP4Tensor,
+    nvfp4_quantize,
+    per_tensor_amax_to_scale,
+)
 
 import mxref
 from mxref.blocks.two_level import TensorScale
 
 ROWS, COLUMNS = 4096, 512
+TARGETS = (np.float32, ml_dtypes.bfloat16)
 
 
 def rows(seed: int, spread: int) -> np.ndarray:
@@ -62,6 +71,7 @@ CASES = {
     "wide": lambda: rows(3, 60),
     "spread": lambda: rows(7, 30),
     "subnormal": lambda: np.ldexp(rows(4, 6), -135).astype(np.float32),
+    "small": lambda: np.ldexp(rows(8, 4), -12).astype(np.float32),
     "bfloat16": lambda: rows(5, 8).view(np.uint32) & np.uint32(0xFFFF0000),
     "designed": designed,
     "zeros": lambda: np.zeros((16, 32), np.float32),
@@ -74,74 +84,107 @@ def tensor(name: str) -> np.ndarray:
     return x.view(np.float32) if x.dtype == np.uint32 else x
 
 
-def torchao(x: np.ndarray, scale: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def to_torch(x: np.ndarray) -> torch.Tensor:
+    bits = torch.from_numpy(x.view(f"i{x.itemsize}").copy())
+    return bits.view(getattr(torch, x.dtype.name))
+
+
+def bits(x: np.ndarray) -> np.ndarray:
+    return x.view(f"u{x.itemsize}")
+
+
+def from_torch(x: torch.Tensor, dtype: Any) -> np.ndarray:
+    return x.contiguous().view(getattr(torch, f"int{8 * x.itemsize}")).numpy().view(dtype)
+
+
+def torchao(x: np.ndarray, scale: float | None) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Scales, codes, and what it reads as float32 and as bfloat16."""
     per_tensor = None if scale is None else torch.tensor(scale, dtype=torch.float32)
-    scales, packed = nvfp4_quantize(torch.from_numpy(x.copy()), 16, per_tensor)
-    codes = unpack_uint4(packed.view(torch.uint8))
-    number = scales.float() if per_tensor is None else per_tensor * scales.float()
-    values = f4_unpacked_to_f32(codes).view(len(x), -1, 16) * number.view(len(x), -1, 1)
-    return scales.view(torch.uint8).numpy(), codes.numpy(), values.reshape(x.shape).numpy()
+    tensor = to_torch(x)
+    scales, packed = nvfp4_quantize(tensor, 16, per_tensor)
+    peer = NVFP4Tensor.to_nvfp4(tensor, per_tensor_scale=per_tensor)
+    values = [peer.dequantize(dtype) for dtype in (torch.float32, torch.bfloat16)]
+    read = [from_torch(one, dtype) for one, dtype in zip(values, TARGETS, strict=True)]
+    return scales.view(torch.uint8).numpy(), unpack_uint4(packed.view(torch.uint8)).numpy(), read
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("source", TARGETS)
 @pytest.mark.parametrize("levels", [1, 2])
-def test_torchao(name: str, levels: int) -> None:
-    x = tensor(name)
+def test_torchao(name: str, source: Any, levels: int) -> None:
+    largest = np.float32(ml_dtypes.finfo(source).max)
+    x = np.clip(tensor(name), -largest, largest).astype(source)
     given = None
     if levels == 2:
-        given = float(per_tensor_amax_to_scale(torch.from_numpy(np.abs(x)).max()))
+        given = float(per_tensor_amax_to_scale(torch.max(torch.abs(to_torch(x)))))
     scales, codes, values = torchao(x, given)
-    fmt = "fp4_ue4m3" if levels == 1 else "nvfp4"
     # torchao makes 3 or B of a NaN, by the bits of the NaN: such blocks are compared as NaN blocks,
     # and 0 * (1 / T) is NaN where T is so small that 1 / T is infinite.
-    blocks = mxref.quantize(x, fmt, scale_arithmetic="torchao")
+    blocks = mxref.quantize(x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao")
     if levels == 2:
         assert blocks.tensor_scale is not None
-        assert blocks.tensor_scale.value == given
+        assert np.array_equal(blocks.tensor_scale.value, given, equal_nan=True)
     # The NaN of a scale may have its sign set there; a scale has none.
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
-    finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
+    nan = np.repeat(blocks.scale_codes == 0x7F, 16, axis=1)
+    finite = ~nan
     if given is not None and 0 < given < 2.0**-128:
         assert ((codes & 7)[finite & (x == 0)] == 3).all()
         assert (blocks.codes[finite & (x == 0)] == 7).all()  # `nan_to_finite` of ocp
         finite &= x != 0
     assert np.array_equal(blocks.codes[finite], codes[finite])
-    got = blocks.dequantize(scale_arithmetic="torchao")
-    assert np.array_equal(got.view(np.uint32)[finite], values.view(np.uint32)[finite])
-    nan = np.repeat(blocks.scale_codes == 0x7F, 16, axis=1)
-    assert np.isnan(got[nan]).all()
-    assert np.isnan(values[nan]).all()
+    for target, read in zip(TARGETS, values, strict=True):
+        got = blocks.dequantize(target, scale_arithmetic="torchao")
+        assert np.array_equal(bits(got)[finite], bits(read)[finite])
+        assert np.isnan(got[nan].astype(np.float32)).all()
+        assert np.isnan(read[nan].astype(np.float32)).all()
 
 
-def compressed(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+def compressed(
+    x: np.ndarray, levels: int
+) -> tuple[float | None, np.ndarray, np.ndarray, np.ndarray]:
     args = QuantizationArgs(
         num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True
     )
     args.scale_dtype = torch.float8_e4m3fn
-    t = torch.from_numpy(x.copy())
-    divisor = generate_gparam(t.min(), t.max())
+    t = to_torch(x)
+    divisor = generate_gparam(t.min(), t.max()) if levels == 2 else None
     grouped = t.view(len(x), -1, 16)
     scale, zero = calculate_qparams(grouped.amin(-1), grouped.amax(-1), args, global_scale=divisor)
     q = ct_quantize(t, scale, zero, args, global_scale=divisor)
     back = ct_dequantize(q, scale, zero, args, global_scale=divisor)
-    stored = scale.to(torch.float8_e4m3fn).view(torch.uint8)
-    return float(divisor), stored.numpy(), q.numpy(), back.numpy()
+    stored = scale.to(torch.float8_e4m3fn).view(torch.uint8).numpy()
+    target = np.dtype(str(back.dtype).removeprefix("torch."))
+    return (
+        None if divisor is None else float(divisor),
+        stored,
+        q.float().numpy(),
+        from_torch(back, target),
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "bfloat16"])
-def test_compressed_tensors(name: str) -> None:
-    x = tensor(name)
-    divisor, scales, numbers, values = compressed(x)
-    blocks = mxref.quantize(x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped")
-    assert blocks.tensor_scale is not None
-    assert blocks.tensor_scale.value == divisor
-    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
-    want = numbers.astype(np.float32)
-    got = mxref.decode(blocks.codes, "e2m1")
+@pytest.mark.parametrize("source", [*TARGETS, np.float16])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_compressed_tensors(name: str, source: Any, levels: int) -> None:
+    with np.errstate(over="ignore"):  # what is beyond float16 is infinite
+        x = tensor(name).astype(source)
+    divisor, scales, numbers, values = compressed(x, levels)
+    policy = "ocp+scale_arithmetic=compressed_tensors+zero_sign=dropped"
+    blocks = mxref.quantize(x, "fp4_ue4m3" if levels == 1 else "nvfp4", policy)
+    if blocks.tensor_scale is not None:
+        assert np.array_equal(blocks.tensor_scale.value, divisor, equal_nan=True)
+    # As in torchao: the NaN of a scale may have its sign set there.
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
+    finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
     # A quotient that float32 rounds to -0 counts as exact: cast_to_fp4 multiplies by sign(x) = 0.
-    assert np.array_equal(got.view(np.uint32), want.view(np.uint32))
-    back = blocks.dequantize(scale_arithmetic="compressed_tensors")
-    assert np.array_equal(back.view(np.uint32), values.view(np.uint32))
+    got = mxref.decode(blocks.codes, "e2m1")
+    assert np.array_equal(bits(got)[finite], bits(numbers)[finite])
+    back = blocks.dequantize(values.dtype, scale_arithmetic="compressed_tensors")
+    nan = np.isnan(values.astype(np.float32))  # also under a tensor scale of 0
+    assert np.array_equal(nan, np.isnan(back.astype(np.float32)))
+    assert nan[~finite].all()
+    assert np.array_equal(bits(back)[~nan], bits(values)[~nan])
 
 
 @pytest.mark.parametrize("position", [0, 7, 15, 31])
@@ -170,4 +213,4 @@ def test_a_given_tensor_scale() -> None:
     assert blocks.tensor_scale == TensorScale.of(given, blocks.tensor_scale.kind)
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
     assert np.array_equal(blocks.codes, codes)
-    assert np.array_equal(blocks.dequantize(scale_arithmetic="torchao"), values)
+    assert np.array_equal(blocks.dequantize(scale_arithmetic="torchao"), values[0])

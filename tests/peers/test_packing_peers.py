@@ -144,68 +144,32 @@ def test_compressed_tensors(format: str, length: int, kind: str) -> None:
 # CUDA's vector types: g++ compiles the host path of the headers. A program reads floats and writes
 # the storage of the vectors that it makes of them; then the floats that it reads back from those.
 
-PROGRAM = """
-#include <cuda_fp4.h>
-#include <cuda_fp6.h>
-#include <cuda_fp8.h>
-#include <cstdio>
-template <class V, class F> void run() {
-  F f;
-  while (std::fread(&f, sizeof f, 1, stdin) == 1) {
-    V v(f);
-    std::fwrite(&v.__x, sizeof v.__x, 1, stdout);
-    F g = static_cast<F>(v);
-    std::fwrite(&g, sizeof g, 1, stdout);
-  }
-}
-int main(int, char **argv) {
-  switch (argv[1][0]) {
-    case 'a': run<__nv_fp4x2_e2m1, float2>(); break;
-    case 'b': run<__nv_fp4x4_e2m1, float4>(); break;
-    case 'c': run<__nv_fp6x2_e3m2, float2>(); break;
-    case 'd': run<__nv_fp6x4_e3m2, float4>(); break;
-    case 'e': run<__nv_fp6x2_e2m3, float2>(); break;
-    case 'f': run<__nv_fp6x4_e2m3, float4>(); break;
-    case 'g': run<__nv_fp8x2_e4m3, float2>(); break;
-    case 'h': run<__nv_fp8x4_e4m3, float4>(); break;
-    case 'i': run<__nv_fp8x2_e5m2, float2>(); break;
-    case 'j': run<__nv_fp8x4_e5m2, float4>(); break;
-  }
-}
-"""
-
 
 @pytest.fixture(scope="session")
 def cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled program."""
     folder = tmp_path_factory.mktemp("cuda")
-    (folder / "vectors.cpp").write_text(PROGRAM, "ascii")
+    source = Path(__file__).resolve().parent / "data" / "vectors.cpp"
     include = metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13/include")
-    command = ["g++", "-O1", "-w", "-I", str(include), "vectors.cpp", "-o", "vectors"]
+    command = ["g++", "-O1", "-w", "-I", str(include), str(source), "-o", "vectors"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "vectors"
 
 
-@pytest.mark.parametrize(
-    ("letter", "format", "lanes"),
-    [
-        *zip("ab", ["e2m1"] * 2, [2, 4], strict=True),
-        *zip("cd", ["e3m2"] * 2, [2, 4], strict=True),
-        *zip("ef", ["e2m3"] * 2, [2, 4], strict=True),
-        *zip("gh", ["e4m3"] * 2, [2, 4], strict=True),
-        *zip("ij", ["e5m2"] * 2, [2, 4], strict=True),
-    ],
-)
+#: In the order of the program's letters.
+VECTORS = [(f, lanes) for f in ("e2m1", "e3m2", "e2m3", "e4m3", "e5m2") for lanes in (2, 4)]
+
+
+@pytest.mark.parametrize(("format", "lanes"), VECTORS)
 @each_length
 @each_kind
-def test_cuda_vector_types(
-    cuda: Path, letter: str, format: str, lanes: int, length: int, kind: str
-) -> None:
+def test_cuda_vector_types(cuda: Path, format: str, lanes: int, length: int, kind: str) -> None:
     fmt = ELEMENT_FORMATS[format]
     codes = codes_of(format, length, kind)
     finite = codes & ~np.uint8(fmt.sign_bit) <= np.uint8(fmt.max_code)
     codes = np.where(finite, codes, np.uint8(0))  # NaN and infinities are N11 to N13, not layout
     values = mxref.decode(filled(codes, lanes), format)
+    letter = "abcdefghij"[VECTORS.index((format, lanes))]
     run = subprocess.run([cuda, letter], input=values.tobytes(), capture_output=True, check=True)
     packing = {"fp6_packing": "byte_each"} if fmt.bits == 6 else {}
     size = mxref.packed_size(lanes, format, **packing)

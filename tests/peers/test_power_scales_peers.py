@@ -13,8 +13,8 @@ import torch
 from needs import checkout
 
 import mxref
-from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat, ScaleFormat, Specials
+from mxref.operands.splitmix import splitmix64
 
 NAMES = {
     **{"mxfp8_e5m2": "fp8_e5m2", "mxfp8_e4m3": "fp8_e4m3", "mxfp6_e3m2": "fp6_e3m2"},

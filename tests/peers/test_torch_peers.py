@@ -16,7 +16,7 @@ import mxref
 from mxref import golden
 from mxref.conformance import target_of, verify
 from mxref.targets.array_libraries import at_offset, host_array, library_of
-from mxref.targets.layout_calls import strided
+from mxref.targets.calls import strided
 
 FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 EXPONENT_BITS = {torch.bfloat16: (torch.int16, 7), torch.float32: (torch.int32, 23)}
@@ -90,17 +90,17 @@ def test_casts_conform(format: str) -> None:
     assert verify(target_of(Kernel(), "torch"), casts(format), mxref.Policy.parse(other)).failures
 
 
-def test_products_conform() -> None:
-    report = verify(target_of(Kernel(), "torch"), files("dequantize/mxfp8_e4m3.bf16"))
+@pytest.mark.parametrize(
+    ("stem", "least"),
+    [
+        ("dequantize/mxfp8_e4m3.bf16", 10),
+        *((f"quantize/mxfp8_e4m3.{float}", 50) for float in ("bf16", "f32", "f16")),
+    ],
+)
+def test_products_and_blocks_conform(stem: str, least: int) -> None:
+    report = verify(target_of(Kernel(), "torch"), files(stem))
     assert [failure.case.id for _, failure in report.failures] == []
-    assert (report.compared > 10, report.verdict) == (True, "conforms")
-
-
-@pytest.mark.parametrize("float", ["bf16", "f32", "f16"])
-def test_blocks_conform(float: str) -> None:
-    report = verify(target_of(Kernel(), "torch"), files(f"quantize/mxfp8_e4m3.{float}"))
-    assert [failure.case.id for _, failure in report.failures] == []
-    assert (report.compared > 50, report.verdict) == (True, "conforms")
+    assert (report.compared > least, report.verdict) == (True, "conforms")
 
 
 def test_a_bug_is_found_in_torch_as_well() -> None:

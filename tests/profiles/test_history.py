@@ -7,10 +7,10 @@ import pytest
 
 from mxref.cli import main
 from mxref.profiles import PROFILES, Profile
-from mxref.profiles.history import CHANGES, Change
+from mxref.profiles.history import CHANGES, VersionChange
 
 
-def made(profile: Profile, change: Change) -> str:
+def made(profile: Profile, change: VersionChange) -> str:
     if change.op == "decode":
         return str(profile.decode(np.uint8([int(change.given)]), change.format)[0])
     x = np.float32([change.given] + [0] * 31)
@@ -21,7 +21,7 @@ def made(profile: Profile, change: Change) -> str:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda one: f"{one.after}: {one.what}")
-def test_a_change(change: Change) -> None:
+def test_a_change(change: VersionChange) -> None:
     both = PROFILES[change.before], PROFILES[change.after]
     assert tuple(made(profile, change) for profile in both) == change.codes
     assert both[0].source.partition(",")[0] == both[1].source.partition(",")[0]

@@ -118,40 +118,33 @@ def test_an_annotation_has_the_cause_that_stands_beside_the_vectors(folder: Path
     assert line == f"::error title=mxref%3A FAIL::{said}"
 
 
-def test_one_annotation_of_a_target_without_an_answer(
-    folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check(Case(folder, vectors("encode/e2m1.f16", "encode/e4m3.f16"), LOUD))
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
-    assert "::fails with errors: no question was answered: ValueError: 100%25, ]]>" in line
+def badge_of(verdict: str, passed: bool = True, failures: Any = (), uses: Any = ()) -> Any:
+    row: Any = SimpleNamespace(verdict=verdict, passed=passed, failures=failures, uses=uses)
+    return json.loads(badge(row))
 
 
-def test_a_badge_is_cut_between_words_and_choices(folder: Path) -> None:
-    known = {"ocp+rounding=ties_to_away+subnormal_inputs=flushed": "ocp+rounding=ties_to_away…"}
-    for text, want in known.items():
-        row = SimpleNamespace(verdict=f"conforms under {text}", passed=True, failures=(), uses=())
-        assert json.loads(badge(row))["message"] == f"conforms under {want}"  # type: ignore[arg-type]
-    row = SimpleNamespace(verdict="x" * 61, passed=True, failures=(), uses=())
-    assert json.loads(badge(row))["message"] == "x" * 59 + "…"  # type: ignore[arg-type]
+def test_a_badge_is_cut_between_words_and_choices() -> None:
+    long = "conforms under ocp+rounding=ties_to_away+subnormal_inputs=flushed"
+    assert badge_of(long)["message"] == "conforms under ocp+rounding=ties_to_away…"
+    assert badge_of("x" * 61)["message"] == "x" * 59 + "…"
 
 
 @pytest.mark.parametrize(
-    ("passed", "failures", "uses", "colour", "message"),
+    ("passed", "failures", "uses", "colour", "known"),
     [
-        (True, (), (), "brightgreen", "unexplained"),
-        (True, ("wrong",), (), "yellow", "known: unexplained"),
-        (True, (), ("size",), "yellow", "known: unexplained"),  # a way of calling that is listed
-        (False, ("wrong",), (), "red", "unexplained"),
-        (False, (), ("size",), "red", "unexplained"),
-        (False, (), (), "red", "unexplained"),
+        (True, 0, 0, "brightgreen", ""),
+        (True, 1, 0, "yellow", "known: "),
+        (True, 0, 1, "yellow", "known: "),  # a way of calling that is listed
+        (False, 1, 0, "red", ""),
+        (False, 0, 1, "red", ""),
+        (False, 0, 0, "red", ""),
     ],
 )
 def test_a_badge_is_yellow_with_what_is_known(
-    passed: bool, failures: tuple[str, ...], uses: tuple[str, ...], colour: str, message: str
+    passed: bool, failures: int, uses: int, colour: str, known: str
 ) -> None:
-    row: Any = SimpleNamespace(verdict="unexplained", passed=passed, failures=failures, uses=uses)
-    found = json.loads(badge(row))
-    assert (found["color"], found["message"]) == (colour, message)
+    found = badge_of("unexplained", passed, ("wrong",) * failures, ("size",) * uses)
+    assert (found["color"], found["message"]) == (colour, f"{known}unexplained")
 
 
 def test_nothing_compared(folder: Path, vectors: Vectors) -> None:
@@ -163,6 +156,11 @@ def test_nothing_compared(folder: Path, vectors: Vectors) -> None:
 def test_what_a_target_says_stays_text(
     folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """In one annotation of a target without an answer."""
+    case = Case(folder, vectors("encode/e2m1.f16", "encode/e4m3.f16"), LOUD)
+    check(case)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert "::fails with errors: no question was answered: ValueError: 100%25, ]]>" in line
     case = Case(folder, vectors("encode/e2m1.f16"), LOUD)
     check(case)
     lines = capsys.readouterr().out.splitlines()
@@ -171,11 +169,3 @@ def test_what_a_target_says_stays_text(
     assert "<b>" not in case.summary
     (failure,) = case.junit.iter("failure")
     assert "]]> </failure> & " in (failure.text or "")
-
-
-def test_json_is_alone(
-    vectors: Vectors, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    spec = target_file(tmp_path, ENCODE)
-    assert main(["verify", spec, "--json", "--github"]) == 2
-    assert "--github must be given without --json" in capsys.readouterr().err

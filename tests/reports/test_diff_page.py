@@ -28,57 +28,55 @@ CASTS = {
 }
 
 
+BOTH = "fbgemm_mx4_floor mlx_0_32 --format mxfp4_e2m1 --data w.npy"
+SAME = "ocp ocp --format mxfp8_e4m3"
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The page of each command, and what it prints."""
     folder = tmp_path_factory.mktemp("diff")
     np.save(folder / "w.npy", np.random.default_rng(1).normal(size=(8, 96)).astype(np.float32))
     found = {}
-    for name, a, b, format, *more in (
-        ("both", "fbgemm_mx4_floor", "mlx_0_32", "mxfp4_e2m1", "--data", str(folder / "w.npy")),
-        ("same", "ocp", "ocp", "mxfp8_e4m3"),
-    ):
-        path = folder / f"{name}.html"
-        words = ["diff", a, b, "--format", format, *more, "--html", str(path)]
+    for command, differ in {BOTH: 1, SAME: 0, **CASTS}.items():
+        words = command.replace("w.npy", str(folder / "w.npy")).split()
+        words += ["--json"] * (command in CASTS) + ["--html", str(folder / "page.html")]
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            assert main(words) == (name == "both")
-        found[f"{name}, printed"] = said.getvalue()
-        found[name] = path.read_text("utf-8")
-    for command, kinds in CASTS.items():
-        path = folder / "cast.html"
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            status = main(["diff", *command.split(), "--json", "--html", str(path)])
-        assert status == (kinds > 0)
+            assert main(["diff", *words]) == (differ > 0)
         found[f"{command}, printed"] = said.getvalue()
-        found[command] = path.read_text("utf-8")
+        found[command] = (folder / "page.html").read_text("utf-8")
     return found
 
 
+def text_of(page: str) -> str:
+    assert not re.search(r"<(script|link|img)|src=", page)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+
+
 def test_all_of_it_can_be_read(pages: dict[str, str]) -> None:
-    assert problems({name: pages[name] for name in ("both", "same", *CASTS)}) == []
+    assert problems({name: pages[name] for name in (BOTH, SAME, *CASTS)}) == []
 
 
 def test_the_last_line_has_the_command(pages: dict[str, str]) -> None:
-    for name, command in {"same": "ocp ocp --format mxfp8_e4m3", **{c: c for c in CASTS}}.items():
-        assert f"; made by <code>mxref diff {command} " in pages[name]
+    for command in (SAME, *CASTS):
+        assert f"; made by <code>mxref diff {command} " in pages[command]
 
 
 def test_what_it_says(pages: dict[str, str]) -> None:
-    assert "no difference" in pages["same"]
-    said = pages["both, printed"]
-    text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", pages["both"]))
-    kinds = re.search(r": (\d+ kinds of difference)", said)
+    assert "no difference" in pages[SAME]
+    text = text_of(pages[BOTH])
+    kinds = re.search(r": (\d+ kinds of difference)", pages[f"{BOTH}, printed"])
     assert kinds
     assert kinds[1] in text
     assert text.count("quantizing, ") + text.count("reading, ") == int(kinds[1].split()[0])
     assert "errors on w.npy" in text
-    assert not re.search(r"<(script|link|img)|src=", pages["both"])
 
 
 def test_casts_have_a_page(pages: dict[str, str]) -> None:
     for command, kinds in CASTS.items():
         found = json.loads(pages[f"{command}, printed"])
         assert len(found["casting"]) + len(found["reading"]) == kinds
-        text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", pages[command]))
+        text = text_of(pages[command])
         texts = re.split(r"(?=casting, |reading, )", text)[1:]
         shown = [*found["casting"], *found["reading"]]
         for one, said_of_it in zip(shown, texts, strict=True):
@@ -94,7 +92,6 @@ def test_casts_have_a_page(pages: dict[str, str]) -> None:
             assert all(f": {word} " in said_of_it for word in words)
         assert ("no difference" in text) == (not kinds)
         assert "numbers with another code" in text
-        assert not re.search(r"<(script|link|img)|src=", pages[command])
 
 
 def test_a_spread_counts_by_the_binade_of_the_relative_error() -> None:
@@ -111,17 +108,16 @@ def test_a_block_is_drawn_where_two_sides_read_other_numbers() -> None:
     read, other = Bytes(127, (2,), (one,), (one,)), Bytes(128, (2,), (two,), (two,))
     found: Any = SimpleNamespace(a="a", b="b", layout=F32)
     error = Bytes(None, (), (), ())
+    pairs = {
+        "other numbers": (read, other),
+        "the same numbers": (read, read),
+        "an error and an answer": (error, read),
+        "an answer and an error": (read, error),
+    }
     drawn = {
         (name, word): [title for title, _ in _plots(found, Example("kind", 1, (word,), *pair))]
-        for name, pair in {
-            "other numbers": (read, other),
-            "the same numbers": (read, read),
-            "an error and an answer": (error, read),
-            "an answer and an error": (read, error),
-        }.items()
+        for name, pair in pairs.items()
         for word in (two, 0, inf, nan)
     }
     text = "kind: the block and what is read, in units of 2^1"
-    assert {case: titles for case, titles in drawn.items() if titles} == {
-        ("other numbers", two): [text]
-    }
+    assert {case: some for case, some in drawn.items() if some} == {("other numbers", two): [text]}

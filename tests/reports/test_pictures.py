@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import problems, refuse_other_drawing
-from helpers import PATIENCE, ROOT
+from commands import Call, assert_sentence
+from helpers import ROOT
 
-from mxref.cli import main
 from mxref.formats import block_format
 from mxref.policy.scale_rule import ScaleRule
 from mxref.reports import pictures
@@ -42,13 +42,7 @@ def test_two_runs_draw_the_same_bytes(tmp_path: Path) -> None:
     settings = tmp_path / "matplotlibrc"  # settings of the user do not matter
     settings.write_text("font.size: 20\nsvg.fonttype: path\naxes.grid: False\n")
     environment = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MATPLOTLIBRC": str(settings)}
-    other = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        check=True,
-        env=environment,
-        timeout=PATIENCE,
-    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     assert other.stdout == drawn("block", "svg") + drawn("block", "png")
 
 
@@ -85,33 +79,42 @@ def test_scale_rules_change_at_their_limits(format: str) -> None:
             assert {Fraction(x) for x in inner} == ({limit} if limit != 1 else set()), name
 
 
-def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*words: object) -> tuple[int, str]:
-        status = main(["plot", *map(str, words)])
-        return status, capsys.readouterr().err.removeprefix("mxref: error: ").strip()
-
-    out = tmp_path / "a.svg"
-    np.save(tmp_path / "w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
-    np.save(tmp_path / "i.npy", np.arange(40))
-    assert run("block", "--data", tmp_path / "w.npy", "-o", out) == (0, "")
-    assert out.read_bytes() == drawn("block", "svg", None, np.linspace(-1, 1, 40, dtype="f2")[:32])
-    assert run("block", "--data", tmp_path / "i.npy", "-o", out)[1].endswith(
-        "must be float64, float32, float16 or bfloat16, got int64"
-    )
-    assert run("blok", "-o", out)[1].endswith("got 'blok' (did you mean 'block'?)")
-    assert run("rules", "-o", "a.pdf") == (2, "--out must end in .svg or .png, got a.pdf")
-    assert run("rules", "--format", "nvfp4", "-o", out)[0] == 2
-    assert run("errors", "--format", "mxint8", "-o", out)[0] == 2
-    assert run("rules", "--data", tmp_path / "w.npy", "-o", out)[0] == 2
-    np.save(tmp_path / "z.npy", np.zeros(32, np.float32))
-    assert run("block", "--data", tmp_path / "z.npy", "-o", out) == (
-        2,
-        "block must hold finite numbers, not all of them zero",
-    )
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with what --data names."""
+    monkeypatch.chdir(tmp_path)
+    np.save("w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
+    np.save("i.npy", np.arange(40))
+    np.save("z.npy", np.zeros(32, np.float32))
+    return tmp_path
 
 
-def test_help_names_every_picture(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plot", "--help"]) == 0
-    text = capsys.readouterr().out
+@pytest.mark.usefixtures("folder")
+def test_data_are_drawn(call: Call) -> None:
+    assert call("plot", "block", "--data", "w.npy", "-o", "a.svg").status == 0
+    values = np.linspace(-1, 1, 40, dtype="f2")[:32]
+    assert Path("a.svg").read_bytes() == drawn("block", "svg", None, values)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("block --data i.npy", "must be float64, float32, float16 or bfloat16, got int64\n$"),
+        ("block --data z.npy", "error: block must hold finite numbers, not all of them zero\n$"),
+        ("blok", r"got 'blok' \(did you mean 'block'\?\)\n$"),
+        ("rules --out a.pdf", "error: --out must end in .svg or .png, got a.pdf\n$"),
+        ("rules --format nvfp4", "E8M0 scales, got nvfp4"),
+        ("errors --format mxint8", "errors"),
+        ("rules --data w.npy", "--data"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_drawn(words: str, said: str, call: Call) -> None:
+    out = [] if "--out" in words else ["-o", "a.svg"]
+    assert_sentence(call("plot", *words.split(), *out), said)
+
+
+def test_help_names_every_picture(call: Call) -> None:
+    text = call("plot", "--help").out
     names = re.findall(r"^  (\w+)  +[a-z]", text[text.index("pictures:") :], re.MULTILINE)
     assert names[: len(PICTURES)] == [*PICTURES]

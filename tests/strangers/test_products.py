@@ -15,7 +15,7 @@ from mxref.cli.verify_verb import print_report
 from mxref.conformance import check, load_target
 from mxref.conformance.checking import product_shapes
 from mxref.conformance.checking.check import Extent
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 
 FOLDER = Path(__file__).parent / "products"
 

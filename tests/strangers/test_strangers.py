@@ -18,7 +18,7 @@ from mxref.cli.verify_verb import print_report
 from mxref.conformance import Extent, Report, check, load_target
 from mxref.conformance.checking.paces import PACES
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 
 FOLDER = Path(__file__).parent
 WRONG = sorted(path for path in FOLDER.glob("*/wrong_[0-9]*.py"))

@@ -18,7 +18,6 @@ import mxref
 from mxref import strategies
 from mxref.policy.policy import READS, Policy
 from mxref.strategies.for_floats import limit_patterns, threshold_patterns
-from mxref.strategies.for_integers import _rows_of
 
 MANTISSA = {"f32": 23, "f16": 10, "bf16": 7, "f64": 52}
 
@@ -355,14 +354,6 @@ def test_misuse_is_refused_in_one_sentence(call: Callable[[], object], said: str
     text = sentence(ValueError, call)
     assert said in text
     assert "\n" not in text
-
-
-def test_rows_of_packed_codes_have_half_as_many_bytes() -> None:
-    """Rounded up; rows become fewer where they are long."""
-    assert _rows_of("unpack_int4")(2, 3, [1, 2]) == [2, 3, 1, 2, 1, 2]
-    assert _rows_of("unpack_int4")(1, 4, [5, 6, 7]) == [1, 4, 5, 6]
-    assert _rows_of("pack_int4")(2, 3, [1, -1]) == [2, 3, *[1, 2**32 - 1] * 3]
-    assert _rows_of("unpack_int4")(3, 2500, [0])[:2] == [2, 2500]
 
 
 @pytest.mark.parametrize(("format", "bits"), [("int8-int8", 32), ("int8-int8_m16", 16)])

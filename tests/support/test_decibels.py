@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_ratios_in_decibels(signal: int, noise: int, found: float | None) -> Non
 def test_a_sum_is_exact_in_one_unit() -> None:
     """Every square here has at most 53 bits."""
     numbers = [2.0**-1074, -3 * 2.0**-1074, 2.0**-540, -1.0, 1.5, 2.0**20 + 1, 2.0**1023]
-    got = Sum()
+    got = SumOfSquares()
     for some in (numbers[:3], numbers[3:], [0.0, -0.0], []):
         got.add(np.array(some))
     assert Fraction(got.total, 2**2202) == sum(Fraction(one) ** 2 for one in numbers)

@@ -63,16 +63,16 @@ def test_commands_refuse_them(verb: str, option: str, kind: str, tmp_path: Path)
 def test_one_regen_holds_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
     command = [sys.executable, "-m", "mxref", "regen", "--out", str(folder)]
-    with store.alone(folder):
+    with store.locked(folder):
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.endswith(
             f"{folder} must be written by one regen at a time, another one is at work there: "
             "wait for its end\n"
         )
-        with pytest.raises(ValueError, match="one regen at a time"), store.alone(folder):
+        with pytest.raises(ValueError, match="one regen at a time"), store.locked(folder):
             pass
-    with store.alone(folder):
+    with store.locked(folder):
         assert list(folder.iterdir()) == []
 
 

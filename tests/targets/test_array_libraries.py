@@ -20,9 +20,9 @@ from right_calls import RIGHT_CALLS
 import mxref
 from mxref.conformance import TargetError, target_of, verify
 from mxref.formats.catalog import E4M3
+from mxref.operands.returned import AnswerError, array_of, code_words, float_words
 from mxref.targets.array_libraries import at_offset, host_array, library_of
-from mxref.targets.layout_calls import strided
-from mxref.targets.returned import AnswerError, array_of, code_words, float_words
+from mxref.targets.calls import strided
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 HOST, GPU = (1, 0), (2, 3)
@@ -163,6 +163,8 @@ def test_answers_in_such_dtypes() -> None:
     assert words.tolist() == codes.tolist()
     with pytest.raises(AnswerError, match="codes must come back as integers, got float8_e5m2"):
         code_words(Own(codes, "float8_e5m2"), (256,), E4M3)
+    with pytest.raises(AnswerError, match="got float64"):  # E1M2 has no dtype of its own
+        code_words(np.zeros(2), (2,), mxref.formats.code_format("e1m2"))
     layout = mxref.bits.floats.LAYOUTS["bf16"]
     words = float_words(Own(codes.view(BF16), "bfloat16"), (128,), layout)
     assert words.tolist() == codes.view(np.uint16).tolist()

@@ -16,7 +16,7 @@ from mxref.cli import main
 from mxref.conformance import target_of, verify
 from mxref.golden import VectorError, VectorFile, read_vectors
 from mxref.policy.policy import Policy
-from mxref.targets.asked import is_asked, read_for
+from mxref.targets.asked_files import is_asked, read_for
 
 STEMS = ("decode/e2m1.f32", "decode/e2m3.f32", "encode/e2m1.f16", "unpack/e2m1.halves")
 DECODER = target_of(SimpleNamespace(decode=mxref.decode, FORMATS=["e2m1"]), "decoder")

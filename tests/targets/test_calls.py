@@ -13,12 +13,11 @@ from right_calls import RIGHT_CALLS
 
 import mxref
 from mxref.cases.records import Case
-from mxref.operations.registry import INTEGERS, OPERATIONS, REGISTRY
+from mxref.operands.returned import AnswerError
+from mxref.operations.asked_call import result_words
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.targets.calls import call_function, call_operation, without_cases
-from mxref.targets.integer_calls import result_words
-from mxref.targets.layout_calls import _tensor
 from mxref.targets.profile_target import profile_target
-from mxref.targets.returned import AnswerError
 
 Arrays = list[np.ndarray]
 
@@ -142,7 +141,13 @@ def test_tensors_lie_in_order_unless_their_case_is_named_strided() -> None:
     flags: list[tuple[str, ...]] = [(), ("strided",)]
     cases = [Case("", (), (), (), required=False, rule="", model="", flags=f) for f in flags]
     file = dataclasses.replace(file, cases=cases)
-    arrays = [_tensor(words, file, index) for index in range(3)]  # the last one is no case
+    arrays: list[np.ndarray] = []
+
+    def seen(values: np.ndarray, format: str, axis: int) -> mxref.Blocks:
+        arrays.append(values)
+        return mxref.quantize(values, format, axis=axis)
+
+    call_operation(seen, file, np.array([words] * 3, np.uint64))  # the last one is no case
     assert [array.flags.c_contiguous for array in arrays] == [True, False, True]
     assert all(array.view(np.uint32).tolist() == [[0, 1, 2], [3, 4, 5]] for array in arrays)
 
@@ -158,7 +163,7 @@ def test_profiles_take_the_scale_of_the_tensor() -> None:
 
 
 def test_a_result_of_integers_has_the_dtype_and_the_shape_asked_for() -> None:
-    asked = INTEGERS["unpack_int4"].call("int4", (1, 2, 0x78))
+    asked = CALL_OPERATIONS["unpack_int4"].call("int4", (1, 2, 0x78))
     assert result_words(np.int8([[-8, 7]]), asked).tolist() == [0xF8, 7]
     with pytest.raises(AnswerError, match="the result must be int8, got int16"):
         result_words(np.int16([[-8, 7]]), asked)

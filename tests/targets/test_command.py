@@ -34,7 +34,7 @@ from mxref.cli import main
 from mxref.conformance import CommandTarget, Report, TargetError, check, command_results, verify
 from mxref.golden import VectorFile
 from mxref.targets.calls import without_cases
-from mxref.targets.lines import Dialogue, questions_of
+from mxref.targets.line_protocol import Dialogue, questions_of
 from mxref.targets.process import Running
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")

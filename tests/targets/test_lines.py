@@ -24,11 +24,11 @@ from mxref.cases.answers import fast_answers
 from mxref.cli import main
 from mxref.conformance import ResultsTarget, TargetError, read_results, verify
 from mxref.golden import VectorFile
-from mxref.operations.registry import INTEGER_OPERATIONS, REGISTRY, VARIED_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
-from mxref.targets import lines as protocol
+from mxref.targets import line_protocol as protocol
 from mxref.targets.calls import without_cases
-from mxref.targets.lines import Answer, in_order, questions_of
+from mxref.targets.line_protocol import Answer, in_order, questions_of
 from mxref.targets.results import piped_results, write_prompts
 
 Call = Callable[..., tuple[int, str, str]]
@@ -140,11 +140,11 @@ def test_the_easy_question_is_legal(stem: str) -> None:
         header, case = json.loads(next(lines)), json.loads(next(lines))
     op, format, float = header["op"], header["format"], header["float"]
     inputs = REGISTRY[op].easy(format, float)
-    last = "ocp" if op in INTEGER_OPERATIONS else header["columns"][-1]
+    last = "ocp" if op in CALL_OPERATIONS else header["columns"][-1]
     policy = Policy.parse(last)  # of blocks one that stores them
     answer = fast_answers(op, format, float, np.array([inputs], np.uint64), policy)
     assert answer.shape[1] > 0
-    if op not in VARIED_OPERATIONS:
+    if not REGISTRY[op].varied:
         assert len(inputs) == len(case["in"].split())
 
 
@@ -155,7 +155,7 @@ ANSWERS = tomllib.loads((Path(__file__).parent / "data" / "answers.toml").read_t
 
 
 def answered(what: str, text: str) -> Answer:
-    question = protocol.Question("1", without_cases(*what.split()), ())
+    question = protocol.LineQuestion("1", without_cases(*what.split()), ())
     return protocol.parse_answer(question, text.split())
 
 

@@ -13,8 +13,8 @@ from product_targets import E4M3, named, product_file, product_target
 from mxref.cases.records import words
 from mxref.conformance import TargetError, check, target_of
 from mxref.operations.product_words import operands
-from mxref.targets.lines import questions_of
-from mxref.targets.product_calls import call_products
+from mxref.targets.calls import call_operation
+from mxref.targets.line_protocol import questions_of
 from mxref.targets.results import piped_results
 
 
@@ -89,7 +89,7 @@ def test_each_case_meets_its_own_rows() -> None:
         return np.add.outer(ca[:, 0], 256.0 * cb[:, 0]).astype(np.float32)
 
     file = product_file()
-    found = call_products(matmul, file, file.input_words())[:, 0]
+    found = call_operation(matmul, file, file.input_words())[:, 0]
     for row, word in zip(file.cases, found.tolist(), strict=True):
         a, b = operands(row.inputs)
         assert np.uint32(word).view(np.float32) == a.codes[0] + 256 * b.codes[0]

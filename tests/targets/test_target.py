@@ -18,7 +18,7 @@ from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
 from mxref.operations.registry import OPERATIONS
 from mxref.profiles import profile
-from mxref.targets.target import claimed_names
+from mxref.targets.claims import claimed_names
 
 BAD = tomllib.loads((Path(__file__).parent / "data" / "bad_targets.toml").read_text("utf-8"))
 BAD_FILES = BAD["files"] | {ENCODE + claim: said for claim, said in BAD["claims"].items()}

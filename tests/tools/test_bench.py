@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+import importlib.util
 import itertools
 import json
 import math
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -18,13 +20,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from bench import main
-from bench_helpers import QUICK, SHAPE, peer, take_no_time
+from bench_helpers import QUICK, SHAPE, peer, rows_beside, take_no_time
 from benchmark import peers, rows
-from benchmark.jobs import DATA, OPS, Job, bits_of_array, own, values_of
+from benchmark.jobs import DATA, OPS, Job, Side, bits_of_array, own, values_of
 from benchmark.measure import Timing, extra_memory, in_turns
 from benchmark.peers import PEERS
-from benchmark.rows import BenchRow, cells, jobs_of, other_choices, report, versus
-from helpers import SMALL_FLOATS, sentence
+from benchmark.rows import BenchRow, beside, cells, jobs_of, other_choices, report, versus
+from helpers import ROOT, SMALL_FLOATS, sentence
 
 import mxref
 from mxref.policy.policy import READS, Policy
@@ -52,26 +54,22 @@ class Machine:
         return self.now
 
 
-def test_rounds_are_taken_in_turns() -> None:
-    machine = Machine()
-    timing = in_turns(machine.call("a", 1.0), machine.call("b", 3.0), 0, machine.clock)
-    warm, sizes = "ab", "ab"
-    assert machine.calls == warm + sizes + "ab" + "ba" + "ab" + "ba" + "ab"
-    assert timing == Timing((1.0,) * 5, (3.0,) * 5)
-
-
-def test_rounds_fill_the_time() -> None:
-    machine = Machine()
-    timing = in_turns(machine.call("a", 1.0), machine.call("b", 3.0), 37, machine.clock)
-    assert len(timing.ratios) == 10
-
-
-def test_short_calls_are_timed_several_at_once() -> None:
-    machine = Machine()
-    short = 2.0**-10
-    timing = in_turns(machine.call("a", short), machine.call("b", 1.0), 0, machine.clock)
-    assert timing == Timing((short,) * 5, (1.0,) * 5)
-    assert machine.calls.startswith("abab" + "a" * 11 + "bb" + "a" * 11)
+@pytest.mark.parametrize(
+    ("seconds", "least", "rounds", "calls"),
+    [
+        # A call of each to warm it, another that says how many fit, and the rounds in turns.
+        (1.0, 0, 5, "ab" + "ab" + "ab" + "ba" + "ab" + "ba" + "ab"),
+        (1.0, 37, 10, "ab" + "ab" + "abba" * 5),  # rounds that fill the time
+        (2.0**-10, 0, 5, "abab" + "a" * 11 + "bb" + "a" * 11),  # short calls, several at once
+    ],
+)
+def test_rounds_are_taken_in_turns(seconds: float, least: float, rounds: int, calls: str) -> None:
+    machine, other = Machine(), 3.0 if seconds == 1 else 1.0
+    call = machine.call("a", seconds), machine.call("b", other)
+    timing = in_turns(*call, least, machine.clock)
+    assert timing == Timing((seconds,) * rounds, (other,) * rounds)
+    assert machine.calls.startswith(calls)
+    assert seconds < 1 or machine.calls == calls
 
 
 def test_a_slow_moment_is_not_the_median() -> None:
@@ -245,14 +243,8 @@ def test_a_row_in_figures() -> None:
     row = BenchRow(job, "ocp", timing, (3 << 19, None))
     first = ("encode", "e4m3", "f32", "normal", "overflow=propagate beside ocp")
     assert cells(row) == (*first, "1.00", "2.00", "3.00", "1.00", "1.5", "-", "-")
-    (found,) = report([row])["rows"]
-    assert found == {
-        "op": "encode", "format": "e4m3", "shape": [1, 32000], "float": "f32", "data": "normal",
-        "threads": 1, "choices": {"overflow": "propagate"}, "beside": "ocp", "seconds": 32e-6,
-        "other_seconds": 64e-6, "rounds": 3, "ratio_median": 3.0, "ratio_lowest": 1.0,
-        "ratio_of_minima": 2.0, "extra_bytes": 3 << 19, "other_extra_bytes": None,
-        "differing": None, "note": "",
-    }  # fmt: skip
+    wanted = json.loads((ROOT / "tests" / "tools" / "data" / "bench_row.json").read_text())
+    assert report([row])["rows"] == [wanted]
 
 
 def test_a_report_names_what_was_measured() -> None:
@@ -340,8 +332,8 @@ def test_what_is_not_measured_is_said(
 def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--policies", "--op", "decode", "--json", "-"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert (row["format"], row["choices"]) == ("e4m3", {"decoded_zero": "dropped"})
-    assert row["beside"] == "ocp"
+    assert (row["format"], row["beside"]) == ("e4m3", "ocp")
+    assert row["choices"] == {"decoded_zero": "dropped"}
 
 
 @pytest.mark.parametrize(
@@ -351,7 +343,6 @@ def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
         (["--format", "e4m4"], r"--format must be one of .*, got 'e4m4' \(did you mean 'e4m3'\?\)"),
         (["--peer", "torcha"], r"--peer must be one of .* \(did you mean 'torchao'\?\)"),
         (["--float", "f64"], "float must be one of f32, bf16, got 'f64'"),
-        (["--data", "uniform"], "data must be one of normal, log_uniform, got 'uniform'"),
         (["--elements", "1000"], "--elements must be a multiple of 1024, got 1000"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--policies", "--peer", "gguf"], "--peer must not be given with --policies: "),
@@ -362,9 +353,7 @@ def test_misuse(arguments: list[str], reason: str, capsys: pytest.CaptureFixture
     assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    (line,) = said.err.splitlines()
-    with pytest.raises(ValueError, match=f"^bench.py: error: {reason}"):
-        raise ValueError(line)
+    assert re.fullmatch(f"bench.py: error: {reason}.*\n", said.err)
 
 
 def test_an_interrupted_run_writes_nothing(
@@ -380,3 +369,110 @@ def test_an_interrupted_run_writes_nothing(
     said = capsys.readouterr().err
     assert said == "bench.py: interrupted: no JSON is written, and rows are missing\n"
     assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
+
+
+# --- the sides of other libraries, and what is said of their results ----------------------------
+
+
+@pytest.mark.usefixtures("no_time")
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", ["ml_dtypes", "gfloat", "gguf"])
+def test_a_peer_does_what_mxref_does_or_what_its_profile_does(name: str, data: str) -> None:
+    found = rows_beside(name, data)
+    for row in found:
+        assert row.timing is not None, row.note
+        if row.differing:
+            assert row.note == f"as profile {PEERS[name].profiles[0]}", row
+    if data == "normal" and name == "ml_dtypes":
+        assert not any(row.differing for row in found)
+
+
+def test_a_peer_measures_its_own_formats_only() -> None:
+    job = Job("quantize", "mxfp4_e2m1", SHAPE)
+    assert PEERS["gguf"].measures(job)
+    for change in (
+        {"float": "bf16"},
+        {"format": "mxint8"},
+        {"choices": {"rounding": "to_odd"}},
+        {"choices": {"scale_rule": "even"}},
+    ):
+        assert not PEERS["gguf"].measures(dataclasses.replace(job, **change)), change  # type: ignore[arg-type]
+    assert PEERS["torchao"].measures(dataclasses.replace(job, choices={"scale_rule": "even"}))
+
+
+@pytest.mark.usefixtures("no_time")
+def test_other_codes_are_counted() -> None:
+    def wrong(job: Job) -> Side:
+        def call() -> Any:
+            codes = mxref.encode(values_of(job), job.format).copy()
+            codes[1, [3, 7]] ^= 1
+            return codes
+
+        return Side(call, bits_of_array)
+
+    row = beside(Job("encode", "e4m3", SHAPE), peer(wrong), 0)
+    assert (row.differing, row.note) == (2, "")
+    assert cells(row)[-1] == "2 differ"
+    assert report([row])["rows"][0]["differing"] == 2
+
+
+@pytest.mark.usefixtures("no_time")
+def test_other_codes_may_be_those_of_the_profile() -> None:
+    def as_gguf(job: Job) -> Side:
+        return own(job, mxref.profile("gguf_mxfp4"))
+
+    job = Job("quantize", "mxfp4_e2m1", SHAPE)
+    row = beside(job, peer(as_gguf, profiles=("gguf_mxfp4",)), 0)
+    assert row.differing is not None
+    assert row.differing > 0
+    assert cells(row)[-1] == f"{row.differing} differ, as profile gguf_mxfp4"
+    row = beside(job, peer(as_gguf, profiles=("torchao_0_18_{rule}",)), 0)
+    assert (row.differing, row.note) == (row.differing, "")
+
+
+@pytest.mark.usefixtures("no_time")
+def test_numbers_may_be_all_that_there_is() -> None:
+    def numbers(change: int) -> Callable[[Job], Side]:
+        def side(job: Job) -> Side:
+            def values(blocks: Any) -> Any:
+                found = blocks.dequantize().view(np.uint32)
+                at = int(np.flatnonzero(found == 0)[0])
+                found.reshape(-1)[at] ^= change
+                return found.reshape(-1)
+
+            return Side(lambda: mxref.quantize(values_of(job), job.format), None, values)
+
+        return side
+
+    job = Job("quantize", "mxint8", SHAPE)
+    ours = peer(numbers(0), profiles=("torch", "ocp"))
+    assert beside(job, ours, 0).differing == 0
+    row = beside(job, dataclasses.replace(ours, side=numbers(1 << 31)), 0)
+    assert (row.differing, row.note) == (1, "as profile ocp, but for signs of zeros")
+    assert beside(job, dataclasses.replace(ours, side=numbers(1)), 0).note == ""
+
+
+@pytest.mark.usefixtures("no_time")
+def test_a_peer_that_fails_leaves_a_row() -> None:
+    def broken(job: Job) -> Side:
+        raise RuntimeError("no such\nkernel")
+
+    job = Job("encode", "e4m3", SHAPE)
+    row = beside(job, peer(broken), 0)
+    assert row.timing is None
+    assert cells(row)[4:] == ("other", *"------", "fails: RuntimeError: no such kernel")
+    assert report([row])["rows"][0]["note"] == "fails: RuntimeError: no such kernel"
+
+    def short(job: Job) -> Side:
+        return Side(lambda: np.zeros(3, np.uint8), bits_of_array)
+
+    assert beside(job, peer(short), 0).note == "fails: ValueError: 3 codes instead of 4096"
+
+
+def test_what_is_absent_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert peer(own, module="no_such_library").absent == "pip install other==1.0"
+    there = peer(own, checkout="MXREF_OTHER", needs="example.org/other at 1234")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    assert there.absent == "MXREF_OTHER must name a checkout of example.org/other at 1234"
+    monkeypatch.setenv("MXREF_OTHER", str(tmp_path))
+    assert (there.absent, there.version) == ("", "a checkout")

@@ -10,6 +10,7 @@ import bench
 import pytest
 from benchmark.peers import PEERS
 from benchmark.sections import SECTIONS, Options, Wanted
+from helpers import ROOT
 
 
 def run(*arguments: object) -> int:
@@ -20,12 +21,13 @@ def test_what_is_wanted() -> None:
     def line(**limits: float) -> Any:
         return Wanted("", lambda: 0.0, **limits)
 
-    found = [line(least=7).met(figure) for figure in (6.99, 7.0, 900.0, None)]
-    assert found == [False, True, True, False]
-    assert [line(most=5).met(figure) for figure in (5.0, 5.01, None)] == [True, False, False]
-    found = [line(least=0.5, most=2).met(figure) for figure in (0.4, 1.0, 2.1)]
-    assert found == [False, True, False]
-    assert line().met(0.0) is line().met(None) is None
+    for limits, met in (
+        ({"least": 7}, {6.99: False, 7.0: True, 900.0: True, None: False}),
+        ({"most": 5}, {5.0: True, 5.01: False, None: False}),
+        ({"least": 0.5, "most": 2}, {0.4: False, 1.0: True, 2.1: False}),
+        ({}, {0.0: None, None: None}),
+    ):
+        assert {figure: line(**limits).met(figure) for figure in met} == met
     words = [
         line(**limits).limits for limits in ({"least": 7}, {"least": 1 / 1.2, "most": 1.2}, {})
     ]
@@ -75,26 +77,15 @@ def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None
     def asked(name: str) -> list[tuple[str, str]]:
         return [(line.what, line.limits) for line in SECTIONS[name](options)]
 
-    encode, quantize = asked("encode"), asked("quantize")
-    assert ("encode e5m2 f32 log_uniform 1024: ml_dtypes", ">= 7 x") in encode
-    assert ("encode e2m3 f32 normal 1024: gfloat", ">= 25 x") in encode
-    assert [wanted for what, wanted in encode if "torch" in what] == [">= 0.5 x"] * 2
-    wants = {what: wanted for what, wanted in quantize if "log_uniform" in what}
-    of_format = {
-        "mxfp8_e4m3": {"torchao": ">= 1 x", "torchao_compiled": "shown"},
-        "mxfp6_e2m3": {"torchao": ">= 6 x", "torchao_compiled": ">= 1 x"},
-        "mxfp4_e2m1": {"torchao": ">= 6 x", "torchao_compiled": ">= 1 x", "gguf": ">= 15 x"},
-        "mxint8": {"microxcaling": ">= 15 x"},
-    }
-    for format, names in of_format.items():
-        for name, wanted in names.items():
-            assert wants[f"quantize {format} f32 log_uniform 1024: {name}"] == wanted
-    assert len(asked("dequantize")) == 10
-    assert {wanted for _, wanted in asked("dequantize")} == {">= 3 x"}
+    wanted = json.loads((ROOT / "tests" / "tools" / "data" / "sections.json").read_text("utf-8"))
+    for name, some in wanted.items():
+        lines = asked(name)
+        assert {what: limits for what, limits in lines if what in some} == some, name
+    assert [wanted for what, wanted in asked("encode") if "torch" in what] == [">= 0.5 x"] * 2
+    assert [wanted for _, wanted in asked("dequantize")] == [">= 3 x"] * 10
     assert {wanted for _, wanted in asked("bfloat16")} == {">= 1 x"}
     assert {wanted for _, wanted in asked("threads")} == {">= 1.6 x"}
-    deterministic = [wanted for _, wanted in asked("policies") if wanted != "shown"]
-    assert set(deterministic) == {">= 0.9091 x"}
+    assert {wanted for _, wanted in asked("policies")} == {">= 0.9091 x", "shown"}
     assert [wanted for _, wanted in asked("integers")] == [">= 1 x", ">= 1 x", "<= 30 s"]
     assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 60 s"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,8 @@ FILES = [
     VECTORS / "plain" / name for name in ("encode/e4m3.f32.txt", "quantize/mxfp8_e4m3.f32.txt")
 ]
 CASES = sum(path.read_text().count("\n") for path in FILES)
-#: Of each bug: which of the files shows it first, and what it replaces in each kernel by what.
-BUGS = {
-    "ties away": (0, "std::nearbyint(", "std::round(",
-                  "power_of_two(3 - exponent) + power_of_two(52)) - power_of_two(52)",
-                  "power_of_two(3 - exponent)).round()"),
-    "overflows": (0, "448.0)", "480.0)", "min(448.0)", "min(480.0)"),
-    "no subnormals": (0, "std::max(std::ilogb(magnitude), -6)", "std::ilogb(magnitude)",
-                      "exponent_of(magnitude).max(-6)", "exponent_of(magnitude)"),
-    "scale": (1, "std::ilogb(largest) - 8, -127", "std::ilogb(largest) - 7, -127",
-              "exponent_of(largest) - 8", "exponent_of(largest) - 7"),
-    "no NaN block": (1, "finite ? uint8_t(exponent + 127) : 0xff", "uint8_t(exponent + 127)",
-                     "return (0xff,", "return (0,"),
-}  # fmt: skip
+#: Of each bug which of the files shows it first, and what it replaces in each kernel by what.
+BUGS = json.loads((ROOT / "tests" / "tools" / "data" / "consumer_bugs.json").read_text("utf-8"))
 
 
 def consumer(language: str, folder: Path, kernel: str) -> Path:
@@ -64,14 +54,13 @@ def test_the_right_kernel(language: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("bug", BUGS)
 @pytest.mark.parametrize("language", ["c++", "rust"])
 def test_a_planted_bug_is_found(language: str, bug: str, tmp_path: Path) -> None:
-    first, *changes = BUGS[bug]
-    right, wrong = changes[:2] if language == "c++" else changes[2:]
+    right, wrong = BUGS[bug][language]
     kernel = kernel_of(language)
     assert kernel.count(right) == 1
     program = consumer(language, tmp_path, kernel.replace(right, wrong))
     done = run(program, *FILES)
     assert done.returncode == 1
-    assert done.stdout.startswith(f"{FILES[first]}:")
+    assert done.stdout.startswith(f"{FILES[BUGS[bug]['file']]}:")
     assert int(done.stdout.split()[-2]) > 0
 
 

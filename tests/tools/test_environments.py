@@ -12,6 +12,7 @@ from typing import Any
 import environments
 import peer_adapters as peers
 import pytest
+from commands import fits
 from environments import ENVIRONMENTS, make, pins
 from helpers import ROOT, run, tool
 from needs import checkout, line_of_not_run, needs
@@ -52,12 +53,16 @@ def test_an_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(subprocess, "run", pretend)
     make(tmp_path, "current")
-    venv, first, rest, alone, download = done
-    assert venv == "venv --clear /current"
-    assert first == "pip install -q torch==2.13.0"
-    assert rest.endswith(f" -e {ROOT}[test,peers]")
-    assert alone.startswith("pip install -q --no-deps fbgemm-gpu-cpu==1.8.0 ")
-    assert download.endswith(" vllm==0.33.0")
+    assert fits(
+        [
+            "venv --clear /current",
+            "pip install -q torch==2.13.0",
+            f"... -e {ROOT}[test,peers]",
+            "pip install -q --no-deps fbgemm-gpu-cpu==1.8.0 ...",
+            "... vllm==0.33.0",
+        ],
+        "\n".join(done),
+    )
     site = tmp_path / "current" / "lib" / "python3" / "site-packages"
     found = [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()]
     assert found == ["triton_kernels/b/c.py"]
@@ -98,7 +103,7 @@ def test_no_test_of_peers_is_skipped_by_itself() -> None:
     """What it needs is asked of `needs`, which names it."""
     skips = re.compile(r"importorskip|skipif|pytest\.skip|mark\.skip|xfail|unittest")
     files = [*(ROOT / "tests" / "peers").rglob("*.py")]
-    assert len(files) > 20
+    assert len(files) > 12
     assert [path.name for path in files if skips.search(path.read_text("utf-8"))] == []
 
 

@@ -15,28 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import cuda_bugs
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_bugs import (
-    BOTH_BUGS,
-    CHANCE_BUGS,
-    DEQUANTIZE_BUGS,
-    ENCODER_BUGS,
-    FLOAT16_BUGS,
-    GUARDS,
-    KERNEL_BUGS,
-    KERNEL_MUTANTS,
-    MUTANTS,
-    NO_BUGS,
-    NVFP4_BUGS,
-    ODD_BUGS,
-    PHILOX_BUGS,
-    SCALE_BUGS,
-    SHOWS,
-    STOCHASTIC_BUGS,
-    WIDE_BUGS,
-)
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
 from numpy.typing import NDArray
 
@@ -63,42 +45,10 @@ MACHINES = ("--host", "--device")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 READ = ("f32", "bf16", "f16")
 BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
-NVFP4 = ("fp4_ue4m3.bf16", "fp4_ue4m3.f32", "nvfp4.f32")
-
-
-#: What of level 1 the header has: every file but those of other floats, formats and layouts.
-COVERED = sorted(
-    [
-        *(
-            f"{op}/{name}.{x}"
-            for op in ("encode", "shared_scale")
-            for name in FORMATS
-            for x in READ
-        ),
-        *(f"decode/{name}.f32" for name in FORMATS),
-        *(f"encode_scale/e8m0.{x}" for x in READ),
-        *(f"encode_stochastic/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
-        *(f"quantize/{name}.f16" for name in BLOCKS),
-        "decode_scale/e8m0.f32",
-        *(
-            f"{op}/{name}.{x}"
-            for op in ("quantize", "quantize_tensor", "dequantize")
-            for name in BLOCKS
-            for x in ("f32", "bf16")
-        ),
-        *(f"dequantize/{name}.f16" for name in BLOCKS),
-        *(f"quantize/{name}" for name in NVFP4),
-        *(f"dequantize/{name}" for name in NVFP4 if not name.endswith("bf16")),
-        *(f"{op}/{name}.bytes" for op in ("pack_blocks", "unpack_blocks") for name in BLOCKS),
-        *(f"pack/{name}.bytes" for name in ("e3m2", "e2m3", "e2m1")),
-        "unpack/e3m2.lsb_first",
-        "unpack/e2m3.lsb_first",
-        "unpack/e2m1.low_nibble_first",
-        "pack_scales/e8m0.bytes",
-        "unpack_scales/e8m0.row_major",
-        "unpack_scales/e8m0.tiles_128x4",
-    ]
-)
+#: The rows of a report of level 1; those without a gap are every file of it but those of other
+#: floats, formats and layouts.
+ROWS = (ROOT / "tests" / "tools" / "data" / "cuda_rows.txt").read_text("ascii").splitlines()
+COVERED = [name for name in ROWS if " " not in name]
 
 
 @contextmanager
@@ -141,23 +91,10 @@ def test_every_vector(machine: str, program: Path) -> None:
     found = report(program, machine, "vectors", VECTORS / "plain")
     assert (found["pass"], found["failed"]) == (True, 0)
     cases = {row["file"]: row["cases"] for row in found["rows"] if row.get("covered", True)}
+    assert sorted(cases) == sorted(ROWS)
     assert [name for name in cases if " " not in name] == COVERED
     for name in COVERED:
         assert cases[name] == len((VECTORS / "plain" / f"{name}.txt").read_bytes().splitlines())
-    assert {name for name in cases if " " in name} == {
-        *(
-            f"encode/{name}.{x} ocp+overflow=nonsaturating"
-            for name in ("e4m3", "e5m2")
-            for x in sorted(READ)
-        ),
-        *(
-            f"encode_scale/e8m0.{x} ocp+scale_rounding={rounding}"
-            for x in sorted(READ)
-            for rounding in ("ties_to_away", "toward_positive")
-        ),
-        *(f"{name} in other places" for name in COVERED if "quantize" in name),
-        "unpack_scales/e8m0.tiles_128x4 packed again",
-    }
     for name in cases:  # each case in each place
         if name.endswith(" in other places"):
             assert cases[name] == PLACES * cases[name.split()[0]]
@@ -181,20 +118,18 @@ def test_the_encoders_of_the_kernels(program: Path) -> None:
     assert found["cases"] > 8_500_000
 
 
-def test_both_directions(program: Path) -> None:
-    found = report(program, "--device", "both")
-    assert (found["pass"], found["cases"]) == (True, 11 * 11 + 4)
+@pytest.mark.parametrize(("what", "cases"), [("both", 11 * 11 + 4), ("wide", 5)])
+def test_both_directions_and_more_than_32_bits_of_indices(
+    what: str, cases: int, program: Path
+) -> None:
+    found = report(program, "--device", what)
+    assert (found["pass"], found["cases"]) == (True, cases)
 
 
 def test_nvfp4_by_conversions_and_by_integers(program: Path) -> None:
     found = report(program, "--device", "nvfp4")
     assert (found["pass"], len(found["rows"])) == (True, 20)
     assert not any("twice" in row["format"] for row in found["rows"])
-
-
-def test_more_than_32_bits_of_indices(program: Path) -> None:
-    found = report(program, "--device", "wide")
-    assert (found["pass"], found["cases"]) == (True, 5)
 
 
 def test_a_share_of_float32(program: Path) -> None:
@@ -327,21 +262,25 @@ def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) ->
             assert wrong_blocks(f"{program} --device{how}", format, rule) == 0, (rule, how)
 
 
-@pytest.mark.parametrize("rule", RULES[1:])
+QUANTIZE = "--op quantize --format mxfp8_e4m3 --format mxfp8_e5m2"
+
+
+@pytest.mark.parametrize(
+    ("policy", "only"),
+    [
+        *(
+            (f"ocp+scale_rule={rule}", "--op shared_scale --op quantize --float bf16")
+            for rule in RULES[1:]
+        ),
+        ("ocp+overflow=nonsaturating", QUANTIZE),
+    ],
+)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
-    policy = f"ocp+scale_rule={rule}"
-    only = ["--op", "shared_scale", "--op", "quantize", "--float", "bf16"]
+def test_other_policies(
+    machine: str, policy: str, only: str, program: Path, capsys: Capture
+) -> None:
     command = f"{program} {machine} answer --policy {policy}"
-    assert main(["verify", "--cmd", command, *only]) == 0
-    assert capsys.readouterr().out.endswith(f"conforms under {policy}\n")
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_blocks_that_do_not_saturate(machine: str, program: Path, capsys: Capture) -> None:
-    policy = "ocp+overflow=nonsaturating"
-    only = ["--op", "quantize", "--format", "mxfp8_e4m3", "--format", "mxfp8_e5m2"]
-    assert main(["verify", "--cmd", f"{program} {machine} answer --policy {policy}", *only]) == 0
+    assert main(["verify", "--cmd", command, *only.split()]) == 0
     assert f"conforms under {policy}" in capsys.readouterr().out
 
 
@@ -376,16 +315,6 @@ def test_an_answer(question: str, answer: str, program: Path) -> None:
     assert (result.returncode, lines, result.stderr) == (0, [answer], "")
 
 
-#: What the program must not take for vectors: a name in the folder, its text, what is said.
-BROKEN = [
-    ("encode/e4m3.f32.txt", "", "it has no cases"),
-    ("encode/e4m3.f32.txt", "43e80001 7e\n", "a line has 2 words"),
-    ("encode/e4m3.f32.txt", "43e80001 7e 7g\n", "not hex"),
-    ("encode/e4m3.f32.txt", "43e80001 7e 7f\n00000000 00 00 00 00\n", "different numbers"),
-    ("pack/e2m1.bytes.txt", "00 01 10 00\n", "words came"),
-]
-
-
 def plain(folder: Path, name: str, text: str, cases: int) -> Path:
     """A folder with one file, and a manifest that tells how many cases it has."""
     (folder / name).parent.mkdir()
@@ -395,12 +324,41 @@ def plain(folder: Path, name: str, text: str, cases: int) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("name", "text", "said"), BROKEN)
-def test_broken_file_fails(name: str, text: str, said: str, program: Path, tmp_path: Path) -> None:
-    folder = plain(tmp_path, name, text, text.count("\n"))
-    found = report(program, "vectors", folder, status=1)
+RIGHT = "43e80001 7e 7f\n"
+E4M3 = "encode/e4m3.f32.txt"
+#: What the program must not take for vectors: a name, its text, cases of the manifest, what is said
+BROKEN = [
+    (E4M3, "", 0, "it has no cases"),
+    (E4M3, "43e80001 7e\n", 1, "a line has 2 words"),
+    (E4M3, "43e80001 7e 7g\n", 1, "not hex"),
+    (E4M3, f"{RIGHT}00000000 00 00 00 00\n", 2, "different numbers"),
+    ("pack/e2m1.bytes.txt", "00 01 10 00\n", 1, "words came"),
+    (E4M3, RIGHT, 2, "it has 1 cases, the manifest says 2"),
+    (E4M3, RIGHT * 3, 2, "it has 3 cases, the manifest says 2"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "cases", "said"), BROKEN)
+def test_broken_file_fails(
+    name: str, text: str, cases: int, said: str, program: Path, tmp_path: Path
+) -> None:
+    found = report(program, "vectors", plain(tmp_path, name, text, cases), status=1)
     assert not found["pass"]
     assert said in found["rows"][0]["error"]
+
+
+def test_every_case_of_the_manifest_is_asked_and_no_other(program: Path, tmp_path: Path) -> None:
+    folder = plain(tmp_path, E4M3, RIGHT * 2, 2)
+    (folder / "encode" / "e4m3.bf16.txt").write_text("43e9 7e 7f\n")
+    unlisted = report(program, "vectors", folder, status=1)
+    (folder / "encode" / "e4m3.bf16.txt").unlink()
+    (folder / E4M3).unlink()
+    deleted = report(program, "vectors", folder, status=1)
+    errors = [
+        [row["error"] for row in one["rows"] if "error" in row] for one in (unlisted, deleted)
+    ]
+    assert errors == [["it has 1 cases, the manifest says 0"], ["it cannot be read"]]
+    assert not unlisted["pass"] | deleted["pass"]
 
 
 def test_a_wrong_answer_fails(program: Path, tmp_path: Path) -> None:
@@ -409,31 +367,6 @@ def test_a_wrong_answer_fails(program: Path, tmp_path: Path) -> None:
     found = report(program, "vectors", folder, status=1)
     assert (found["cases"], found["failed"]) == (4, 1)
     assert found["rows"][0]["first"] == "in 43e80000, want 7d, got 7e"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("cut", "it has 1 cases, the manifest says 2"),
-        ("doubled", "it has 3 cases, the manifest says 2"),
-        ("deleted", "it cannot be read"),
-        ("unlisted", "it has 1 cases, the manifest says 0"),
-    ],
-)
-def test_every_case_of_the_manifest_is_asked(
-    change: str, said: str, program: Path, tmp_path: Path
-) -> None:
-    right = "43e80001 7e 7f\n"
-    text = right * {"cut": 1, "doubled": 3}.get(change, 2)
-    folder = plain(tmp_path, "encode/e4m3.f32.txt", text, 2)
-    if change == "deleted":
-        (folder / "encode" / "e4m3.f32.txt").unlink()
-    if change == "unlisted":
-        (folder / "encode" / "e4m3.bf16.txt").write_text("43e9 7e 7f\n")
-    found = report(program, "vectors", folder, status=1)
-    assert not found["pass"]
-    (error,) = [row["error"] for row in found["rows"] if "error" in row]
-    assert error == said
 
 
 def test_a_folder_in_the_vectors_has_their_manifest(program: Path, tmp_path: Path) -> None:
@@ -504,23 +437,13 @@ def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
 PLACES = 11
 
 
-BUGS: dict[str, tuple[str, ...]] = (
-    MUTANTS
-    | KERNEL_MUTANTS
-    | KERNEL_BUGS
-    | ENCODER_BUGS
-    | SCALE_BUGS
-    | NVFP4_BUGS
-    | NO_BUGS
-    | ODD_BUGS
-    | BOTH_BUGS
-    | DEQUANTIZE_BUGS
-    | FLOAT16_BUGS
-    | WIDE_BUGS
-    | STOCHASTIC_BUGS
-    | PHILOX_BUGS
-    | CHANCE_BUGS
-)
+#: All that can be planted: the tables of bugs, by their names.
+BUGS: dict[str, tuple[str, ...]] = {
+    bug: one
+    for name, table in vars(cuda_bugs).items()
+    if name.endswith(("_BUGS", "MUTANTS"))
+    for bug, one in table.items()
+}
 
 
 @pytest.fixture(scope="session")
@@ -548,7 +471,7 @@ def plant(header: Path) -> None:
     for bug, (old, new, *_) in BUGS.items():
         if old in text:
             news[old].append((bug, new))
-    for guard in GUARDS:
+    for guard in cuda_bugs.GUARDS:
         text = text.replace(guard, f'(is("{guard}") || {guard})')
     for old, some in news.items():
         assert text.count(old) == 1, old
@@ -568,12 +491,12 @@ def plant(header: Path) -> None:
     header.write_text(text)
 
 
-@pytest.mark.parametrize("id", [*MUTANTS, *KERNEL_MUTANTS])
+@pytest.mark.parametrize("id", [*cuda_bugs.MUTANTS, *cuda_bugs.KERNEL_MUTANTS])
 def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
-    _, _, shown, *said = (MUTANTS | KERNEL_MUTANTS)[id]
+    _, _, shown, *said = (cuda_bugs.MUTANTS | cuda_bugs.KERNEL_MUTANTS)[id]
     options = ("--op", "--format", "--float")
     asked = [word for pair in zip(options, shown.split(), strict=False) for word in pair]
-    machine = MACHINES[id in KERNEL_MUTANTS]
+    machine = MACHINES[id in cuda_bugs.KERNEL_MUTANTS]
     command = f"env MX_MUTANT={id} {wrong} {machine} answer"
     assert main(["verify", "--cmd", command, *asked]) == 1
     (wanted,) = said or [f"mutant {id}"]
@@ -586,17 +509,17 @@ def caught(wrong: Path, bug: str, *command: object) -> bool:
 
 def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
     shows = (
-        (ENCODER_BUGS, ("encoders",)),
-        (NVFP4_BUGS, ("encoders", "nvfp4")),
-        (BOTH_BUGS | CHANCE_BUGS | PHILOX_BUGS, ("--device", "both")),
-        (STOCHASTIC_BUGS, ("vectors", VECTORS / "plain" / "encode_stochastic")),
-        (DEQUANTIZE_BUGS, ("--device", "vectors", VECTORS / "plain" / "dequantize")),
-        (WIDE_BUGS, ("--device", "wide")),
+        (cuda_bugs.ENCODER_BUGS, ("encoders",)),
+        (cuda_bugs.NVFP4_BUGS, ("encoders", "nvfp4")),
+        (cuda_bugs.BOTH_BUGS | cuda_bugs.CHANCE_BUGS | cuda_bugs.PHILOX_BUGS, ("--device", "both")),
+        (cuda_bugs.STOCHASTIC_BUGS, ("vectors", VECTORS / "plain" / "encode_stochastic")),
+        (cuda_bugs.DEQUANTIZE_BUGS, ("--device", "vectors", VECTORS / "plain" / "dequantize")),
+        (cuda_bugs.WIDE_BUGS, ("--device", "wide")),
     )
     for bugs, command in shows:
         assert not caught(wrong, "none", *command)
         assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
-    assert [bug for bug in NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
+    assert [bug for bug in cuda_bugs.NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
 
 
 def test_bugs_of_scales_are_caught(wrong: Path) -> None:
@@ -604,7 +527,7 @@ def test_bugs_of_scales_are_caught(wrong: Path) -> None:
         return wrong_scales(f"env MX_MUTANT={bug!r} {wrong}", "rceil_reciprocal")
 
     assert shown("none") == []
-    assert {bug: shown(bug) for bug in SCALE_BUGS} == {
+    assert {bug: shown(bug) for bug in cuda_bugs.SCALE_BUGS} == {
         "subnormal product": [*FORMATS[:-1]],
         "subnormal product of INT8": ["int8"],
         "rounded product of INT8": ["int8"],
@@ -614,14 +537,16 @@ def test_bugs_of_scales_are_caught(wrong: Path) -> None:
         assert wrong_blocks(f"env MX_MUTANT={bug!r} {wrong} --device", "mxint8", "ceil") > 0
 
 
-@pytest.mark.parametrize(("file", "kind", "float"), SHOWS)
+@pytest.mark.parametrize(("file", "kind", "float"), cuda_bugs.SHOWS)
 def test_each_format_and_type_shows_the_bugs_of_quantize(
     file: str, kind: str, float: str, wrong: Path, tmp_path: Path
 ) -> None:
     names = [f"plain/{op}/{file}.txt" for op in ("quantize", "quantize_tensor")]
     there = [name for name in names if (VECTORS / name).exists()]
     command = ("--device", "vectors", copy_vectors(tmp_path / "vectors", *there) / "plain")
-    bugs = [bug for bug, (_, _, *no) in KERNEL_BUGS.items() if not {kind, float} & set(no)]
+    bugs = [
+        bug for bug, (_, _, *no) in cuda_bugs.KERNEL_BUGS.items() if not {kind, float} & set(no)
+    ]
     assert not caught(wrong, "none", *command)
     assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
 
@@ -666,7 +591,7 @@ def test_nvfp4_numbers_of_every_type(float: str, program: Path) -> None:
     assert wrong_numbers((program, "--device"), float) == 0
 
 
-@pytest.mark.parametrize("bug", ODD_BUGS)
+@pytest.mark.parametrize("bug", cuda_bugs.ODD_BUGS)
 def test_bugs_of_nvfp4_numbers_are_caught(bug: str, wrong: Path) -> None:
     command = ("env", f"MX_MUTANT={bug}", wrong, "--device")
     assert {float: wrong_numbers(command, float) > 0 for float in READ} == {
@@ -674,7 +599,7 @@ def test_bugs_of_nvfp4_numbers_are_caught(bug: str, wrong: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("bug", FLOAT16_BUGS)
+@pytest.mark.parametrize("bug", cuda_bugs.FLOAT16_BUGS)
 def test_level_2_shows_the_bugs_of_float16(bug: str, wrong: Path) -> None:
     script = (sys.executable, FOLDER / "level2.py", f"env MX_MUTANT={bug!r} {wrong} --device")
     result = run(*script, "--only", "dequantize.mxfp8_e5m2")
@@ -683,13 +608,13 @@ def test_level_2_shows_the_bugs_of_float16(bug: str, wrong: Path) -> None:
     assert failed[:-1] == ["dequantize.mxfp8_e5m2.f16.ocp"]  # the last line counts
 
 
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("guard", cuda_bugs.GUARDS)
 def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_path: Path) -> None:
     names = ("quantize/mxfp8_e4m3.f32", "quantize_tensor/mxfp8_e4m3.f32")
     folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
     result = run("env", f"MX_MUTANT={guard}", wrong, "--device", "vectors", folder / "plain")
     assert result.returncode == 1
-    assert GUARDS[guard] in result.stdout + result.stderr
+    assert cuda_bugs.GUARDS[guard] in result.stdout + result.stderr
     names = ("mxfp8_e4m3.f32", "mxfp4_e2m1.f16", "nvfp4.f32")
     folder = copy_vectors(tmp_path / "back", *(f"plain/dequantize/{name}.txt" for name in names))
     assert caught(wrong, guard, "--device", "vectors", folder / "plain")

@@ -191,10 +191,8 @@ def test_a_library_with_other_names_is_not_run() -> None:
         raise ModuleNotFoundError("No module named 'moved'")
 
     found = gpu_casts.rates(calls(), 64, 1.0, lambda call: 0.5)
-    assert ([row["name"] for row in found["rows"]], found["not_run_calls"]) == (
-        ["a"],
-        ["calls: No module named 'moved'"],
-    )
+    assert [row["name"] for row in found["rows"]] == ["a"]
+    assert found["not_run_calls"] == ["calls: No module named 'moved'"]
 
 
 def test_casts_of_others_that_fail_are_not_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,19 +216,16 @@ def test_casts_of_others_that_fail_are_not_run(capsys: pytest.CaptureFixture[str
 
 # The program in CUDA C++.
 
-OF_A_DEVICE = {
+OF_A_DEVICE: dict[str, Any] = {
     "machine": "device",
     "device": "A GPU",
     "cases": 7,
     "failed": 0,
     "pass": True,
-    "rows": [{"file": "encode/e4m3.f32", "cases": 7, "failed": 0}],
 }
-SWEPT = {
-    **{name: OF_A_DEVICE[name] for name in ("machine", "device")},
-    "pass": False,
-    "rows": [{"format": "e4m3", "inputs": 9, "wrong": 2, "longest": [{"first": "0"}]}],
-}
+OF_A_DEVICE["rows"] = [{"file": "encode/e4m3.f32", "cases": 7, "failed": 0}]
+SWEPT: dict[str, Any] = {"machine": "device", "device": "A GPU", "pass": False}
+SWEPT["rows"] = [{"format": "e4m3", "inputs": 9, "wrong": 2, "longest": [{"first": "0"}]}]
 
 
 def answers(record: object, tmp_path: Path, monkeypatch: Patch, status: int = 0) -> dict[str, Any]:
@@ -246,28 +241,30 @@ def answers(record: object, tmp_path: Path, monkeypatch: Patch, status: int = 0)
 def test_what_the_program_found(
     tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = answers(OF_A_DEVICE, tmp_path, monkeypatch)
-    assert gpu_check.judged(part(), found, 1.0, "").status == "ok"
-    assert (found["cases"], found["failed"], found["device"]) == (7, 0, "A GPU")
-    found = answers(SWEPT, tmp_path, monkeypatch, status=1)
-    assert gpu_check.judged(part(), found, 1.0, "").status == "FAIL"
-    assert (found["cases"], found["failed"]) == (9, 2)
-    nothing = {**OF_A_DEVICE, "rows": [], "cases": 0}
-    found = answers(nothing, tmp_path, monkeypatch)
-    assert gpu_check.judged(part(), found, 1.0, "").status == "FAIL"
+    def became(record: object, status: int = 0) -> tuple[str, int, int]:
+        found = answers(record, tmp_path, monkeypatch, status)
+        return gpu_check.judged(part(), found, 1.0, "").status, found["cases"], found["failed"]
+
+    assert became(OF_A_DEVICE) == ("ok", 7, 0)
+    assert became(SWEPT, 1) == ("FAIL", 9, 2)
+    assert became({**OF_A_DEVICE, "rows": [], "cases": 0}) == ("FAIL", 0, 0)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ok file=encode/e4m3.f32 cases=7 failed=0"
     assert lines[1].startswith("FAIL format=e4m3 inputs=9 wrong=2")
 
 
-@pytest.mark.parametrize("machine", ["host", "emulated"])
-def test_what_ran_on_a_cpu_does_not_count(machine: str, tmp_path: Path, monkeypatch: Patch) -> None:
-    with pytest.raises(RuntimeError, match=f"must run on the device, got {machine}"):
-        answers({**OF_A_DEVICE, "machine": machine}, tmp_path, monkeypatch)
-
-
-def test_a_program_without_an_answer(tmp_path: Path, monkeypatch: Patch) -> None:
-    with pytest.raises(RuntimeError, match="gave no JSON but said: last words"):
-        answers("no device", tmp_path, monkeypatch, status=1)
-    with pytest.raises(RuntimeError, match="passed, but with exit status 1"):
-        answers(OF_A_DEVICE, tmp_path, monkeypatch, status=1)
+@pytest.mark.parametrize(
+    ("record", "status", "said"),
+    [
+        ("no device", 1, "gave no JSON but said: last words"),
+        (OF_A_DEVICE, 1, "passed, but with exit status 1"),
+        # What ran on a CPU does not count.
+        ({**OF_A_DEVICE, "machine": "host"}, 0, "must run on the device, got host"),
+        ({**OF_A_DEVICE, "machine": "emulated"}, 0, "must run on the device, got emulated"),
+    ],
+)
+def test_answers_that_are_none(
+    record: object, status: int, said: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    with pytest.raises(RuntimeError, match=said):
+        answers(record, tmp_path, monkeypatch, status=status)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import problems, refuse_other_drawing
+from commands import fits
 from helpers import ROOT, run, sentence
 
-from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
-from mxref.operations.word_rows import NO_WORD
+from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 from mxref.profiles import profile
 from mxref.targets.calls import Answers, without_cases
@@ -36,7 +36,7 @@ from ledger.recording import hex_text
 from ledger.residuals import unlisted
 from ledger.tally import Tally, same_bits
 
-F32 = LAYOUTS["f32"]
+DATA = ROOT / "tests" / "tools" / "data"
 INF, NAN = 0x7F800000, 0x7FC00001
 
 
@@ -115,46 +115,17 @@ def test_random_elements_go_to_blocks_first() -> None:
 # Kinds
 
 
+#: Of an operation and a format: words, of a block the first ones, and their kind.
 KIND_CASES = [
-    ("quantize", "mxfp4_e2m1", block(NAN, INF), "NaN"),
-    ("quantize", "mxfp4_e2m1", block(INF), "infinity"),
-    ("quantize", "mxfp4_e2m1", block(0x80000000), "zeros"),
-    ("quantize", "mxfp4_e2m1", block(0x00800000), "scale byte 0"),
-    ("quantize", "mxfp4_e2m1", block(0x7F000000), "amax of 2^127 and more"),
-    ("quantize", "mxfp4_e2m1", block(0x7EFFFFFF), "ordinary"),
-    ("encode", "e4m3", [[NAN]], "NaN"),
-    ("encode", "e4m3", [[INF | 1 << 31]], "infinity"),
-    ("encode", "e4m3", [[0x80000000]], "zero"),
-    ("encode", "e4m3", [[0x43E00000]], "ordinary"),  # 448
-    ("encode", "e4m3", [[0x43E00001]], "beyond the largest number"),
-    ("encode", "e4m3", [[0x3A800000]], "rounds to zero"),  # 2**-10
-    ("encode", "e4m3", [[0x3A800001]], "ordinary"),
-    ("encode_scale", "e8m0", [[0xBF800000]], "negative"),
-    ("encode_scale", "e8m0", [[0x003FFFFF]], "below 2^-127"),
-    ("encode_scale", "e8m0", [[0x00400000]], "ordinary"),
-    ("encode_scale", "e8m0", [[0x7F000000]], "ordinary"),
-    ("encode_scale", "e8m0", [[0x7F000001]], "above 2^127"),
-    ("decode", "e4m3", [[0xFF]], "NaN"),
-    ("decode", "e5m2", [[0xFC]], "infinity"),
-    ("decode", "e2m1", [[0x8]], "zero"),
-    ("decode", "int8", [[0x80]], "ordinary"),
-    ("decode_scale", "e8m0", [[0xFF]], "byte FF"),
-    ("dequantize", "mxfp8_e5m2", [[0xFF, 0x7C]], "scale byte FF"),
-    ("dequantize", "mxfp8_e5m2", [[0x7F, 0x7E]], "NaN element"),
-    ("dequantize", "mxfp8_e5m2", [[0x7F, 0x7C]], "infinite element"),
-    ("dequantize", "mxfp8_e5m2", [[0x00, 0x80]], "zero"),
-    ("dequantize", "mxfp8_e5m2", [[0x00, 0x3C]], "scale byte 00"),
-    ("dequantize", "mxfp8_e5m2", [[0xFE, 0x40]], "beyond the float type"),
-]  # fmt: skip
+    re.split("  +", line) for line in (DATA / "ledger_kinds.txt").read_text().splitlines()
+]
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "words", "kind"),
-    KIND_CASES,
-    ids=lambda one: one if isinstance(one, str) else "",
-)
-def test_kinds(op: str, format: str, words: Any, kind: str) -> None:
-    file, inputs = without_cases(op, format, "f32"), np.array(words, np.uint64)
+@pytest.mark.parametrize(("op", "format", "words", "kind"), KIND_CASES)
+def test_kinds(op: str, format: str, words: str, kind: str) -> None:
+    some = [int(word, 16) for word in words.split()]
+    file = without_cases(op, format, "f32")
+    inputs = block(*some) if op == "quantize" else np.array([some], np.uint64)
     asked = np.repeat(inputs, [1, 32], axis=1) if op == "dequantize" else inputs
     ocp = fast_answers(op, format, "f32", asked, Policy()).astype(np.uint64)
     found = kinds(file, inputs, ocp[:, :1] if op == "dequantize" else ocp)
@@ -362,27 +333,9 @@ def test_the_pages_say_who_does_what() -> None:
     listed = [{"name": "Something 1.0", "adapters": ["one.CEIL"], "reports": ["a-bug"]}]
     texts = pages(listed, {"one.CEIL": record}, notes())
     assert [*texts] == ["README.md", "one.md"]
-    (summary,) = [line for line in texts["README.md"].splitlines() if line.startswith("| [Som")]
-    assert "(one.md) | `torchao_0_18_ceil` | shared_scale quantize dequantize |" in summary
-    assert "| bit-exact | N2 N5 N7 | [a-bug](../reports/a-bug.md) |" in summary
-    text = texts["one.md"]
-    lines = text.splitlines()
-    assert lines[0] == "# Something 1.0"
     cases = sum(sum(file["cases"].values()) for file in record["files"])
-    assert lines[2] == f"All of {cases:,} answers are those of its profile, bit for bit."
-    assert lines[3].startswith("Ordinary inputs of `shared_scale`, `quantize` differ from `ocp`, a")
-    (row,) = [line for line in lines if line.startswith("| a block holds an infinity")]
-    assert row == (
-        "| a block holds an infinity | shared_scale quantize | all | `torchao.ceil_scale` | N5 |"
-    )
-    (row,) = [line for line in lines if line.startswith("| an ordinary block | shared_scale quan")]
-    assert row.endswith(" % | `scale_rule=ceil` | N2 |")
-    assert "- `torchao.ceil_scale`: rounds up." in lines
-    assert "- question: mxfp4_e2m1 f32 `3fc00000 00000000*31` = 1.5, 0*31" in lines
-    assert "- it answers `7e 05 00*31` = 1.5, 0*31" in lines
-    assert "- `ocp` answers `7d 07 00*31` = 1.5, 0*31" in lines
-    assert "one in 640 of what others are asked" in text
-    assert lines[-1] == "- [It loses zeros](../reports/a-bug.md)"
+    wanted = (DATA / "ledger_pages.md").read_text("utf-8").replace("CASES", f"{cases:,}")
+    assert fits(wanted.splitlines(), "".join(texts.values()))
     wrong = sentence(ValueError, lambda: pages(listed, {}, notes()))
     assert wrong == "implementations.json must list each adapter once, not so ['one.CEIL']"
 
@@ -395,11 +348,8 @@ def test_a_page_says_what_is_not_the_profiles() -> None:
     listed = {"name": "S", "adapters": ["one"], "reports": []}
     texts = pages([listed | {"residuals": [known]}], {"one": record}, notes())
     (count,) = {r["count"] for file in record["files"] for r in file["residuals"]}
-    text = f"- {count} cases of one quantize: planted ([report](../reports/bug.md))."
-    assert text in texts["one.md"].splitlines()
-    assert texts["one.md"].splitlines()[2].startswith(f"All but {count} of ")
-    assert f"| bit-exact but for {count} cases |" in texts["README.md"]
-    assert " gives `fc 01 00*31` = " in texts["one.md"]
+    wanted = (DATA / "ledger_residuals.md").read_text("utf-8").replace("COUNT", str(count))
+    assert fits(wanted.splitlines(), "".join(texts.values()))
     other = pages([listed], {"one": record}, notes())["one.md"]
     assert f"- {count} cases of one quantize: not explained." in other.splitlines()
 

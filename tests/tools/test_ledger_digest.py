@@ -31,20 +31,9 @@ from ledger.libraries import Pin, missing, pins
 
 FLOOR, PRODUCTS, INTEGERS = "torchao.FLOOR", "mmasim.ALIGNED_35", "torch_integers.TENSOR"
 #: What they say that they have, or a part of it.
-HAS: dict[str, dict[str, Any]] = {
-    FLOOR: {
-        "operations": {"quantize": [], "shared_scale": [], "dequantize": []},
-        "formats": ["e2m1", "mxfp4_e2m1"], "floats": ["f32"], "policy": "",
-    },
-    PRODUCTS: {
-        "operations": {"matmul": ["f32"]},
-        "formats": ["mxfp4_e2m1"], "floats": ["f32"], "policy": "ocp+accumulation=aligned_35",
-    },
-    INTEGERS: {
-        "operations": {"quantize_affine": []}, "formats": ["int8"], "floats": ["f32"],
-        "policy": "ocp",
-    },
-}  # fmt: skip
+HAS: dict[str, dict[str, Any]] = json.loads(
+    (ROOT / "tests" / "tools" / "data" / "adapters_have.json").read_text("utf-8")
+)
 
 
 def adapters() -> dict[str, Adapter]:
@@ -121,42 +110,36 @@ def test_a_policy_that_answers_otherwise_does_so_too(
 # The questions
 
 
-def each_file(monkeypatch: pytest.MonkeyPatch, change: Callable[[VectorFile], VectorFile]) -> None:
-    """Change every vector file that is read for adapters with a profile."""
-    real = examine.read_for
-
-    def read_for(*given: Any, **more: Any) -> list[VectorFile]:
-        return [change(file) for file in real(*given, **more)]
-
-    monkeypatch.setattr(examine, "read_for", read_for)
+Files = list[VectorFile]
 
 
-def test_a_case_more_or_fewer_makes_records_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    each_file(monkeypatch, lambda file: dataclasses.replace(file, cases=file.cases[:-1]))
-    assert changed(FLOOR) == ["questions"]
+def fewer_cases(files: Files) -> Files:
+    return [dataclasses.replace(file, cases=file.cases[:-1]) for file in files]
 
 
-def test_what_else_a_case_says_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(file: VectorFile) -> VectorFile:
+def one_file_fewer(files: Files) -> Files:
+    return [file for file in files if file.stem != "dequantize/mxfp4_e2m1.f32"]
+
+
+def other_words_about(files: Files) -> Files:
+    """What else cases say is no question."""
+    found = []
+    for file in files:
         cases = (dataclasses.replace(c, rule="N9", model="M", answers=()) for c in file.cases)
-        return dataclasses.replace(file, cases=(*cases,), columns=())
-
-    each_file(monkeypatch, other)
-    assert changed(FLOOR) == []
+        found.append(dataclasses.replace(file, cases=(*cases,), columns=()))
+    return found
 
 
-def test_a_file_that_vectors_did_not_have_makes_records_stale(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("change", "stale"),
+    [(fewer_cases, ["questions"]), (one_file_fewer, ["questions"]), (other_words_about, [])],
+)
+def test_files_with_other_questions_make_records_stale(
+    change: Callable[[Files], Files], stale: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, missed = examine.read_for, "dequantize/mxfp4_e2m1.f32"
-
-    def read_for(*given: Any, **more: Any) -> list[VectorFile]:
-        return [file for file in real(*given, **more) if file.stem != missed]
-
-    with monkeypatch.context() as before:
-        before.setattr(examine, "read_for", read_for)
-        old = record(FLOOR)
-    assert Digests().changed(adapters()[FLOOR], old, 1) == ["questions"]
+    real = examine.read_for
+    monkeypatch.setattr(examine, "read_for", lambda *given, **more: change(real(*given, **more)))
+    assert changed(FLOOR) == stale
 
 
 def test_a_format_that_there_is_no_more_makes_records_stale() -> None:
@@ -164,17 +147,22 @@ def test_a_format_that_there_is_no_more_makes_records_stale() -> None:
     assert Digests().changed(adapters()[FLOOR], old, 1) == ["questions"]
 
 
-def test_other_rounds_are_other_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, blocks = asks.random_blocks, asks.scale_blocks
-    with monkeypatch.context() as one:
-        one.setattr(asks, "random_blocks", lambda name, *a, **k: real(f"{name}.", *a, **k))
-        assert (changed(FLOOR), changed(INTEGERS)) == (["questions"], [])
-    with monkeypatch.context() as one:
-        one.setattr(asks, "scale_blocks", lambda *given: blocks(*given) ^ 1)
-        assert changed(FLOOR) == ["questions"]
-    with monkeypatch.context() as one:
-        one.setattr(products, "_LENGTHS", (32, 64))
-        assert (changed(PRODUCTS), changed(FLOOR)) == (["questions"], [])
+RANDOM, BLOCKS = asks.random_blocks, asks.scale_blocks
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "new", "stale", "fresh"),
+    [
+        (asks, "random_blocks", lambda name, *a, **k: RANDOM(f"{name}.", *a, **k), FLOOR, INTEGERS),
+        (asks, "scale_blocks", lambda *given: BLOCKS(*given) ^ 1, FLOOR, INTEGERS),
+        (products, "_LENGTHS", (32, 64), PRODUCTS, FLOOR),
+    ],
+)
+def test_other_rounds_are_other_questions(
+    module: Any, name: str, new: Any, stale: str, fresh: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, new)
+    assert (changed(stale), changed(fresh)) == (["questions"], [])
 
 
 def test_more_or_fewer_of_the_same_are_other_questions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +174,11 @@ def test_more_or_fewer_of_the_same_are_other_questions(monkeypatch: pytest.Monke
 # The adapter and its library
 
 
+Copied = Callable[[str, str, str], None]
+
+
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copied:
     """A change of one of copied adapters."""
     shutil.copytree(claims.ADAPTERS, tmp_path / "adapters")
     monkeypatch.setattr(claims, "ADAPTERS", tmp_path / "adapters")
@@ -201,25 +192,20 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
     return change
 
 
-def test_the_code_of_an_adapter_and_of_what_it_imports(
-    copied: Callable[[str, str, str], None],
-) -> None:
+def test_the_code_of_an_adapter_and_of_what_it_imports(copied: Copied) -> None:
     copied("_torchao.py", '"""Blocks by', '"""By')
     copied("torchao_adapter.py", "from types import", "# comment\nfrom types import")
     copied("quark_adapter.py", "return", "return not")
     assert changed(FLOOR) == []
     copied("_torchao.py", "elements, scales, _DTYPES[name], 32", "elements, scales, 0, 32")
     assert (changed(FLOOR), changed(PRODUCTS)) == (["adapter"], [])
+    another_mode = adapters()["mmasim.ALIGNED_25"]
+    assert Digests().changed(another_mode, RECORDS[PRODUCTS], 1) == ["adapter"]
     copied("mmasim_adapter.py", "aligned_13", "aligned_25")
     assert changed(PRODUCTS) == ["adapter"]
 
 
-def test_another_mode_is_another_adapter() -> None:
-    found = adapters()
-    assert Digests().changed(found["mmasim.ALIGNED_25"], RECORDS[PRODUCTS], 1) == ["adapter"]
-
-
-def test_another_version_of_the_library(copied: Callable[[str, str, str], None]) -> None:
+def test_another_version_of_the_library(copied: Copied) -> None:
     assert RECORDS[FLOOR]["of"]["library"] == "torch 2.13.0, torchao 0.18.0"
     copied("torchao_adapter.py", "torchao==0.18.0", "torchao==0.19.0")
     assert changed(FLOOR) == ["adapter", "library"]

@@ -14,33 +14,8 @@ from helpers import ROOT
 from mutation.faults import Mutant, mutants
 from mutation.planting import Living, plan
 
-MODULE = """
-import functools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-Either = int | None
-SIZE = 4
-PART = 1 / (SIZE - 3)
-
-def outer(x: int = 7):
-    def inner(y):
-        return y + x
-    return inner(1) if x < SIZE else None
-
-class Box:
-    def fits(self, a, b):
-        while True:
-            if (a
-                    < b):
-                raise ValueError(f"{a + b} {SIZE}")
-            return zip(a < b, b, strict=True)
-
-@functools.cache
-def twice(x):
-    return x * 2
-"""
+#: The text of a module that has a place for every kind of fault.
+MODULE = (ROOT / "tests" / "tools" / "data" / "mutated.txt").read_text("ascii")
 
 
 @pytest.fixture

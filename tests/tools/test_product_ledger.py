@@ -1,8 +1,9 @@
-"""The ledger of products: what it finds of planted answers, and what it says of them."""
+"""The ledgers of products and of integers: what they find of planted answers, and say of them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +12,19 @@ import pytest
 from helpers import ROOT
 
 import mxref
+from mxref import integer
+from mxref.integer import QParams, quantize_affine
+from mxref.operations import registry
 from mxref.operations.product_words import Side
+from mxref.targets.calls import without_cases
 from mxref.targets.target import target_of
 
 sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger import products
-from ledger.claims import claiming, claiming_products
-from ledger.product_page import product_page, product_summary
+from ledger.claims import claiming, claiming_integers, claiming_products
+from ledger.integers import claimed_policy, examine_integers
+from ledger.product_page import INTEGERS, product_page, product_summary
 from ledger.products import KINDS, examine_products
 
 FORMATS = ["mxfp8_e4m3"]
@@ -89,15 +95,9 @@ def test_elements_times_their_own_scale_beyond_float32(monkeypatch: pytest.Monke
 
     record = examined(matmul=dequantized)
     (file,) = record["files"]
-    assert file["differences"] == [
-        {
-            "kind": KINDS[2],
-            "how": "outside every float32 accumulation",
-            "asked": 1,
-            "count": 1,
-            "example": "7e under fe · 7e under 01: want 48c40000, got 7f800000",
-        }
-    ]
+    example = "7e under fe · 7e under 01: want 48c40000, got 7f800000"
+    how = {"how": "outside every float32 accumulation", "asked": 1, "count": 1}
+    assert file["differences"] == [{"kind": KINDS[2], "example": example, **how}]
     known = {"kind": [KINDS[2]], "why": "it overflows"}
     listed = [{"name": "S 1", "adapters": ["one"], "reports": ["bug"], "differences": [known]}]
     assert product_summary(record, listed)[1] == 0
@@ -160,9 +160,13 @@ def test_adapters_of_products_claim_a_policy_and_no_profile() -> None:
 
 
 @pytest.mark.sampled(3)
-def test_what_is_recorded_is_listed() -> None:
-    for name in claiming_products():
-        assert product_summary(command.read(name), command.listed("products"))[1] == 0, name
+@pytest.mark.parametrize(
+    ("kind", "names"), [("products", claiming_products), ("integers", claiming_integers)]
+)
+def test_what_is_recorded_is_listed(kind: str, names: Callable[[], Any]) -> None:
+    known = command.listed(kind)
+    wrong = [name for name in names() if product_summary(command.read(name), known)[1]]
+    assert wrong == []
 
 
 def test_tensor_cores_have_the_bits_of_100_000_outputs() -> None:
@@ -170,3 +174,86 @@ def test_tensor_cores_have_the_bits_of_100_000_outputs() -> None:
         files = command.read(name)["files"]
         assert sum(file["outputs"] for file in files) >= 100_000
         assert not any(file["differences"] for file in files)
+
+
+# --- integers -------------------------------------------------------------------------------------
+
+
+def integers_examined(claim: str, formats: list[str], **functions: Any) -> Any:
+    target = target_of(SimpleNamespace(FORMATS=formats, **functions), "one")
+    return examine_integers(target, claim, values=16) | {"adapter": "one"}
+
+
+def affine(**choices: str) -> Any:
+    def run(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+        return quantize_affine(x, QParams(scale, zero, low, high, dtype, axis), **choices)
+
+    return run
+
+
+def test_answers_of_the_claimed_choices_and_of_others() -> None:
+    own = "scale_type=float64 nan=zero"
+    record = integers_examined(own, ["int8_scale64"], quantize_affine=affine(scale_type="float64"))
+    (file,) = record["files"]
+    assert file["policy"] == "nan=zero+scale_type=float64"
+    assert file["cases"]["random"] == file["cases"]["vectors"] > 5
+    assert product_summary(record, []) == (f"{file['outputs']:,} outputs, 0 not as {own}", 0)
+    other = integers_examined(own, ["int8_scale64"], quantize_affine=affine())
+    (found,) = other["files"][0]["differences"]
+    assert found["kind"] == "not explained"
+    assert " 3f8a9fbe 76c8b439 " in found["example"]
+    text, status = product_summary(other, [])
+    assert status == 1
+    assert f"quantize_affine int8_scale64 f32: {found['count']} x not explained" in text
+
+
+def test_a_known_bug_is_named() -> None:
+    def unpack(packed: Any, k: int) -> Any:
+        return integer.unpack_int4(packed, k) + np.int8(8)
+
+    record = integers_examined("", ["int4"], pack_int4=integer.pack_int4, unpack_int4=unpack)
+    packs, unpacks = record["files"]
+    assert packs["differences"] == []
+    (bug,) = unpacks["differences"]
+    assert bug["kind"].startswith("I11b: ")
+    assert bug["count"] == unpacks["outputs"]
+    listed = [{"name": "S 1", "adapters": ["one"], "reports": [],
+               "differences": [{"kind": bug["kind"], "why": "no offset"}]}]  # fmt: skip
+    page = product_page(listed, {"one": record}, {}, INTEGERS)
+    assert page.startswith("# Integers\n")
+    total = packs["outputs"] + unpacks["outputs"]
+    assert f"| {total:,} | all but {bug['count']:,} have its bits |" in page
+    assert f"- one `unpack_int4`, {bug['count']:,} of {bug['count']:,} outputs (I11b: " in page
+    assert "  - `unpack_int4` int4 bytes: word 0: want f8, got 00" in page
+
+
+def test_what_raises_of_integers() -> None:
+    def refuses(*given: Any) -> Any:
+        raise RuntimeError("no")
+
+    (file,) = integers_examined("", ["int4"], pack_int4=refuses)["files"]
+    assert [one["kind"] for one in file["differences"]] == ["raises RuntimeError"]
+    assert file["differences"][0]["count"] == file["outputs"]
+
+
+def test_an_operation_reads_its_own_choices() -> None:
+    int8, int4 = (without_cases(*names) for names in (
+        ("quantize_affine", "int8", "f32"), ("pack_int4", "int4", "bytes"),
+    ))  # fmt: skip
+    assert claimed_policy(int8, "nan=zero int32=wrap scaling=divide") == "scaling=divide+nan=zero"
+    assert claimed_policy(int4, "nan=zero int32=wrap") == "default"
+
+
+def test_adapters_of_integers_claim_choices_that_there_are() -> None:
+    found = claiming_integers()
+    assert not {*found} & {*claiming(), *claiming_products()}
+    assert {"torch_integers.TENSOR", "executorch_integers.QCS4W", "tosa_rescale.DOUBLE"} <= {*found}
+    known = {
+        f"{name}={member}"
+        for one in registry.CALL_OPERATIONS.values()
+        for format in one.formats
+        for name, members in one.choices(format).items()
+        for member in members
+    }
+    for adapter in found.values():
+        assert {*adapter.integers.split()} <= known, adapter.name

@@ -13,30 +13,7 @@ from sass_path import cheapest_path, counted, kernels
 SHARES = 6
 
 #: A loop whose rare way is cheaper but stores nothing, and a reconvergence.
-LISTING = """
-	.section	.text.some_kernel,"ax",@progbits
-.text.some_kernel:
-        /*0000*/                   LDC R1, c[0x0][0x28] ;
-.L_x_3:
-        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
-        /*0020*/                   BSSY B0, `(.L_x_1) ;
-        /*0030*/              @!P0 BRA `(.L_x_0) ;
-        /*0040*/                   FLO.U32 R5, R4 ;
-        /*0050*/                   POPC R5, R4 ;
-.L_x_0:
-        /*0060*/                   BSYNC B0 ;
-.L_x_1:
-        /*0070*/                   SHFL.BFLY PT, R6, R5, 0x1, 0x1f ;
-        /*0080*/                   IMAD.MOV.U32 R7, RZ, RZ, R6 ;
-        /*0090*/                   FMUL R7, R7, R6 ;
-        /*00a0*/                   F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R8, R7, R6, RZ ;
-        /*00b0*/              @P1  BRA `(.L_x_2) ;
-        /*00c0*/                   LOP3.LUT R8, R8, 0xff, RZ, 0xc0, !PT ;
-        /*00d0*/                   STG.E.128 desc[UR4][R2.64], R8 ;
-.L_x_2:
-        /*00e0*/              @!P2 BRA `(.L_x_3) ;
-        /*00f0*/                   EXIT ;
-"""
+LISTING = (ROOT / "tests" / "tools" / "data" / "listing.sass").read_text("ascii")
 
 
 def test_what_is_counted() -> None:

@@ -15,7 +15,7 @@ from helpers import run as run_command
 import mxref.cli.verify_verb
 import mxref.conformance
 from mxref.pytest_plugin import _OUTPUT, _SUITE, _Suite, pytest_sessionfinish
-from mxref.targets import exits
+from mxref.targets import exit_guards
 
 pytest_plugins = ["pytester"]
 
@@ -70,7 +70,7 @@ def test_one_test_for_each_file(run: Pytester) -> None:
     (line,) = [line for line in result.outlines if line.startswith("mxref: not covered: ")]
     assert line.startswith("mxref: not covered: encode e5m2, e4m3, e3m2 (bf16, f64), e2m3, e2m1 (b")
     assert "; shared_scale; quantize;" in line
-    assert result.ret == exits._outcome() == 0
+    assert result.ret == exit_guards._outcome() == 0
     result = run.runpytest("--mxref-target", "right.py", "--collect-only")
     (line,) = [line for line in result.outlines if line.startswith("mxref: not covered: ")]
     counts = "operations, and formats or float types of 2 others (--verbose lists them)"
@@ -81,7 +81,7 @@ def test_one_test_for_each_file(run: Pytester) -> None:
 def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
     result = run.runpytest("--mxref-target", "wrong.py", *NARROW)
     result.assert_outcomes(passed=1, failed=1)
-    assert exits._outcome() == 1  # what a target that ends the process now cannot hide
+    assert exit_guards._outcome() == 1  # what a target that ends the process now cannot hide
     lines = result.outlines
     start = next(i for i, line in enumerate(lines) if "test_mx[encode-e3m2-f16]" in line)
     end = next(i for i, line in enumerate(lines) if line.startswith("mxref: not covered"))

@@ -23,7 +23,8 @@ from benchmark.jobs import (
     codes_of_job,
     values_of,
 )
-from mxref.targets.array_libraries import host_array, library_of
+from mxref.support.host_arrays import host_array
+from mxref.targets.array_libraries import library_of
 
 __all__ = [
     "with_compressed_tensors",

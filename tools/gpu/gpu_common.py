@@ -14,7 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # mxref need not b
 from mxref.cli.verify_verb import print_report  # noqa: E402
 from mxref.conformance import check  # noqa: E402
 from mxref.conformance.verdict.report_json import report_json  # noqa: E402
-from mxref.targets.asked import read_for  # noqa: E402
+from mxref.targets.asked_files import read_for  # noqa: E402
 from mxref.targets.target import Target  # noqa: E402
 
 __all__ = ["ROOT", "RULES", "VECTORS", "Found", "NotRunError", "gpu_line", "verified"]

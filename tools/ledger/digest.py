@@ -31,11 +31,11 @@ from ledger.libraries import files_of, pins
 from ledger.products import OUTPUTS, dot_count, dot_rounds, layer_rounds, product_files
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
+from mxref.operands.word_rows import NO_WORD, padded, stripped
 from mxref.operations.layers import fast_layer, layer_bounds
 from mxref.operations.product_words import pair_formats
 from mxref.operations.products import bounds, outputs
 from mxref.operations.registry import PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, padded, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 from mxref.targets.target import PythonTarget, TargetError, target_of

@@ -24,7 +24,7 @@ from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.asked import is_asked, read_for
+from mxref.targets.asked_files import is_asked, read_for
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import PythonTarget

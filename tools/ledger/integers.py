@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.integer_policies import nibbles_of
-from mxref.conformance.compare.product_intervals import sums_inside
+from mxref.conformance.compare.product_intervals import nibbles_of, sums_inside
 from mxref.conformance.verdict.cause.integer_causes import sums_of
 from mxref.mutants import MUTANTS
 from mxref.mutants.weight_only_mutants import OPERANDS
-from mxref.operations.integer_operation import IntegerCall
-from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import padded, stripped
-from mxref.targets.asked import read_for
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import Answers, call_function
 from mxref.targets.target import PythonTarget
 
@@ -74,21 +73,21 @@ def integer_files(target: PythonTarget, read: Iterable[VectorFile] = ()) -> list
         vectors_folder(),
         target,
         target.policy,
-        only=lambda op, *_: op in INTEGER_OPERATIONS,
+        only=lambda op, *_: op in CALL_OPERATIONS,
         read=read,
     )
     return [
         file for file in files
-        if file.op in INTEGER_OPERATIONS and target.covers(file.op, file.format, file.float)
+        if file.op in CALL_OPERATIONS and target.covers(file.op, file.format, file.float)
     ]  # fmt: skip
 
 
 def claimed_policy(file: VectorFile, claim: str) -> str:
     """The choices of a claim that an operation reads, spelled as a policy."""
     given = dict(part.split("=") for part in claim.split())
-    known = INTEGERS[file.op].choices(file.format)
+    known = CALL_OPERATIONS[file.op].choices(file.format)
     own = {name: given[name] for name in known if given.get(name) in known[name]}
-    return INTEGERS[file.op].spell(file.format, own)
+    return CALL_OPERATIONS[file.op].spell(file.format, own)
 
 
 def _file(target: PythonTarget, file: VectorFile, policy: str, values: int) -> dict[str, Any]:
@@ -146,7 +145,7 @@ def integer_rows(
 def integer_answer(file: VectorFile, row: tuple[int, ...], policy: str) -> tuple[int, ...] | None:
     """The answer of a policy; None where it refuses."""
     try:
-        return INTEGERS[file.op].answer(file.format, row, policy)
+        return CALL_OPERATIONS[file.op].answer(file.format, row, policy)
     except ValueError:
         return None
 
@@ -167,20 +166,19 @@ def _drawn(
     file: VectorFile, case: tuple[int, ...], values: int, state: np.random.Generator
 ) -> list[tuple[int, ...]]:
     """The parameters of a case with random values; floats are near its scale, or anything."""
-    asked = INTEGERS[file.op].call(file.format, case)
+    operation = CALL_OPERATIONS[file.op]
+    asked, places = operation.call(file.format, case), operation.places(file.format, case)
     one = file.op.endswith("_affine") and asked.arguments[-1] is None
-    size, times = len(case) - asked.places, _TIMES
+    size, times = len(case) - places, _TIMES
     if one or file.op == "rescale":
         size, times = values * (asked.shape[-1] if file.op == "rescale" else 1), 1
     if not size or file.op == "grid_sample":
         return []
-    return [
-        (*case[: asked.places], *_words(file, asked, size, state).tolist()) for _ in range(times)
-    ]
+    return [(*case[:places], *_words(file, asked, size, state).tolist()) for _ in range(times)]
 
 
 def _words(
-    file: VectorFile, asked: IntegerCall, size: int, state: np.random.Generator
+    file: VectorFile, asked: AskedCall, size: int, state: np.random.Generator
 ) -> NDArray[np.uint32]:
     first = asked.arguments[0]
     if file.op == "quantize_affine":
@@ -212,7 +210,7 @@ def _example(
     want: tuple[int, ...],
     got: tuple[int, ...],
 ) -> str:
-    digits, places = file.out_digits, INTEGERS[file.op].call(file.format, row).places
+    digits, places = file.out_digits, CALL_OPERATIONS[file.op].places(file.format, row)
     scale = f" under {' '.join(f'{word:08x}' for word in row[2:places])}"
     asked = f"{row[places + place]:08x}{scale}" if file.op.endswith("_affine") else f"word {place}"
     return f"{asked}: want {want[place]:0{digits}x}, got {got[place]:0{digits}x}"

@@ -22,15 +22,14 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.compare.product_intervals import held, inside_all, tolerated
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.layers import fast_layer, layer_bounds, layer_parts
 from mxref.operations.product_words import PAIRS, Side, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs
-from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.targets.asked import read_for
+from mxref.targets.asked_files import read_for
 from mxref.targets.calls import is_fault, quiet, without_cases
-from mxref.targets.product_calls import call_matmul
 from mxref.targets.target import PythonTarget
 
 __all__ = [
@@ -151,7 +150,8 @@ def _dots(target: PythonTarget, file: VectorFile, count: int) -> dict[str, Any]:
             tally.asked[name] += int((kind == number).sum())
         try:
             with quiet():
-                got = call_matmul(target.operations["matmul"], file, a, b)
+                asked = DOT_OPERATIONS["matmul"].call(file.format, file.float, a, b)
+                got = asked.read(target.operations["matmul"](*asked.arguments.values()))
         except BaseException as error:
             if not is_fault(error):
                 raise

@@ -17,8 +17,8 @@ from mxref.cases.answers import choices_read
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.profiles.stages import Stages

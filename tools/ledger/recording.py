@@ -18,7 +18,7 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.formats.catalog import E8M0
-from mxref.operations.word_rows import NO_WORD, same_width
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.profile_target import profile_target

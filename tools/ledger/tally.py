@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ledger.question_kinds import HOWS, KINDS, hows, kinds
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
-from mxref.operations.word_rows import same_width
+from mxref.operands.word_rows import same_width
 from mxref.targets.calls import Answers
 
 __all__ = ["Found", "Tally", "by_case", "same_bits"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.cases.drawn import QUESTIONS
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
@@ -15,10 +13,11 @@ from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
+    CALL_OPERATIONS,
     DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
+    REGISTRY,
 )
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
@@ -37,7 +36,7 @@ def subjects(report: Report) -> Iterator[Subject]:
         policy = explaining(row, report)
         by, fails = policy or compared_with(row, report), policy is None
         if isinstance(by, str):
-            if row.op in INTEGER_QUESTIONS:
+            if row.op in CALL_OPERATIONS:
                 yield IntegerSubject(row.op, row.format, by, fails)
         elif row.op in LAYOUT_OPERATIONS:
             profile = report.profile if row.profile else None
@@ -88,7 +87,7 @@ def explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyP
 
 def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
     """The policy that a row was compared with; that of the profile where it was the profile."""
-    if row.op in INTEGER_OPERATIONS:
+    if row.op in CALL_OPERATIONS:
         return row.policy
     by_profile = row.profile is not None and report.profile is not None
     return report.profile.policy if by_profile and report.profile else report.policy
@@ -106,7 +105,8 @@ def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str
     found: dict[str, dict[str, None]] = {}
     for row in report.rows:
         key = row.op, row.format
-        if row.op in QUESTIONS and key not in searched and any(o.file.cases for o in row.outcomes):
+        has = REGISTRY[row.op].questions and any(o.file.cases for o in row.outcomes)
+        if has and key not in searched:
             unknown = "no policy known gives the answers of {} to the vectors"
             if row.causes and row.causes[0].complete:
                 unknown = "it is known why the answers of {} are wrong"

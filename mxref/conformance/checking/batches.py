@@ -12,9 +12,9 @@ from mxref.conformance.checking.kept_calls import kept_calls
 from mxref.conformance.checking.memory import MEMORIES, often_switched
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.verdict.uses import Use
-from mxref.operations.registry import INTEGER_OPERATIONS, VARIED_OPERATIONS
+from mxref.operands.returned import AnswerError
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget
 
 __all__ = [
@@ -37,7 +37,7 @@ _THREADED, _OF_ONE_SIZE = (4096, 12), 8
 
 def elements_of(file: VectorFile, rows: int) -> int:
     """The number of elements in a call with some rows of a file; of integers by rule of thumb."""
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in CALL_OPERATIONS:
         return rows * 64
     width = len(file.cases[0].inputs) if file.op in ("quantize", "dequantize") else 1
     return rows * width
@@ -64,7 +64,7 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
     """
     widths = {"f16": 16, "bf16": 16, "f64": 64}
     for function, file in sorted(files, key=lambda pair: widths.get(pair[1].float, 32)):
-        if file.op not in VARIED_OPERATIONS and len(file.cases) >= FIRST:
+        if not REGISTRY[file.op].varied and len(file.cases) >= FIRST:
             try:
                 with quiet():
                     call_operation(function, file, file.input_words()[:FIRST])
@@ -140,7 +140,7 @@ def ask_nothing(
     seen: set[tuple[str, str]] = set()
     for file in files:
         key = file.op, file.format
-        if file.op in VARIED_OPERATIONS or key in seen or not file.cases:
+        if REGISTRY[file.op].varied or key in seen or not file.cases:
             continue
         seen.add(key)
         try:

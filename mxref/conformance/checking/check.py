@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.drawn import QUESTIONS, drawn
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS
+from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.asked_rows import (
     explaining,
@@ -46,7 +45,7 @@ from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import DOT_OPERATIONS, INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
@@ -152,7 +151,9 @@ def check(
         found += every
     if extent.search:
         searched = list(_search(target, asked_by, most, extent, first.known))
-        in_part = {(one.op, one.format) for one in searched if one.cases < QUESTIONS[one.op]}
+        in_part = {
+            (one.op, one.format) for one in searched if one.cases < REGISTRY[one.op].questions
+        }
         where = dict.fromkeys((one.op, one.format) for one in searched)
         whole = tuple(pair for pair in where if pair not in in_part)
         cases = sum(one.cases for one in searched)
@@ -164,7 +165,7 @@ def check(
         if one.outcome is not None:
             file = one.outcome.file
             given = Answers(one.outcome.answers, one.outcome.errors)
-            choices = one.outcome.policy if file.op in INTEGER_OPERATIONS else None
+            choices = one.outcome.policy if file.op in CALL_OPERATIONS else None
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given, choices))
     told = described(with_rows(first, list(files_of.values()), uses))
     notes = (*report.scope.notes, *scope.notes, *accumulation_notes(told.rows))
@@ -177,7 +178,7 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
     Other questions decide between policies that give the same answers to a file.
     """
     file = one.file
-    if file.op not in INTEGER_QUESTIONS or not file.cases:
+    if file.op not in CALL_OPERATIONS or not file.cases:
         return one
     if isinstance(target, ResultsTarget):
         words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
@@ -273,10 +274,10 @@ def _search(
     for file, policy, profile in (
         (file, policy, profile) for files, policy, profile in asked_by for file in files
     ):
-        if file.op not in QUESTIONS:
+        if not REGISTRY[file.op].questions:
             continue
         if isinstance(target, PythonTarget):
-            count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
+            count = min(REGISTRY[file.op].questions, max(most, 64) // elements_of(file, 1))
             words = drawn(file.op, file.format, file.float, count, extent.seed)
         elif file.stem in target.drawn:  # it was asked before
             words = target.drawn[file.stem][0]

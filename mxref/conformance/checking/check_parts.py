@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mxref.cases.drawn import QUESTIONS
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.check import Extent
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report, grouped
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["PartResult", "part_result", "parts"]
 
@@ -47,7 +47,7 @@ def parts(
         if sizes != 0:
             yield "calls", tuple(some), Extent(elements=sizes, search=False)
     for (op, _), some in groups:
-        if search and op in QUESTIONS:
+        if search and REGISTRY[op].questions:
             yield "search", tuple(some), Extent(elements=0, seed=seed)
 
 

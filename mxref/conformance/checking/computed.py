@@ -17,8 +17,9 @@ from mxref.conformance.compare.compare import (
     judged,
     same_answers,
 )
-from mxref.conformance.compare.integer_policies import nibbles_of
-from mxref.conformance.compare.product_intervals import layers_inside, sums_inside, tolerated
+from mxref.conformance.compare.product_intervals import (
+    widened,
+)
 from mxref.conformance.verdict.failure_kinds import (
     Change,
     change_of,
@@ -27,14 +28,12 @@ from mxref.conformance.verdict.failure_kinds import (
     outermost,
 )
 from mxref.golden.reasons import reason
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
+    CALL_OPERATIONS,
     PRODUCT_OPERATIONS,
-    WEIGHT_ONLY_OPERATIONS,
 )
-from mxref.operations.word_rows import padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
@@ -105,15 +104,7 @@ def compare_computed(
         right = fast_right_answers(file, words, policy, profile)
         wanted, answers = same_width(right.words, asked.words)
         equal = same_answers(file, wanted, answers, words, bits=profile is not None)
-        same: NDArray[np.bool_] = np.all(equal, axis=1)
-        if like.op in LAYER_OPERATIONS and tolerated(policy):
-            open_to = np.flatnonzero(~same)
-            words_given = asked.words[open_to]
-            same[open_to] = layers_inside(file, words[open_to], words_given, policy, "any")
-        if like.op in WEIGHT_ONLY_OPERATIONS and isinstance(policy, str):
-            open_to = np.flatnonzero(~same)
-            nibbles = nibbles_of(file, policy)
-            same[open_to] = sums_inside(file, words[open_to], asked.words[open_to], nibbles)
+        same = widened(file, np.all(equal, axis=1), words, asked.words, policy)
         same[[*asked.errors]] = False
         same[[i for i in asked.errors if i in right.errors]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())
@@ -165,7 +156,7 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
     """A vector file of these questions, with the columns of the plain files."""
     alone = like.op in (
         *PRODUCT_OPERATIONS,
-        *INTEGER_OPERATIONS,
+        *CALL_OPERATIONS,
     )  # the others are bounds, or refuse
     plain = 1 if alone else like.plain
     columns = like.columns[:plain]
@@ -184,4 +175,4 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
 
 def _parsed(like: VectorFile, column: str) -> AnyPolicy:
     """The policy of a column."""
-    return column if like.op in INTEGER_OPERATIONS else Policy.parse(column)
+    return column if like.op in CALL_OPERATIONS else Policy.parse(column)

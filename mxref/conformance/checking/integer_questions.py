@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.cases.drawn_integers import beside_values
 from mxref.conformance.checking.axis_sizes import TELLING
-from mxref.conformance.checking.integer_arguments import drawn_call
-from mxref.conformance.checking.integer_sizes import EMPTY, UNITS, elements_in, sizes_of
+from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features, alike
-from mxref.operations.integer_operation import IntegerCall as Asked
-from mxref.operations.registry import INTEGERS, WEIGHT_ONLY_OPERATIONS
-from mxref.targets.integer_calls import result_words
+from mxref.operands.draws import Draws
+from mxref.operations.affine_draws import beside_values
+from mxref.operations.asked_call import AskedCall as Asked
+from mxref.operations.asked_call import result_words
+from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]
 
@@ -63,30 +63,29 @@ class IntegerSubject:
     @property
     def kind(self) -> str:
         """What sizes a call has."""
-        if self.op.endswith("_affine"):
-            return "axis" if self.format.endswith("_axis") else "values"
-        if self.op in WEIGHT_ONLY_OPERATIONS:
-            return "layer_groups" if self.format.endswith("_groups") else "layer"
-        return "int4" if self.op.endswith("_int4") else self.op
+        return CALL_OPERATIONS[self.op].size_kind(self.format)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The sizes of a call, as reports name them."""
+        return tuple(CALL_OPERATIONS[self.op].units(self.format).values())
 
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[IntegerQuestion]:
         """See `Subject`; small questions come with two sets of numbers, at different times."""
-        kind = self.kind
-        some = (
-            one for one in sizes_of(kind, all=first_format) if elements_in(kind, one) <= elements
-        )
-        every = [IntegerQuestion(self, sizes) for sizes in some]
+        some = sizes_of(self.kind, len(self.units), all=first_format)
+        elements_of = CALL_OPERATIONS[self.op].elements
+        every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= elements]
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
         for count in _MOVED:
             near = min(every, key=lambda one: abs(one.elements - count))
             yield from (near.again(2, memory) for memory in range(1, len(MEMORIES)))
 
-    def empty(self) -> IntegerQuestion:
-        """A call without values, rows or points."""
-        return IntegerQuestion(self, EMPTY[self.kind])
+    def empty(self) -> IntegerQuestion | None:
+        """A call without values, rows or points; None where that is not known."""
+        return IntegerQuestion(self, EMPTY[self.kind]) if self.kind in EMPTY else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +110,11 @@ class IntegerQuestion:
     def __post_init__(self) -> None:
         one = self.subject
         if self.asked is None:
-            asked = drawn_call(one.op, one.format, self.sizes, self.draw)
+            draws = Draws(f"{self.sizes} {self.draw}")
+            asked = CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
             object.__setattr__(self, "asked", asked)
-        choices = INTEGERS[one.op].parse(one.format, one.policy)
-        right = INTEGERS[one.op].run(self.asked, choices)
+        choices = CALL_OPERATIONS[one.op].parse(one.format, one.policy)
+        right = CALL_OPERATIONS[one.op].run(self.asked, choices)
         object.__setattr__(self, "wanted", result_words(right, self.asked))
 
     @property
@@ -130,19 +130,19 @@ class IntegerQuestion:
     @property
     def name(self) -> str:
         """The question in words."""
-        units = zip(self.sizes, UNITS[self.subject.kind], strict=True)
+        units = zip(self.sizes, self.subject.units, strict=True)
         return ", ".join(f"{count:,} {unit}" for count, unit in units)
 
     @property
     def elements(self) -> int:
         """The number of values, codes, pixels and samples, or numbers of a layer."""
-        return elements_in(self.subject.kind, self.sizes)
+        return CALL_OPERATIONS[self.subject.op].elements(self.sizes)
 
     @property
     def features(self) -> Features:
         """What rules about wrong calls speak of."""
         kind = self.subject.kind
-        found: dict[str, int | str] = dict(zip(UNITS[kind], self.sizes, strict=True))
+        found: dict[str, int | str] = dict(zip(self.subject.units, self.sizes, strict=True))
         if kind in ("values", "axis"):
             found["axes"] = f"{len(self.asked.shape)} axes"
         if kind == "axis":
@@ -194,7 +194,7 @@ class IntegerQuestion:
 
     def resized(self, unit: str, count: int, draw: int) -> IntegerQuestion | None:
         """The question with another size."""
-        units = UNITS[self.subject.kind]
+        units = self.subject.units
         if unit not in units:
             return None
         place = units.index(unit)

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL, long_axes
 
-__all__ = ["EMPTY", "UNITS", "elements_in", "sizes_of"]
+__all__ = ["EMPTY", "sizes_of"]
 
-#: The sizes of a call of each kind, as reports name them. Of `axis` they are the scales along the
-#: axis, the values of each, and the lengths of the two other axes.
-UNITS = {
-    "values": ("values",),
-    "axis": ("scales along the axis", "values for a scale", "lines before", "lines behind"),
-    "int4": ("rows", "codes in a row"),
-    "rescale": ("rows", "channels"),
-    "grid_sample": ("channels", "pixels down", "pixels across", "points down", "points across"),
-    "layer": ("rows", "outputs", "columns"),
-    "layer_groups": ("rows", "outputs", "groups", "columns in a group"),
-}
 #: Numbers of scales, channels, pixels and points: around powers of two, and others.
 _COUNTS = (
     1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16, 17, 22, 24, 31, 32, 33, 44, 48, 53, 62, 63, 64,
@@ -27,7 +15,8 @@ _COUNTS = (
 )  # fmt: skip
 #: The sizes beside one of these.
 _BESIDE = (1, 3, 2, 5, 4, 7)
-#: Further calls of each kind: large ones, equal sizes and one long one.
+#: Further calls of each kind: large ones, equal sizes and one long one. The sizes of `axis` are the
+#: scales along the axis, the values of each, and the lengths of the two other axes.
 _MORE: dict[str, tuple[tuple[int, ...], ...]] = {
     "values": (),
     "axis": (
@@ -72,21 +61,24 @@ EMPTY = {
 }
 
 
-def sizes_of(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
+def sizes_of(kind: str, axes: int, *, all: bool) -> Iterator[tuple[int, ...]]:
     """The sizes of the calls of a kind; all of them, or those of further formats.
 
-    >>> list(sizes_of("values", all=False))[:3]
+    Args:
+        kind: of the operation.
+        axes: how many sizes a call has.
+        all: whether also the longest.
+
+    >>> list(sizes_of("values", 1, all=False))[:3]
     [(1,), (2,), (3,)]
     """
-    if kind == "values":
+    if axes == 1:
         yield from ((count,) for count in (*SMALL, *(sorted({*LARGE, *FAR}) if all else LARGE)))
         return
     found: dict[tuple[int, ...], None] = {}
-    for place in range(len(UNITS[kind])):
+    for place in range(axes):
         for i, count in enumerate(_COUNTS):
-            sizes = [
-                _BESIDE[(i + 2 * place + 5 * p) % len(_BESIDE)] for p in range(len(UNITS[kind]))
-            ]
+            sizes = [_BESIDE[(i + 2 * place + 5 * p) % len(_BESIDE)] for p in range(axes)]
             sizes[place] = count
             if kind == "axis" and place != 1 and i % 3:
                 sizes[1] = 1  # channels, not groups
@@ -95,20 +87,5 @@ def sizes_of(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
                 found[count, 1, sizes[2] + 1, sizes[3]] = None
                 found[count, 1, sizes[2] + 2, sizes[3]] = None
     yield from found
-    yield from _MORE[kind]
-    yield from long_axes(len(UNITS[kind]), _BESIDE, _LONG_SIZES[kind]) if all else ()
-
-
-def elements_in(kind: str, sizes: tuple[int, ...]) -> int:
-    """The number of values, codes, pixels and samples, or numbers of a layer, of a call.
-
-    >>> elements_in("grid_sample", (2, 3, 3, 4, 4))
-    50
-    """
-    if kind.startswith("layer"):
-        m, n, *rest = sizes
-        return m * n + (m + n) * math.prod(rest)
-    if kind != "grid_sample":
-        return math.prod(sizes)
-    channels, *rest = sizes
-    return channels * (math.prod(rest[:2]) + math.prod(rest[2:]))
+    yield from _MORE.get(kind, ())
+    yield from long_axes(axes, _BESIDE, _LONG_SIZES.get(kind, LONG)) if all else ()

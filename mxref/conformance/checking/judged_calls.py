@@ -12,7 +12,7 @@ from mxref.conformance.checking.batches import FIRST
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import stripped
 
 __all__ = ["UNITS", "Judge", "Wanted", "usual_answers"]
 

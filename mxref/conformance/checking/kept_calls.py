@@ -17,7 +17,7 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
-from mxref.targets.product_calls import ProductFunction
+from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
 
 __all__ = ["changed_arguments", "kept_calls"]

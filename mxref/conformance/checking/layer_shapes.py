@@ -19,10 +19,10 @@ from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.compare.product_intervals import held, tolerated
 from mxref.conformance.verdict.uses import Use
 from mxref.operations.layers import fast_layer, layer_bounds, layer_of, layer_place
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import quiet
-from mxref.targets.linear_calls import layer_result
 
 __all__ = ["LayerQuestion", "ask_layer_shapes"]
 
@@ -116,7 +116,9 @@ class LayerQuestion:
 
     def words(self, result: object, want: Words) -> Words:
         """The words of a result."""
-        return self._shaped(layer_result(self.op, result, self.shape, LAYOUTS[self.float]))
+        return self._shaped(
+            LAYER_OPERATIONS[self.op].result_words(self.shape, LAYOUTS[self.float], result)
+        )
 
     def wrong(self, want: Words, got: Words) -> NDArray[np.bool_]:
         """Which numbers are wrong: outside their intervals, unless an accumulation is claimed."""

@@ -16,19 +16,19 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.formats.catalog import block_format, element_format
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import without_cases
-from mxref.targets.layout_calls import layout_words
 from mxref.targets.profile_target import profile_target, speaks_of
 
 __all__ = ["LayoutQuestion", "LayoutSubject"]
@@ -163,8 +163,8 @@ class LayoutQuestion:
 
     def words(self, result: object) -> NDArray[np.uint64]:
         """A result as words, checked as far as its shape is known, and one NaN for all."""
-        shape = self.shape if self.subject.op == "unpack_scales" else self.shape[1:]
-        words = layout_words(self.subject.file, result, shape)
+        operation = LAYOUT_OPERATIONS[self.subject.op]
+        words = operation.result_words(self.subject.format, self.shape, result)
         if self.subject.spoken_of is None:  # by a policy, which leaves bits of NaN open
             asked = np.array([[*self.shape, self.axis]], np.uint64)
             words = with_one_nan(self.subject.file, words[np.newaxis], asked).reshape(-1)

@@ -14,7 +14,7 @@ from mxref.cases.answers import answerable, choices_read
 from mxref.cases.product import product_blocks
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.formats.catalog import code_format
+from mxref.formats.catalog import MX_BLOCKS, code_format
 from mxref.golden.level2 import Family
 from mxref.operations.operation import AnyPolicy
 from mxref.policy.choices import NaNToFinite
@@ -94,7 +94,7 @@ def families_for(
     if same:
         return (same[0],)
     chunks = found[0].chunks
-    if file.op == "quantize":
+    if file.op == "quantize" and file.format in MX_BLOCKS:
         chunks = partial(product_blocks, file.format, policy)
     return (dataclasses.replace(found[0], policy=name, chunks=chunks),)
 

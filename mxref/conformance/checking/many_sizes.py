@@ -17,8 +17,8 @@ from mxref.conformance.checking.replies import Question, Reply, Subject, ask, fr
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong
 from mxref.conformance.verdict.uses import Use
+from mxref.operands.returned import AnswerError
 from mxref.targets.calls import error_text, is_fault, quiet
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget
 
 __all__ = ["SizeScope", "ask_sizes"]

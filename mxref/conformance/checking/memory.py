@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.targets.array_libraries import at_offset
-from mxref.targets.calls import is_fault
-from mxref.targets.layout_calls import strided
+from mxref.targets.calls import is_fault, strided
 
 __all__ = [
     "IN_PLACE",

@@ -13,10 +13,10 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.batches import elements_of
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.operations.registry import (
-    INTEGER_OPERATIONS,
+    CALL_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
-    VARIED_OPERATIONS,
+    REGISTRY,
 )
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget, Target
@@ -28,7 +28,7 @@ PACES = ((5.0, 2_200_000), (15.0, 140_000), (60.0, 9_000), (float("inf"), 1_100)
 #: Elements that a call with few of them counts as, so that its start does not look like slowness;
 #: a call about a layout or of integers is small.
 _LEAST = 1000
-_LEAST_OF_CASE = dict.fromkeys(LAYOUT_OPERATIONS, 100) | dict.fromkeys(INTEGER_OPERATIONS, 500)
+_LEAST_OF_CASE = dict.fromkeys(LAYOUT_OPERATIONS, 100) | dict.fromkeys(CALL_OPERATIONS, 500)
 
 
 def timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:
@@ -61,7 +61,7 @@ def _seconds_again(target: PythonTarget, one: Answered) -> float:
     """
     answered = np.setdiff1d(np.arange(len(one.inputs)), [*one.answers.errors])
     for count in (len(answered) - 1, len(answered) // 2 + 1, len(answered) // 4, 64):
-        if not 0 < count <= len(answered) or one.file.op in VARIED_OPERATIONS:
+        if not 0 < count <= len(answered) or REGISTRY[one.file.op].varied:
             continue
         seconds = _seconds(target, one.file, one.inputs[answered[:count]])
         if seconds < math.inf:

@@ -10,12 +10,12 @@ from mxref.conformance.checking.computed import KEPT, Compared, file_of
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.compare.product_intervals import inside_all, tolerated
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.operands.word_rows import padded
 from mxref.operations.product_words import pair_formats
 from mxref.operations.products import groups, outputs
-from mxref.operations.word_rows import padded
+from mxref.operations.registry import DOT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, is_fault, quiet
-from mxref.targets.product_calls import call_matmul
 from mxref.targets.target import PythonTarget
 
 __all__ = ["ask_outputs"]
@@ -42,7 +42,8 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
     for _, a, b in groups(outcome.inputs):
         try:
             with quiet():
-                got = call_matmul(function, file, a, b)
+                asked = DOT_OPERATIONS[file.op].call(file.format, file.float, a, b)
+                got = asked.read(function(*asked.arguments.values()))
         except BaseException as error:
             if not is_fault(error):
                 raise

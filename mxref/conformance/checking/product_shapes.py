@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.checking.product_outputs import same_numbers
@@ -28,10 +27,11 @@ from mxref.conformance.checking.rules import Features, alike
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import BlockFormat, ElementFormat
+from mxref.operands.returned import float_words
+from mxref.operands.splitmix import splitmix64
 from mxref.operations.product_words import pair_formats
 from mxref.targets.calls import is_fault, quiet
-from mxref.targets.product_calls import ProductFunction
-from mxref.targets.returned import float_words
+from mxref.targets.product_function import ProductFunction
 
 __all__ = ["Product", "ask_shapes"]
 

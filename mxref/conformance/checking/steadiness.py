@@ -19,8 +19,8 @@ from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, plac
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.uses import Use
+from mxref.operands.word_rows import padded
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import padded
 from mxref.targets.results import ResultsTarget
 
 __all__ = ["changed_answers", "judge_calls", "two_answers"]

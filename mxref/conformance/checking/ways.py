@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
 __all__ = ["Call", "Rows", "Ways"]
@@ -76,7 +77,7 @@ class Ways:
     @property
     def usable(self) -> bool:
         """Whether there are cases to ask in one call."""
-        return self._cases.size > 0 and self.file.op not in VARIED_OPERATIONS
+        return self._cases.size > 0 and not REGISTRY[self.file.op].varied
 
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""
@@ -130,7 +131,8 @@ class Ways:
     @property
     def fixed(self) -> int | None:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
-        if self.file.format == "nvfp4":
+        block = OTHER_BLOCK_FORMATS.get(self.file.format)
+        if block is not None and block.tensor_scale:
             return 0
         return 2 if self.file.op == "encode_stochastic" else None
 

@@ -14,7 +14,7 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.golden.reasons import reason
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format, without_cases
@@ -113,7 +113,7 @@ def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
             legal = True
     if legal:
         return None
-    return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
+    return case.rule if case.rule.startswith("MX-") else SECTIONS.get(file.format, "formats")
 
 
 def is_legal(policy: str, asked: Iterable[tuple[str, str]]) -> bool:

@@ -12,24 +12,19 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile
-from mxref.conformance.compare.integer_policies import nearest, nibbles_of
+from mxref.conformance.compare.integer_policies import nearest
 from mxref.conformance.compare.product_intervals import (
-    inside,
-    layers_inside,
-    sums_inside,
-    tolerated,
+    widened,
 )
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
+from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
-    DOT_OPERATIONS,
-    INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
+    CALL_OPERATIONS,
     PRODUCT_OPERATIONS,
     WEIGHT_ONLY_OPERATIONS,
 )
-from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format
@@ -157,19 +152,13 @@ def judged(
         own: the right answers; if None those of the slow twin and of the columns.
     """
     name = _spelled(file, policy)
-    if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
+    if file.op in CALL_OPERATIONS and not isinstance(policy, str):
         name, own = nearest(file, inputs, asked)
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs, bits=bits), axis=1)
-    if tolerated(policy):
-        if file.op in DOT_OPERATIONS:
-            same |= inside(file, inputs, answers, "any")
-        elif file.op in LAYER_OPERATIONS:
-            same |= layers_inside(file, inputs, answers, policy, "any")
-    if file.op in WEIGHT_ONLY_OPERATIONS and not same.all():
-        same |= sums_inside(file, inputs, answers, nibbles_of(file, name))
+    same = widened(file, same, inputs, answers, name if file.op in CALL_OPERATIONS else policy)
     failures = [
         Failure(
             index=i,
@@ -196,7 +185,7 @@ def right_answers(
         return padded(exact_answers(file.op, file.format, file.float, questions, policy))
 
     def by_policy() -> Answers:
-        if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
+        if file.op in CALL_OPERATIONS and not isinstance(policy, str):
             return Answers(file.outputs(0))
         name = _spelled(file, policy)
         if name in file.columns:

@@ -9,10 +9,10 @@ import numpy as np
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.product_intervals import allowed, held
+from mxref.operands.fields import parts_of
+from mxref.operands.kinds import Size, signed
 from mxref.operations.affine import affine, scale_numbers
-from mxref.operations.integer_operation import signed
-from mxref.operations.registry import WEIGHT_ONLY_OPERATIONS
-from mxref.operations.weight_only import interval
+from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["integer_difference"]
 
@@ -39,7 +39,7 @@ def integer_difference(file: VectorFile, failure: Failure, show_float: Callable[
 def _sum_difference(file: VectorFile, failure: Failure, show_float: Callable[[int], str]) -> str:
     """The first number outside of its interval; if all are inside, the first that differs."""
     want, got = failure.want, failure.got or ()
-    bounds = interval(file.op, file.format, failure.case.inputs)
+    bounds = WEIGHT_ONLY_OPERATIONS[file.op].interval(file.format, failure.case.inputs)
     wrong = ~held(bounds, np.array(got, np.uint64), file.float)
     if not wrong.any():
         wrong = np.array(want) != np.array(got)
@@ -58,6 +58,8 @@ def _shown(file: VectorFile, word: int) -> str:
 
 
 def _place(file: VectorFile, failure: Failure, index: int, show_float: Callable[[int], str]) -> str:
+    if file.op in CALL_OPERATIONS and CALL_OPERATIONS[file.op].is_own:
+        return f"element {index}: in {_beside(file, failure, index)}, "
     if not file.op.endswith("_affine"):
         return f"element {index}: "
     case = affine(file.format, failure.case.inputs)
@@ -70,3 +72,15 @@ def _place(file: VectorFile, failure: Failure, index: int, show_float: Callable[
     value = case.values[index]
     came = show_float(value) if file.op == "quantize_affine" else f"code {signed(value)}"
     return f"element {index}: in {came}, scale {scale}, zero point {zero}, "
+
+
+def _beside(file: VectorFile, failure: Failure, index: int) -> str:
+    """The fields that belong to one number of an answer: single words, and arrays of its shape."""
+    operation, words = CALL_OPERATIONS[file.op], failure.case.inputs
+    shape, found = operation.call(file.format, words).shape, []
+    fields = operation.fields(file.format)
+    for field, part in zip(fields, parts_of(fields, words).values(), strict=True):
+        if part.shape in ((), shape) and not isinstance(field.kind, Size):
+            word = int(np.broadcast_to(part, shape).reshape(-1)[index])
+            found.append(f"{field.name} {field.kind.shown(word)}")
+    return ", ".join(found)

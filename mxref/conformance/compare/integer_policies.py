@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
 from mxref.cases.records import VectorFile
-from mxref.operations.integer_operation import DEFAULT
-from mxref.operations.registry import INTEGERS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
+from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
+from mxref.operations.own_choices import DEFAULT
+from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
 
-__all__ = ["answers_of", "decided", "misses", "nearest", "nibbles_of"]
+__all__ = ["answers_of", "decided", "misses", "nearest"]
 
 Words = NDArray[np.uint64]
 
@@ -33,7 +33,7 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
     left = misses(file, own, asked)
     while left:
         tried = []
-        for policy in INTEGERS[file.op].neighbours(file.format, best):
+        for policy in CALL_OPERATIONS[file.op].neighbours(file.format, best):
             answers = answers_of(file, inputs, policy)
             tried.append((misses(file, answers, asked), policy, answers))
         fewest = min(tried, key=lambda one: one[0], default=None)
@@ -41,15 +41,10 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
             break
         left, best, own = fewest
     if left and file.op in WEIGHT_ONLY_OPERATIONS:
-        chosen = INTEGERS[file.op].parse(file.format, best)
-        best = INTEGERS[file.op].spell(file.format, {**chosen, "order": "exact"})
+        chosen = CALL_OPERATIONS[file.op].parse(file.format, best)
+        best = CALL_OPERATIONS[file.op].spell(file.format, {**chosen, "order": "exact"})
         own = answers_of(file, inputs, best)
     return best, own
-
-
-def nibbles_of(file: VectorFile, policy: str) -> str:
-    """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
-    return INTEGERS[file.op].parse(file.format, policy).get("nibbles", "high_first")
 
 
 def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:
@@ -65,7 +60,7 @@ def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs:
     alike, own = {policy: None}, answers_of(file, known, policy)
     seen, left = {policy}, [policy]
     while left:
-        for other in INTEGERS[file.op].neighbours(file.format, left.pop()):
+        for other in CALL_OPERATIONS[file.op].neighbours(file.format, left.pop()):
             if other not in seen:
                 seen.add(other)
                 if not misses(file, own, answers_of(file, known, other)):
@@ -86,7 +81,7 @@ def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
     errors: dict[int, str] = {}
     for i, row in enumerate(inputs):
         try:
-            rows.append(INTEGERS[file.op].answer(file.format, stripped(row), policy))
+            rows.append(CALL_OPERATIONS[file.op].answer(file.format, stripped(row), policy))
         except ValueError as error:
             rows.append(())
             errors[i] = str(error)

@@ -11,8 +11,8 @@ from mxref.blocks.shapes import result_shapes
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.operands.word_rows import padded
 from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 

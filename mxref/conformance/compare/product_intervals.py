@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
 from mxref.cases.records import VectorFile
+from mxref.operands.word_rows import stripped
 from mxref.operations.layers import layer_bounds
 from mxref.operations.product_words import Side, pair_formats
 from mxref.operations.products import bounds, groups
-from mxref.operations.weight_only import interval
-from mxref.operations.word_rows import stripped
+from mxref.operations.registry import (
+    CALL_OPERATIONS,
+    DOT_OPERATIONS,
+    LAYER_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
@@ -27,8 +32,10 @@ __all__ = [
     "inside_all",
     "layer_inside",
     "layers_inside",
+    "nibbles_of",
     "sums_inside",
     "tolerated",
+    "widened",
 ]
 
 Words = NDArray[np.uint64]
@@ -64,6 +71,39 @@ def allowed(bounds: Bounds, index: int = 0) -> str:
     if shown[2] not in shown[:2]:
         return f"{found}, or {shown[2]} where a sum overflows on the way"
     return found
+
+
+def widened(
+    file: VectorFile, same: Bools, inputs: Words, answers: Words, policy: Policy | str
+) -> Bools:
+    """Which answers are right: equal ones, and sums of another order where the order is open.
+
+    It is open in products and layers unless the policy names an accumulation, and in weight-only
+    layers.
+
+    Args:
+        file: operation, format and float type.
+        same: which answers are equal to those of the policy.
+        inputs: the words of the cases, one a row.
+        answers: those of the answers.
+        policy: the policy.
+    """
+    rest = np.flatnonzero(~same)
+    if not rest.size:
+        return same
+    found, some = same.copy(), (inputs[rest], answers[rest])
+    if file.op in WEIGHT_ONLY_OPERATIONS and isinstance(policy, str):
+        found[rest] = sums_inside(file, *some, nibbles_of(file, policy))
+    elif file.op in DOT_OPERATIONS and tolerated(policy):
+        found[rest] = inside(file, *some, "any")
+    elif file.op in LAYER_OPERATIONS and tolerated(policy):
+        found[rest] = layers_inside(file, *some, policy, "any")
+    return found
+
+
+def nibbles_of(file: VectorFile, policy: str) -> str:
+    """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
+    return CALL_OPERATIONS[file.op].parse(file.format, policy).get("nibbles", "high_first")
 
 
 def inside_all(
@@ -139,8 +179,9 @@ def sums_inside(
 
     Those of `offset` hold those of the other orders.
     """
+    layer = WEIGHT_ONLY_OPERATIONS[file.op]
     each = (
-        _inside(interval(file.op, file.format, stripped(row), order, nibbles), file, answer).all()
+        _inside(layer.interval(file.format, stripped(row), order, nibbles), file, answer).all()
         for row, answer in zip(inputs, answers, strict=True)
     )
     return np.fromiter(each, bool, len(inputs))

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.operations.word_rows import NO_WORD, padded, stripped
+from mxref.operands.word_rows import NO_WORD, padded, stripped
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 

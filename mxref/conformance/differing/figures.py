@@ -13,7 +13,7 @@ from mxref.bits.floats import F32, F64
 from mxref.blocks.tiles import cut
 from mxref.conformance.differing.sides import Side, exact
 from mxref.formats.catalog import BlockFormat
-from mxref.support.decibels import Sum, decibels
+from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.spread import Spread
 
 __all__ = ["DataFigures", "Tally", "figures", "tally"]
@@ -26,8 +26,8 @@ _PART = 1 << 18
 class _Ratio:
     """A signal-to-noise ratio over pairs of finite numbers."""
 
-    signal: Sum = field(default_factory=Sum)
-    noise: Sum = field(default_factory=Sum)
+    signal: SumOfSquares = field(default_factory=SumOfSquares)
+    noise: SumOfSquares = field(default_factory=SumOfSquares)
     lost: int = 0  #: finite numbers that became infinite or NaN
 
     def add(self, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> None:

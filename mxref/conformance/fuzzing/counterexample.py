@@ -8,28 +8,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.failure_text import (
-    difference,
-    show_code,
-    show_float,
-    show_input,
-    show_output,
-)
+from mxref.conformance.compare.failure_text import difference, show_input, show_output
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import block_format
-from mxref.operations.registry import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
-from mxref.operations.word_rows import padded
-from mxref.targets.calls import code_format
+from mxref.operands.word_rows import padded
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["Answer", "Changed", "Counterexample"]
 
 #: The words of an answer, or the text of an error.
 Answer: TypeAlias = tuple[int, ...] | str
-#: Operations of one word in.
-_SCALAR = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +45,13 @@ class Changed:
         if isinstance(self.first, tuple) and isinstance(self.second, tuple):
             index = _first_word(file, self.failure, self.first, self.second)
             show = [_shown(file, one, index) for one in (self.first, self.second)]
-            where = _place(file, index)
-        if file.op in _SCALAR:
+            where = REGISTRY[file.op].place(index)
+        operation = REGISTRY[file.op]
+        kinds = operation.kinds_in(file.format, file.float, inputs)
+        if len(kinds) == 1 and not operation.varied:
             question = show_input(file, inputs[0])
-        elif file.op in ("quantize", "dequantize"):
-            kind = "numbers" if file.op == "quantize" else "codes"
-            question = f"the same {block_format(file.format).elements_per_block} {kind}"
+        elif operation.blocks:
+            question = f"the same {block_format(file.format).elements_per_block} {operation.blocks}"
         else:
             question = "the same question"
         times = f", case {self.failure.index + 1} of {self.call.count} in each call"
@@ -79,31 +70,18 @@ def _first_word(
     return min(index, len(first) - 1, len(second) - 1)
 
 
-def _place(file: VectorFile, index: int) -> str:
-    if file.op == "quantize":
-        return f" in element {index - 1}" if index else " as the scale"
-    if file.op == "dequantize":
-        return f" in element {index}"
-    return f" in word {index}" if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS) else ""
-
-
 def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     """An answer, of several words one of them, or the whole error."""
     if isinstance(answer, str):
         return answer
-    if file.op in _SCALAR:
+    operation = REGISTRY[file.op]
+    if len(answer) == 1 and not operation.varied:
         return show_output(file, answer[0])
     if index is None:
         return "an answer"
-    word = answer[index]
-    if file.op in INTEGER_OPERATIONS:
-        return f"{word:0{file.out_digits}x}"
-    if file.op in ("dequantize", *PRODUCT_OPERATIONS):
-        return show_float(word, LAYOUTS[file.float])
-    if file.op in LAYOUT_OPERATIONS:
-        return f"{word:02x}"
-    is_scale = file.op == "quantize" and index == 0
-    return show_code(word, block_format(file.format).scale if is_scale else code_format(file))
+    if operation.single and not operation.bounds(file.format):  # words that say little alone
+        return f"{answer[index]:0{file.out_digits}x}"
+    return show_output(file, answer[index], index, len(answer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +118,7 @@ class Counterexample:
             return self.changed.text(self.file)
         said = difference(self.file, self.failure)
         words = self.failure.case.inputs
-        if self.failure.got is None and len(words) == 1 and self.file.op in _SCALAR:
+        if self.failure.got is None and len(words) == 1 and not REGISTRY[self.file.op].varied:
             said = f"in {show_input(self.file, words[0])}, {said}"
         count = self.size or len(self.inputs)
         if count > 1:

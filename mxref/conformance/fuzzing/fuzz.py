@@ -17,7 +17,7 @@ from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answer
-from mxref.cases.drawn import QUESTIONS, drawn
+from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_policies import decided, nearest
@@ -30,9 +30,9 @@ from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial, Words
 from mxref.golden.integer_cases import integer_inputs
+from mxref.operands.word_rows import padded
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import INTEGER_OPERATIONS
-from mxref.operations.word_rows import padded
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -130,7 +130,7 @@ def fuzz(
         if not answerable(op, format, slot, chosen) or not target.covers(op, format, slot):
             continue
         own: AnyPolicy = chosen
-        if op in INTEGER_OPERATIONS:
+        if op in CALL_OPERATIONS:
             own = _choices_of(target, op, format, slot)
         name = own if isinstance(own, str) else _spelled(op, own)
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
@@ -200,7 +200,7 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
 
 def _drawn(file: VectorFile, policy: AnyPolicy) -> Words:
     """The questions of the search that `verify` makes, without those that the policy refuses."""
-    words = drawn(file.op, file.format, file.float, QUESTIONS.get(file.op, 0))
+    words = drawn(file.op, file.format, file.float, REGISTRY[file.op].questions)
     if isinstance(policy, str):
         return words
     if policy.element.nan_to_finite is NaNToFinite.ERROR and file.float in LAYOUTS:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["SIZES", "Call", "has_batches"]
 
@@ -74,4 +74,4 @@ def has_batches(file: VectorFile) -> bool:
     False
     """
     block = OTHER_BLOCK_FORMATS.get(file.format)
-    return file.op not in VARIED_OPERATIONS and not (block is not None and block.tensor_scale)
+    return not REGISTRY[file.op].varied and not (block is not None and block.tensor_scale)

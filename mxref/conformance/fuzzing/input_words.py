@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import has_grid
 from mxref.conformance.fuzzing.variants import VARIANTS
@@ -26,11 +25,11 @@ from mxref.formats.catalog import (
     code_format,
     element_format,
 )
+from mxref.operands.word_rows import NO_WORD, padded
 from mxref.operations.layouts import packing_of
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.product_words import PAIRS, pair_formats
-from mxref.operations.registry import INTEGER_FLOATS, INTEGERS
-from mxref.operations.word_rows import NO_WORD, padded
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -52,7 +51,6 @@ Question: TypeAlias = tuple[NDArray[np.uint64], int]
 Ints: TypeAlias = st.SearchStrategy[int]
 Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 
-_BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
 #: Scale codes, those nearest to one first.
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
 #: Variants of blocks of numbers, rotations with twice the weight of others.
@@ -64,15 +62,15 @@ _PACKED = ("e3m2", "e2m3", "e2m1")
 
 def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
     """Every operation, format and float type (or layout of the input bytes)."""
-    floats = tuple(LAYOUTS)
+    floats, blocks = tuple(LAYOUTS), (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
     for op, formats, slots in (
         ("encode", CODE_FORMATS, floats),
         ("decode", CODE_FORMATS, ("f32",)),
         ("encode_scale", (E8M0.name,), floats),
         ("decode_scale", (E8M0.name,), ("f32",)),
         ("shared_scale", ELEMENT_FORMATS, floats),
-        ("quantize", _BLOCKS, floats),
-        ("dequantize", _BLOCKS, floats),
+        ("quantize", blocks, floats),
+        ("dequantize", blocks, floats),
         ("encode_stochastic", ELEMENT_FORMATS, floats),
         ("pack", _PACKED, ("bytes",)),
         ("pack_scales", (E8M0.name,), ("bytes",)),
@@ -83,7 +81,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("matmul", PAIRS, ("f32",)),
         ("linear", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
-        *((op, INTEGERS[op].formats, (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
+        *((op, CALL_OPERATIONS[op].formats, (CALL_OPERATIONS[op].slot,)) for op in CALL_OPERATIONS),
     ):
         for format, slot in itertools.product(formats, slots):
             if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):

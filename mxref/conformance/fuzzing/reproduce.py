@@ -11,29 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile, words
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.operations.layers import layer_of
-from mxref.operations.product_words import operands
-from mxref.operations.registry import (
-    INTEGER_OPERATIONS,
-    INTEGERS,
-    PRODUCT_OPERATIONS,
-    VARIED_OPERATIONS,
-)
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import stripped
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
 
 __all__ = ["reproduction"]
 
 Words = NDArray[np.uint64]
-#: Operations that return numbers, and those that return scale codes and codes.
-_TO_FLOATS = ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
-_TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
 #: Of longer answers about integers only the first wrong word is shown.
 _LONG = 8
 #: How often the code asks a question whose answer changes.
@@ -57,7 +47,7 @@ def reproduction(
     if command is not None:
         return "\n".join(_shell(command, file, inputs[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
-    if file.op in VARIED_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+    if REGISTRY[file.op].varied or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one
     return "\n".join(_python(target, file, call.of(inputs), failure, changes=changes))
 
@@ -77,7 +67,7 @@ def _shell(
 def _python(
     target: Target, file: VectorFile, call: Call, failure: Failure, *, changes: bool
 ) -> Iterator[str]:
-    assigned, expression = _call(file, call.rows)
+    assigned, expression = _call(target, file, call.rows)
     source, mode = split_spec(target.name)
     path = Path(source)
     is_file = path.suffix == ".py"
@@ -100,7 +90,7 @@ def _python(
     if place is not None:
         ask[-1] = f"parts = [np.asarray(result).reshape(-1)[{place} : {place + 1}]]"
         want = f'print("want {words(failure.want[place : place + 1], file.out_digits)}")'
-    shown = f"[{_SHOWN.format(**_widths(file))}]"
+    shown = f"[{_SHOWN.format(digits=file.out_digits, bytes=file.out_digits // 2)}]"
     if changes:
         given = "" if failure.got is None else f'given.add(" ".join({shown}))'
         yield from (want, "given = set()", f"for _ in range({_TIMES}):")
@@ -115,7 +105,7 @@ def _python(
 
 def _first_wrong(file: VectorFile, failure: Failure) -> int | None:
     """Where the first wrong word of a long answer about integers is."""
-    if file.op not in INTEGER_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
+    if file.op not in CALL_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
         return None
     pairs = enumerate(zip(failure.want, failure.got, strict=False))
     return next((i for i, (a, b) in pairs if a != b), None)
@@ -128,23 +118,16 @@ _SHOWN = (
 )
 
 
-def _widths(file: VectorFile) -> dict[str, int]:
-    """The digits and bytes of a word of an answer."""
-    width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
-    if file.op in INTEGER_OPERATIONS:
-        width = 4 * file.out_digits
-    return {"digits": width // 4, "bytes": width // 8}
-
-
 def _parts(file: VectorFile, call: Call, failure: Failure) -> Iterator[str]:
     """Lines that take the answer to one case from the result."""
     if failure.got is None:
         return
     some = f"[{failure.index}:{failure.index + 1}]" if call.count > 1 else ""
-    if file.op in _TO_PAIRS:
+    arrays = REGISTRY[file.op].arrays
+    if arrays == 2:
         yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
         yield f"parts = [np.asarray(part){some} for part in result]"
-    elif file.op == "linear_gradients":
+    elif arrays > 2:
         yield "parts = [np.asarray(part) for part in result]"
     else:
         yield f"parts = [np.asarray(result){some}]"
@@ -171,119 +154,54 @@ _MEMORY = (
 )
 
 
-def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
+def _call(target: Target, file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
     """The array arguments and the call, as code."""
-    if file.op in INTEGER_OPERATIONS:
-        return _integer_call(file, inputs[0])
-    op, name, layout = file.op, f'"{file.format}"', LAYOUTS.get(file.float)
+    asked = next(iter(REGISTRY[file.op].calls(file.format, file.float, inputs)))
+    function = getattr(target, "operations", {}).get(file.op)
     assigned: dict[str, str] = {}
-    scaled = OTHER_BLOCK_FORMATS.get(file.format)
-    more = ""
-    if scaled is not None and scaled.tensor_scale:
-        assigned["tensor_scale"] = f"{_floats(inputs[0, :1].tolist(), LAYOUTS['f32'])}[0]"
-        inputs, more = inputs[:, 1:], ", tensor_scale"
-    row = stripped(inputs[0])
-    match op:
-        case "encode" | "shared_scale" | "encode_scale" | "encode_stochastic" if layout:
-            argument = "amax" if op == "shared_scale" else "values"
-            assigned[argument] = _floats(inputs[:, 0].tolist(), layout)
-            if op == "encode_stochastic":
-                assigned["random_bits"] = f"np.array({inputs[:, 1].tolist()}, np.uint32)"
-                argument += f", random_bits, {int(inputs[0, 2])}"
-            return assigned, f"{op}({argument}{'' if op == 'encode_scale' else ', ' + name})"
-        case "decode" | "decode_scale":
-            assigned["codes"] = _bytes(inputs[:, 0].tolist())
-            return assigned, f"{op}(codes{', ' + name if op == 'decode' else ''})"
-        case "quantize" if layout:
-            assigned["values"] = _floats(inputs.tolist(), layout)
-            return assigned, f"quantize(values, {name}{more})"
-        case "dequantize":
-            assigned["scale_codes"] = _bytes(inputs[:, 0].tolist())
-            assigned["codes"] = _bytes(inputs[:, 1:].tolist())
-            dtype = f"np.dtype({_DTYPES[file.float]})"
-            return assigned, f"dequantize(scale_codes, codes, {name}, {dtype}{more})"
-        case "matmul":
-            for side, rows in zip("ab", operands(row), strict=True):
-                assigned[f"scales_{side}"] = _bytes([list(rows.scales)])
-                assigned[f"codes_{side}"] = _bytes([list(rows.codes)])
-            formats = ", ".join(f'"{one}"' for one in file.format.split("-"))
-            return assigned, f"matmul({', '.join(assigned)}, {formats})"
-        case "linear" | "linear_gradients" if layout:
-            layer, last = layer_of(op, row), "bias" if op == "linear" else "grad"
-            for key, array in (("x", layer.x), ("w", layer.w), (last, layer.more)):
-                assigned[key] = "None" if array is None else _floats(array.tolist(), layout)
-            return assigned, f"{op}(x, w, {last}, {name})"
-        case "pack":
-            assigned["codes"] = _bytes(list(row))
-            return assigned, f"pack(codes, {name})"
-        case "unpack":
-            assigned["packed"] = _bytes(list(row[1:]))
-            return assigned, f"unpack(packed, {name}, {row[0]})"
-        case "pack_scales":
-            assigned["scale_codes"] = f"{_bytes(list(row[2:]))}.reshape({row[0]}, {row[1]})"
-            return assigned, "pack_scales(scale_codes)"
-        case "unpack_scales":
-            assigned["packed"] = _bytes(list(row[2:]))
-            return assigned, f"unpack_scales(packed, ({row[0]}, {row[1]}))"
-        case "pack_blocks":
-            assigned["scale_codes"] = _bytes(list(row[:1]))
-            assigned["codes"] = _bytes([list(row[1:])])
-            return assigned, f"pack_blocks(scale_codes, codes, {name})"
-        case "unpack_blocks":
-            assigned["packed"] = _bytes([list(row)])
-            return assigned, f"unpack_blocks(packed, {name})"
-        case "quantize_tensor" if layout:
-            values = _floats(list(row[3:]), layout)
-            assigned["values"] = f"{values}.reshape({row[0]}, {row[1]})"
-            return assigned, f"quantize_tensor(values, {name}, {row[2]})"
-    raise ValueError(f"op must be an operation, got {op!r}")
-
-
-def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
-    """The arrays and the call of an integer operation, as code."""
-    arguments = INTEGERS[file.op].call(file.format, stripped(row)).arguments
-    assigned, shown = {}, []
-    names = _ARRAYS[file.op]
-    for name, one in zip(names + ("",) * len(arguments), arguments, strict=False):
-        if isinstance(one, np.ndarray):
-            flat = one.reshape(-1)
-            if flat.dtype == np.float32:
-                array = _floats(flat.view(np.uint32).tolist(), LAYOUTS["f32"])
-            else:
-                array = f"np.array({_literal(flat.tolist(), 0)}, np.{flat.dtype})"
-            assigned[name] = array if one.ndim == 1 else f"{array}.reshape({one.shape})"
+    shown = []
+    for name, value in asked.arguments.items():
+        if isinstance(value, np.ndarray | np.generic):
+            assigned[name] = _array(np.asarray(value)) + "[0]" * isinstance(value, np.generic)
             shown.append(name)
-        else:
-            shown.append(f'np.dtype("{one}")' if isinstance(one, np.dtype) else repr(one))
+        elif name != "dtype" or getattr(function, "takes_dtype", True):
+            shown.append(_value(value))
     return assigned, f"{file.op}({', '.join(shown)})"
 
 
-#: The names of arrays in the code about integers.
-_ARRAYS = {
-    "quantize_affine": ("values", "scale", "zero_point"),
-    "dequantize_affine": ("codes", "scale", "zero_point"),
-    "pack_int4": ("codes",),
-    "unpack_int4": ("packed",),
-    "rescale": ("q", "multiplier", "shift"),
-    "grid_sample": ("image", "grid"),
-    "linear_qcs8w": ("x", "w", "scales"),
-    "linear_qcs4w": ("x", "packed", "scales"),
-}
+def _value(value: object) -> str:
+    """An argument that is no array, as code."""
+    if isinstance(value, np.dtype):
+        float = next((one.name for one in LAYOUTS.values() if one.dtype == value), "")
+        return f"np.dtype({_DTYPES[float]})" if float else f'np.dtype("{value}")'
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _array(array: NDArray[Any]) -> str:
+    """An array as code: floats by their patterns, codes and bytes in hex.
+
+    >>> _array(np.float32([[1, 0, 0, 0]])), _array(np.int8([-1, 2]))
+    ('np.array([[0x3f800000, *[0x00000000] * 3]], np.uint32).view(np.float32)', \
+'np.array([-1, 2], np.int8)')
+    """
+    if not array.size and array.ndim > 1:
+        layout = next((one for one in LAYOUTS.values() if one.dtype == array.dtype), None)
+        return f"np.zeros({array.shape}, {_DTYPES[layout.name] if layout else f'np.{array.dtype}'})"
+    some = np.atleast_1d(array)
+    for layout in LAYOUTS.values():
+        if some.dtype == layout.dtype:
+            literal = _literal(some.view(layout.uint).tolist(), layout.width // 4)
+            return f"np.array({literal}, np.{layout.uint.name}).view({_DTYPES[layout.name]})"
+    digits = 2 if some.dtype == np.uint8 else 0
+    return f"np.array({_literal(some.tolist(), digits)}, np.{some.dtype})"
+
+
 _DTYPES = {
     "f64": "np.float64",
     "f32": "np.float32",
     "f16": "np.float16",
     "bf16": "ml_dtypes.bfloat16",
 }
-
-
-def _floats(patterns: list[Any], layout: FloatLayout) -> str:
-    array = f"np.array({_literal(patterns, layout.width // 4)}, np.{layout.uint.name})"
-    return f"{array}.view({_DTYPES[layout.name]})"
-
-
-def _bytes(codes: list[Any]) -> str:
-    return f"np.array({_literal(codes, 2)}, np.uint8)"
 
 
 def _literal(patterns: list[Any], digits: int) -> str:

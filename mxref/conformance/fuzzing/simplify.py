@@ -6,35 +6,20 @@ one, all in one call, and the simplest that still fails is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits import simplicity
-from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.conformance.fuzzing.smaller_integers import smaller_cases
-from mxref.conformance.fuzzing.smaller_layers import (
-    blanked_layers,
-    rounder_layers,
-    smaller_layers,
-)
-from mxref.formats.catalog import E8M0, block_format
-from mxref.operations.registry import INTEGER_OPERATIONS
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import stripped
+from mxref.operations.registry import REGISTRY
 
-__all__ = ["attempts", "simplest"]
+__all__ = ["simplest"]
 
 Words = NDArray[np.uint64]
 #: From cases, one a row, to whether a target answers each wrongly.
 Wrong = Callable[[Words], NDArray[np.bool_]]
-#: From a case to simpler cases to try, the simplest first.
-Attempt = Callable[[Words], Words]
-
-#: Largest distance of tried exponents from 0.
-_SCALARS, _IN_BLOCKS, _IN_TENSORS = 200, 16, 2
 
 
 def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
@@ -48,7 +33,7 @@ def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
     before = None
     while before is None or not np.array_equal(before, row):
         before = row
-        for attempt in attempts(file, len(row)):
+        for attempt in REGISTRY[file.op].attempts(file.format, file.float, stripped(row)):
             found = _first(wrong, attempt(row))
             while found is not None:
                 row = found
@@ -65,92 +50,3 @@ def _first(wrong: Wrong, rows: Words) -> Words | None:
             found: Words = rows[index]
             return found
     return None
-
-
-def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
-    """Ways to simplify a case of `count` words of an operation."""
-    match file.op:
-        case op if op in INTEGER_OPERATIONS:
-            yield partial(smaller_cases, op, file.format)
-        case "encode" | "encode_scale" | "encode_stochastic" | "shared_scale":
-            yield _floats(file, 0, _SCALARS)
-        case "decode":
-            yield _codes(0, 0)
-        case "decode_scale":
-            yield _codes(0, E8M0.bias)
-        case "quantize_tensor":
-            yield lambda row: _dropped(row, 3)
-            yield from (_floats(file, place, _IN_TENSORS) for place in range(3, count))
-        case "linear" | "linear_gradients":
-            yield lambda row: smaller_layers(file.op, stripped(row))
-            yield lambda row: blanked_layers(file.op, stripped(row))
-            yield lambda row: rounder_layers(file.op, stripped(row), LAYOUTS[file.float])
-        case "matmul":
-            yield lambda row: _dropped(row, 0)
-            yield from (_codes(place, 0) for place in range(count))
-        case "quantize" | "dequantize":
-            fmt = block_format(file.format)
-            first = count - fmt.elements_per_block
-            yield lambda row: _dropped(row, first)
-            yield lambda row: _moved(row, first)
-            if fmt.tensor_scale:
-                one = F32.bias << F32.mantissa_bits
-                yield lambda row: _replaced(row, 0, [one] * (int(row[0]) != one))
-            if file.op == "dequantize":
-                yield _codes(first - 1, fmt.scale.bias << fmt.scale.mantissa_bits)
-                yield from (_codes(place, 0) for place in range(first, count))
-            else:
-                yield from (_floats(file, place, _IN_BLOCKS) for place in range(first, count))
-
-
-def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
-    """Simpler floats; only magnitudes for `shared_scale`."""
-    layout, magnitudes = LAYOUTS[file.float], file.op == "shared_scale"
-
-    def attempt(row: Words) -> Words:
-        words = simplicity.simpler(int(row[place]), layout, reach)
-        if magnitudes:
-            words = [word for word in words if word < layout.sign_bit]
-        return _replaced(row, place, words)
-
-    return attempt
-
-
-def _codes(place: int, one: int) -> Attempt:
-    """Codes nearer to the simplest one, `one`."""
-
-    def attempt(row: Words) -> Words:
-        distance = abs(int(row[place]) - one)
-        near = (one + sign * step for step in range(distance) for sign in (1, -1))
-        return _replaced(row, place, [code for code in dict.fromkeys(near) if code >= 0])
-
-    return attempt
-
-
-def _replaced(row: Words, place: int, words: list[int]) -> Words:
-    """Copies of a case with each of these words in a place."""
-    rows = np.tile(row, (len(words), 1))
-    rows[:, place] = words
-    return rows
-
-
-def _dropped(row: Words, first: int) -> Words:
-    """Copies of a block with one nonzero element set to zero, the last element first."""
-    places = np.flatnonzero(row[first:])[::-1] + first
-    rows = np.tile(row, (len(places), 1))
-    rows[np.arange(len(places)), places] = 0
-    return rows
-
-
-def _moved(row: Words, first: int) -> Words:
-    """Copies of a block with one nonzero element moved to a zero before it."""
-    pairs = [
-        (zero, place)
-        for place in np.flatnonzero(row[first:]) + first
-        for zero in range(first, place)
-        if row[zero] == 0
-    ]
-    rows = np.tile(row, (len(pairs), 1))
-    for moved, (zero, place) in zip(rows, pairs, strict=True):
-        moved[zero], moved[place] = row[place], 0
-    return rows

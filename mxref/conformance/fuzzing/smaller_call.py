@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
-from mxref.conformance.fuzzing.simplify import attempts
+from mxref.operands.word_rows import stripped
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["smallest_call"]
 
@@ -89,7 +90,8 @@ def _simpler_questions(first_wrong: FirstWrong, file: VectorFile, call: Call) ->
 
     def simpler(call: Call, row: int) -> Call | None:
         """The first simpler batch that fails, of those that differ in one question."""
-        for attempt in attempts(file, call.rows.shape[1]):
+        words_of = stripped(call.rows[row])
+        for attempt in REGISTRY[file.op].attempts(file.format, file.float, words_of):
             found = attempt(call.rows[row])
             for words in (*_wrong_together(first_wrong, call, found), *found[:_TRIED]):
                 rows = call.rows.copy()

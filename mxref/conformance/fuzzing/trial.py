@@ -13,24 +13,18 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
-from mxref.conformance.compare.integer_policies import nibbles_of
 from mxref.conformance.compare.product_intervals import (
-    inside,
-    layers_inside,
-    sums_inside,
-    tolerated,
+    widened,
 )
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
+from mxref.operands.returned import AnswerError
+from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.operations.word_rows import padded, same_width, stripped
-from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Trial", "Words"]
@@ -171,15 +165,8 @@ class Trial:
         answers = self._answers(call)
         wanted, words = same_width(own.words, answers.words)
         same = same_answers(file, wanted[order], words, rows[order], bits=self.profile is not None)
-        wrong: NDArray[np.bool_] = ~np.all(same, axis=1)
-        if file.op in DOT_OPERATIONS and isinstance(self.policy, Policy) and tolerated(self.policy):
-            wrong &= ~inside(file, rows[order], words, "any")
-        if file.op in LAYER_OPERATIONS and tolerated(self.policy):
-            some = np.flatnonzero(wrong)
-            wrong[some] = ~layers_inside(file, rows[order][some], words[some], self.policy, "any")
-        if file.op in WEIGHT_ONLY_OPERATIONS and isinstance(self.policy, str):
-            some, nibbles = np.flatnonzero(wrong), nibbles_of(file, self.policy)
-            wrong[some] = ~sums_inside(file, rows[order][some], words[some], nibbles)
+        right = widened(file, np.all(same, axis=1), rows[order], words, self.policy)
+        wrong: NDArray[np.bool_] = ~right
         raised = [*answers.errors]
         wrong[raised] = True
         wrong[[place for place in raised if order[place] in own.errors]] = False

@@ -11,8 +11,8 @@ from mxref.conformance.identification.pools import Pool
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import write_float
 from mxref.golden.swamped_products import cancelling, swamped
+from mxref.operands.word_rows import padded
 from mxref.operations.product_words import operands, pair_formats, terms
-from mxref.operations.word_rows import padded
 from mxref.targets.calls import without_cases
 
 __all__ = ["accumulation_pool", "show_rows", "unnamed_adders", "unnamed_text"]

@@ -15,7 +15,7 @@ from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
-from mxref.operations.word_rows import NO_WORD, padded, same_width, stripped
+from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 

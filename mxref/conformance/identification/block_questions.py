@@ -1,4 +1,7 @@
-"""The questions of `identify` about `quantize`: blocks in which every element is a question."""
+"""The questions of `identify` about `quantize`: blocks in which every element is a question.
+
+They are made of 32 elements; `of_size` makes those of another size.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ from functools import partial
 import numpy as np
 
 from mxref.bits.floats import F16, FloatLayout
-from mxref.cases.answers import fast_answers
 from mxref.cases.grid import grid, pattern
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -22,6 +23,7 @@ from mxref.conformance.identification.pools import (
     power_bits,
     times,
 )
+from mxref.conformance.identification.predicted import scales_alone
 from mxref.conformance.identification.scale_questions import (
     SCALE_READS,
     edges,
@@ -33,6 +35,7 @@ from mxref.conformance.identification.scale_questions import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
 __all__ = ["block_pools"]
@@ -126,7 +129,7 @@ def _largest(setting: Setting, found: Policy, exponent: int) -> tuple[int, int]:
     fmt, layout = setting.element, setting.layout
     amaxes = around(edges(fmt, layout, (exponent - 1, exponent, exponent + 1)), layout)
     amaxes = np.append(amaxes, np.uint64(pattern(1, exponent, layout)))
-    answers = fast_answers("quantize", setting.format, setting.float, _alone(amaxes), found)
+    answers = scales_alone(setting, _alone(amaxes), found)
     code = int(answers[-1, 0])
     return code, int(amaxes[answers[:, 0] == code].max())
 
@@ -239,7 +242,7 @@ def _beyond(setting: Setting, found: Policy) -> Words:
     ends = power_bits([126 + e, 127 + e, 128 + e, 130 + e, 384 + e], layout)
     finite = np.concatenate([ends, type_tops(layout)])
     calm = found.replace(nan_to_finite="max")  # never an error
-    answers = fast_answers("quantize", setting.format, setting.float, _alone(finite), calm)
+    answers = scales_alone(setting, _alone(finite), calm)
     scales = {*zip(finite.tolist(), answers[:, 0].tolist(), strict=True)}
     blocks = []
     for amax, code in sorted({*scales, (layout.inf_bits, E8M0.max_code)}):

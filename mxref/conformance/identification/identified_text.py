@@ -8,10 +8,10 @@ from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import words
-from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
 from mxref.formats.catalog import E8M0
+from mxref.operands.shown import show_code, show_float
 from mxref.operations.layers import layer_place
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy

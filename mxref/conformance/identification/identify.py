@@ -17,9 +17,9 @@ from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.product_words import PAIRS
-from mxref.operations.registry import DOT_OPERATIONS, INTEGER_OPERATIONS, OPERATIONS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import without_cases
@@ -188,11 +188,11 @@ def identify(
 
 def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
-    for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
+    for op in (op for op in OPERATIONS if op not in CALL_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
-            formats = BLOCK_FORMATS
+            formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
         if op in DOT_OPERATIONS:

@@ -9,8 +9,8 @@ from typing import Any
 
 from mxref.cases.records import words
 from mxref.golden.integer_cases import integer_inputs
-from mxref.operations.registry import INTEGER_FLOATS, INTEGER_OPERATIONS, INTEGERS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 
@@ -51,7 +51,7 @@ class IntegerFinding:
 
 
 def identify_integers(
-    target: Target, ops: Collection[str] = INTEGER_OPERATIONS, formats: Collection[str] = ()
+    target: Target, ops: Collection[str] = CALL_OPERATIONS, formats: Collection[str] = ()
 ) -> tuple[IntegerFinding, ...]:
     """The choices of a target in every integer operation that it covers.
 
@@ -62,25 +62,25 @@ def identify_integers(
     """
     return tuple(
         _identified(target, op, format)
-        for op in INTEGER_OPERATIONS
+        for op in CALL_OPERATIONS
         if op in ops
-        for format in INTEGERS[op].formats
-        if (not formats or format in formats) and INTEGERS[op].choices(format)
-        if target.covers(op, format, INTEGER_FLOATS[op])
+        for format in CALL_OPERATIONS[op].formats
+        if (not formats or format in formats) and CALL_OPERATIONS[op].choices(format)
+        if target.covers(op, format, CALL_OPERATIONS[op].slot)
     )
 
 
 def _identified(target: Target, op: str, format: str) -> IntegerFinding:
     probes = _questions(op, format)
-    asked = target.ask(without_cases(op, format, INTEGER_FLOATS[op]), padded(probes))
+    asked = target.ask(without_cases(op, format, CALL_OPERATIONS[op].slot), padded(probes))
     got = [None if i in asked.errors else stripped(row) for i, row in enumerate(asked.words)]
     answers = {policy: _answers(op, format, policy, probes) for policy in _policies(op, format)}
     misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
     nearest = min(misses, key=lambda policy: (misses[policy], policy.count("=")))
     left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
-    chosen = [INTEGERS[op].parse(format, policy) for policy in left or (nearest,)]
+    chosen = [CALL_OPERATIONS[op].parse(format, policy) for policy in left or (nearest,)]
     choices = []
-    for name, members in INTEGERS[op].choices(format).items():
+    for name, members in CALL_OPERATIONS[op].choices(format).items():
         values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
         choices.append(IntegerChoice(name, values, _shown(op, format, name, nearest, probes, got)))
     return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices))
@@ -88,11 +88,11 @@ def _identified(target: Target, op: str, format: str) -> IntegerFinding:
 
 def _policies(op: str, format: str) -> Iterator[str]:
     """Every policy."""
-    known = INTEGERS[op].choices(format)
+    known = CALL_OPERATIONS[op].choices(format)
     for members in itertools.product(*known.values()):
-        policy = INTEGERS[op].spell(format, dict(zip(known, members, strict=True)))
+        policy = CALL_OPERATIONS[op].spell(format, dict(zip(known, members, strict=True)))
         try:
-            INTEGERS[op].parse(format, policy)
+            CALL_OPERATIONS[op].parse(format, policy)
         except ValueError:
             continue
         yield policy
@@ -101,10 +101,10 @@ def _policies(op: str, format: str) -> Iterator[str]:
 def _questions(op: str, format: str) -> list[tuple[int, ...]]:
     """Some cases that tell the first policy from each neighbour, and others evenly."""
     every = [case.inputs for case in integer_inputs(op, format)]
-    first = INTEGERS[op].first_policy(format)
+    first = CALL_OPERATIONS[op].first_policy(format)
     own = _answers(op, format, first, every)
     found: dict[tuple[int, ...], None] = {}
-    for policy in INTEGERS[op].neighbours(format, first):
+    for policy in CALL_OPERATIONS[op].neighbours(format, first):
         other = _answers(op, format, policy, every)
         some = [w for w, a, b in zip(every, own, other, strict=True) if a != b]
         found |= dict.fromkeys(some[:: max(1, len(some) // _EACH)][:_EACH])
@@ -119,7 +119,7 @@ def _answers(
     found: list[tuple[int, ...] | None] = []
     for row in probes:
         try:
-            found.append(INTEGERS[op].answer(format, row, policy))
+            found.append(CALL_OPERATIONS[op].answer(format, row, policy))
         except ValueError:
             found.append(None)
     return found
@@ -134,11 +134,11 @@ def _shown(
     got: Sequence[tuple[int, ...] | None],
 ) -> str:
     """The shortest question whose answer most other members of a choice do not give."""
-    own = INTEGERS[op].parse(format, nearest)
+    own = CALL_OPERATIONS[op].parse(format, nearest)
     others = [
         _answers(op, format, policy, probes)
-        for policy in INTEGERS[op].neighbours(format, nearest)
-        if INTEGERS[op].parse(format, policy).get(name) != own.get(name)
+        for policy in CALL_OPERATIONS[op].neighbours(format, nearest)
+        if CALL_OPERATIONS[op].parse(format, policy).get(name) != own.get(name)
     ]
     counts = [sum(other[i] != got[i] for other in others) for i in range(len(probes))]
     best = max(range(len(probes)), key=lambda i: (counts[i], -len(probes[i])), default=None)
@@ -151,9 +151,9 @@ def _shown(
         pairs = enumerate(zip(answer, mine[0], strict=True))
         index = next(i for i, (a, b) in pairs if a != b)
     elif op == "quantize_affine":  # one of them is an error, because of a NaN
-        values = probes[best][INTEGERS[op].call(format, probes[best]).places :]
+        values = probes[best][CALL_OPERATIONS[op].places(format, probes[best]) :]
         index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
-    digits = without_cases(op, format, INTEGER_FLOATS[op]).out_digits
+    digits = without_cases(op, format, CALL_OPERATIONS[op].slot).out_digits
     came = "an error" if answer is None else f"{answer[index]:0{digits}x}"
     return f"{_question(op, format, probes[best], index)} -> {came}"
 
@@ -183,7 +183,7 @@ def integer_json(found: Sequence[IntegerFinding]) -> list[dict[str, Any]]:
         {
             "op": one.op,
             "format": one.format,
-            "float": INTEGER_FLOATS[one.op],
+            "float": CALL_OPERATIONS[one.op].slot,
             "consistent": bool(one.policies),
             "policy": one.policies[0] if one.policies else None,
             "nearest": one.nearest,

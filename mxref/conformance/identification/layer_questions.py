@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F16, FloatLayout
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.pools import Maker, Pool, Words
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operands.splitmix import splitmix64
+from mxref.operands.word_rows import NO_WORD, padded, stripped
 from mxref.operations.layers import fast_layer, layer_parts
-from mxref.operations.word_rows import NO_WORD, padded, stripped
 from mxref.policy.choices import Activations, BackwardOperands, WeightAxis
 from mxref.policy.policy import Policy
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.compare.compare import answered_or_refused
 from mxref.conformance.identification.layer_questions import (
     layer_predictions,
@@ -20,11 +19,12 @@ from mxref.conformance.identification.layer_questions import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operands.splitmix import splitmix64
+from mxref.operands.word_rows import NO_WORD, same_width
 from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, same_width
 from mxref.policy.policy import Policy
 
-__all__ = ["comparable", "hashed", "predicted", "shown"]
+__all__ = ["comparable", "hashed", "predicted", "scales_alone", "shown"]
 
 Words = NDArray[np.uint64]
 
@@ -40,7 +40,7 @@ def predicted(
 
     def answer(some: Words) -> Words:
         if shows == "scale":
-            return _scales(setting, some, policy)
+            return scales_alone(setting, some, policy)
         if op in LAYER_OPERATIONS:
             return layer_predictions(setting, some, policy)
         return fast_answers(op, format, float, some, policy).astype(np.uint64)
@@ -69,7 +69,7 @@ def _part(name: str, members: tuple[tuple[str, str], ...]) -> Any:
     return getattr(Policy().replace(**dict(members)), name)
 
 
-def _scales(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64]:
+def scales_alone(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64]:
     """Scale codes of blocks with one number that is not zero."""
     layout, fmt = setting.layout, block_format(setting.format)
     values = words.max(axis=1, keepdims=True).astype(layout.uint).view(layout.dtype)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 
@@ -30,8 +31,9 @@ from mxref.conformance.identification.pools import (
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
 from mxref.conformance.identification.setting import Setting
-from mxref.formats.catalog import E8M0, CodeFormat
-from mxref.operations.word_rows import padded
+from mxref.formats.catalog import E8M0, CodeFormat, block_format
+from mxref.golden.designed_blocks import resized
+from mxref.operands.word_rows import padded
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 
@@ -48,7 +50,8 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
         case "shared_scale":
             made = shared_scale_pools(setting)
         case "quantize":
-            return block_pools(setting)
+            size = block_format(setting.format).elements_per_block
+            return tuple(partial(_of_size, maker, size, setting) for maker in block_pools(setting))
         case "quantize_tensor":
             return (*map(_as_tensor, block_pools(setting)), lambda _: _tail(setting))
         case "dequantize":
@@ -158,8 +161,8 @@ def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
 
 
 def _dequantize(setting: Setting) -> list[Pool]:
-    codes = np.arange(max(setting.element.code_count, 32), dtype=np.uint64)
-    rows = (codes % np.uint64(setting.element.code_count)).reshape(-1, 32)
+    size, codes = block_format(setting.format).elements_per_block, setting.element.code_count
+    rows = (np.arange(-(-codes // size) * size, dtype=np.uint64) % codes).reshape(-1, size)
     layout = setting.layout
     low, high = layout.emin - layout.mantissa_bits + 127, layout.bias + 127
     near_ends = {p + step for p in (low, layout.emin + 127, high) for step in range(-18, 19)}
@@ -194,6 +197,18 @@ def _layouts(setting: Setting) -> list[Pool]:
             firsts = [(size, first) for size in sizes for first in (5, 133)]
             rows = [[(i * 37 + at) % 256 for i in range(size + 1)] for size, at in firsts]
     return [Pool("places", (), padded(rows), range(len(rows)))]
+
+
+def _of_size(maker: Maker, size: int, setting: Setting, found: Policy) -> Pool:
+    """The pool's blocks of 32 as blocks of another size."""
+    pool = maker(found)
+    if pool.words.shape[1] == size:
+        return pool
+    layout = setting.layout
+    parts = [[part for _, part in resized("", row, size, layout)] for row in pool.words.tolist()]
+    first = np.cumsum([0, *map(len, parts)])
+    words = np.array([part for some in parts for part in some], np.uint64)
+    return dataclasses.replace(pool, words=words, always=first[[*pool.always]].tolist())
 
 
 def _as_tensor(maker: Maker) -> Maker:

@@ -27,7 +27,7 @@ from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
 from mxref.golden.level2 import CHECKED, compare
-from mxref.operations.word_rows import same_width
+from mxref.operands.word_rows import same_width
 
 __all__ = ["BlockTally", "key_float", "scale_count", "sweep_blocks"]
 

@@ -22,9 +22,9 @@ from mxref.cases.steps import Steps, steps
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import Found, find
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
+from mxref.operands.returned import AnswerError
 from mxref.support.scratch import scratch
 from mxref.targets.calls import code_format, error_text, is_fault, quiet
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import Target, TargetError
 
 __all__ = ["part_size", "sweep_numbers"]

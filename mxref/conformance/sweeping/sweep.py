@@ -7,53 +7,39 @@ from the fast path, a seventh of them checked by the slow twin.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
-from mxref._version import __version__
-from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import answerable, choices_read
-from mxref.cases.steps import input_count
-from mxref.conformance.sweeping.account import Account, Swept
-from mxref.conformance.sweeping.block_sweep import BlockTally, scale_count, sweep_blocks
-from mxref.conformance.sweeping.intervals import Tally
-from mxref.conformance.sweeping.loaded import LoadedCode
-from mxref.conformance.sweeping.number_sweep import part_size, sweep_numbers
-from mxref.conformance.sweeping.plan import OwnTarget, Plan, Source
+from mxref.conformance.sweeping.account import Swept
+from mxref.conformance.sweeping.block_sweep import sweep_blocks
+from mxref.conformance.sweeping.number_sweep import sweep_numbers
+from mxref.conformance.sweeping.plan import OwnTarget, Source
+from mxref.conformance.sweeping.plans import OPERATIONS, on_blocks, plans
+from mxref.conformance.sweeping.running import Running
 from mxref.conformance.sweeping.spread import parts_done
-from mxref.conformance.sweeping.state import read_state, write_state
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    CODE_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    block_format,
-    code_format,
-    element_format,
-)
-from mxref.operations import registry
+from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
-from mxref.support.text import unknown_name
-from mxref.targets.calls import without_cases
-from mxref.targets.loading import split_spec
-from mxref.targets.target import Target, TargetError
 
-__all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
-
-#: Operations that can be swept: on numbers and blocks, without random bits.
-OPERATIONS = tuple(
-    op for op in registry.OPERATIONS if op not in (*registry.VARIED_OPERATIONS, "encode_stochastic")
-)
-_ON_BLOCKS = ("quantize", "dequantize")
-#: Seconds between two writes of the state.
-_SAVE = 2.0
+__all__ = ["OPERATIONS", "How", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Called with the number of parts done, of all parts, and of wrong answers so far.
 Progress = Callable[[int, int, int], None]
+
+
+class How(TypedDict, total=False):
+    """How a sweep is made; see `sweep`."""
+
+    jobs: int
+    executor: Executor | None
+    state: Path | None
+    fingerprint: str
+    progress: Progress | None
+    digest: bool
+    first: int
+    end: int | None
 
 
 def sweep(
@@ -62,15 +48,7 @@ def sweep(
     format: str = E8M0.name,
     float: str = "f32",
     policy: Policy | None = None,
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    state: Path | None = None,
-    fingerprint: str = "",
-    progress: Progress | None = None,
-    digest: bool = False,
-    first: int = 0,
-    end: int | None = None,
+    **how: Unpack[How],
 ) -> Swept:
     """Ask a target every input of an operation and compare bit by bit, NaN as one class.
 
@@ -103,12 +81,7 @@ def sweep(
     >>> swept.passed, swept.cases, swept.tally.wrong
     (True, 65536, 0)
     """
-    (swept,) = sweeps(
-        source, op, (format,), float, policy,
-        jobs=jobs, executor=executor, state=state, fingerprint=fingerprint, progress=progress,
-        digest=digest, first=first, end=end,
-    )  # fmt: skip
-    return swept
+    return sweeps(source, op, (format,), float, policy, **how)[0]
 
 
 def sweeps(
@@ -117,15 +90,7 @@ def sweeps(
     formats: Sequence[str] = (),
     float: str = "f32",
     policy: Policy | None = None,
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    state: Path | None = None,
-    fingerprint: str = "",
-    progress: Progress | None = None,
-    digest: bool = False,
-    first: int = 0,
-    end: int | None = None,
+    **how: Unpack[How],
 ) -> tuple[Swept, ...]:
     """`sweep` for several formats, one after another.
 
@@ -140,143 +105,28 @@ def sweeps(
     >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "shared_scale", float="bf16")]
     ['e5m2', 'e4m3', 'e3m2', 'e2m3', 'e2m1', 'int8']
     """
-    if op not in OPERATIONS:
-        raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
+    jobs, executor = how.get("jobs", 1), how.get("executor")
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}: give 1, or leave it out")
-    code = LoadedCode()
+    running = Running.begun(how.get("state"), how.get("fingerprint", ""))
     target = source() if callable(source) else source
     chosen = target.policy if policy is None else policy
-    formats = formats or _covered(target, op, float)
-    plans = [
-        _plan(target, op, name, float, chosen, digest=digest, first=first, end=end)
-        for name in formats
-    ]
-    if digest and (state is not None or op in _ON_BLOCKS):
-        what = "a sweep with a state, since a digest cannot go on" if state else "blocks"
+    digest, inputs = how.get("digest", False), (how.get("first", 0), how.get("end"))
+    running.plan(plans(target, op, formats, float, chosen, digest=digest, inputs=inputs))
+    if digest and (how.get("state") is not None or on_blocks(op)):
+        what = "a sweep with a state, since a digest cannot go on" if how.get("state") else "blocks"
         raise ValueError(f"digest must not be asked of {what}")
-    policy_name = str(Policy().replace(**choices_read(op, chosen)))
-    identity = {
-        "mxref": __version__,
-        "target": target.name,
-        "fingerprint": fingerprint,
-        "op": op,
-        "format": " ".join(formats),
-        "float": float,
-        "policy": policy_name,
-        "first": first,
-        "end": max(plan.end for plan in plans),
-        "part": plans[0].size,
-    }
-    kind = BlockTally if op in _ON_BLOCKS else Tally
-    done, accounts, date = 0, [Account(kind()) for _ in plans], ""
-    package, record = split_spec(target.name)[0].partition(".")[0], None
-    if state is not None:
-        code.note(package)
-        record = read_state(state, identity, code)
-    if record is not None:
-        done, accounts = record["done"], [Account.from_json(kind, one) for one in record["sweeps"]]
-        date = record["date"]
-    tasks = [(index, start) for index, plan in enumerate(plans) for start in plan.parts()]
-    clock = saved = time.perf_counter()
-    asked = {index for index, _ in tasks[done:]}
-    is_whole = True  # whether `done` counts the parts in the accounts
-
-    def save() -> None:
-        if state is not None and is_whole and asked:
-            code.note(package)
-            counted = {"done": done, "sweeps": [one.as_json() for one in accounts]}
-            write_state(state, identity, {**counted, "code": code.record()})
-
-    work = sweep_blocks if op in _ON_BLOCKS else sweep_numbers
+    running.resume(inputs[0])
+    work = sweep_blocks if on_blocks(op) else sweep_numbers
     try:
-        with closing(parts_done(plans, source, work, tasks[done:], jobs, executor)) as parts:
-            for (index, _), part in zip(tasks[done:], parts, strict=True):
-                is_whole = False
-                now = time.perf_counter()
-                accounts[index].add(part, now - clock)
-                clock, done = now, done + 1
-                is_whole = True
+        left = parts_done(running.plans, source, work, running.left, jobs, executor)
+        with closing(left) as parts:
+            for part in parts:
+                running.add(part)
+                progress = how.get("progress")
                 if progress is not None:
-                    progress(done, len(tasks), sum(one.tally.wrong for one in accounts))
-                if time.perf_counter() - saved > _SAVE:
-                    save()
-                    saved = time.perf_counter()
+                    progress(running.done, len(running.tasks), running.wrong)
+                running.save_now_and_then()
     finally:
-        save()
-    inline = jobs == 1 and executor is None
-    swept = (
-        account.swept(target.name, plan.file, policy_name, inline=inline, digest=digest)
-        for plan, account in zip(plans, accounts, strict=True)
-    )
-    return tuple(
-        one if index in asked else replace(one, date=date) for index, one in enumerate(swept)
-    )
-
-
-def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
-    """The formats that a target covers in an operation."""
-    found = _having(target, op, float)
-    if not found:
-        raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
-    return found
-
-
-def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
-    names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
-    if op in _ON_BLOCKS:
-        names = BLOCK_FORMATS
-    elif op in ("encode_scale", "decode_scale"):
-        names = (E8M0.name,)
-    return tuple(name for name in names if target.covers(op, name, float))
-
-
-def _plan(
-    target: Target,
-    op: str,
-    format: str,
-    float: str,
-    policy: Policy,
-    *,
-    digest: bool,
-    first: int,
-    end: int | None,
-) -> Plan:
-    """The plan for one format, after checking the arguments."""
-    floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
-    if op in ("decode", "decode_scale"):
-        floats = {"f32": None}
-    if float not in floats:
-        raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
-    if op in _ON_BLOCKS and format not in BLOCK_FORMATS:
-        raise ValueError(unknown_name(f"format of {op}", format, BLOCK_FORMATS))
-    if op in ("encode_scale", "decode_scale") and format != E8M0.name:
-        raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
-    if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
-        raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
-    if op not in _ON_BLOCKS and format in BLOCK_FORMATS:
-        got = f"got the block format {format!r}: use {block_format(format).element.name!r}"
-        raise ValueError(f"format of {op} must be an element format, {got}, or sweep quantize")
-    if op in ("encode", "decode"):
-        code_format(format)
-    elif op == "shared_scale":
-        element_format(format)
-    file = without_cases(op, format, float)
-    if not target.covers(op, format, float):
-        names = ", ".join(_having(target, op, float))
-        has = f", but of {names}" if names else ""
-        text = f"target {target.name} does not cover {op} of {format} with {float}{has}"
-        raise TargetError(text)
-    if not answerable(op, format, float, policy):
-        raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
-    is_error = policy.element.nan_to_finite.value == "error"
-    if is_error and op == "encode" and not code_format(format).nan_codes:
-        raise ValueError("policy of a sweep must have an answer to NaN, got nan_to_finite=error")
-    plan = Plan(target, file, policy, 0, 0, 1, digest)
-    on_blocks = op in _ON_BLOCKS
-    count = scale_count(plan) if on_blocks else input_count(op, format, float)
-    last = count if end is None else end
-    if not 0 <= first < last <= count:
-        raise ValueError(f"first and end must be from 0 to {count}, got {first} and {last}")
-    size = 1 if on_blocks else part_size(target, file)
-    return Plan(target, file, policy, first, last, size, digest)
+        running.save()
+    return running.results(inline=jobs == 1 and executor is None)

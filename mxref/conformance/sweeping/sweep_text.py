@@ -10,12 +10,13 @@ from typing import Any
 
 from mxref.bits.floats import F64, LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.failure_text import show_code, show_float, show_input, show_output
+from mxref.conformance.compare.failure_text import show_input, show_output
 from mxref.conformance.sweeping.block_sweep import BlockTally, key_float
 from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval
 from mxref.conformance.sweeping.sweep import Swept
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0
+from mxref.operands.shown import show_code, show_float
 from mxref.targets.calls import code_format
 
 __all__ = ["finding_lines", "summary", "sweeps_json", "sweeps_lines", "swept_json"]

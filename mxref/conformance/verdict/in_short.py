@@ -8,7 +8,7 @@ from dataclasses import replace
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.target import PythonTarget
 
 __all__ = ["in_short"]
@@ -69,7 +69,7 @@ def _unnamed_formats(report: Report) -> tuple[str, Report] | None:
 
 def _elements(row: VerifyRow) -> set[str]:
     """The element formats that a row is about; none of scales, integers and others."""
-    if row.op in INTEGER_OPERATIONS:
+    if row.op in CALL_OPERATIONS:
         return set()
     names = row.format.split("-")
     blocks = {block_format(name).element.name for name in names if name in BLOCK_FORMATS}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.integer_operation import DEFAULT
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.own_choices import DEFAULT
+from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_verdict"]
 
@@ -15,7 +15,7 @@ def integer_verdict(rows: Sequence[VerifyRow]) -> str:
     """The end of a verdict: the policies of integer operations that are not the default."""
     where: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        if row.op in INTEGER_OPERATIONS and row.policy != DEFAULT:
+        if row.op in CALL_OPERATIONS and row.policy != DEFAULT:
             where.setdefault(row.policy, {}).setdefault(row.op, []).append(row.format)
     parts = [
         f"{op} ({', '.join(formats)}) under {policy}"

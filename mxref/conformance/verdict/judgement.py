@@ -16,7 +16,7 @@ from mxref.conformance.verdict.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.registry import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
@@ -38,7 +38,7 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
     """
     failing = [row for row in rows if row.failures]
     if not failing:
-        others = [row for row in rows if row.op not in INTEGER_OPERATIONS]
+        others = [row for row in rows if row.op not in CALL_OPERATIONS]
         if {row.policy for row in others} <= {"ocp"}:
             return "conforms" + integer_verdict(rows)
         against = contradicting(str(policy), [(row.op, row.format) for row in others])

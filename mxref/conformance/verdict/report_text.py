@@ -8,7 +8,7 @@ from itertools import groupby
 
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import RULES
+from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.describe.description import Description
@@ -19,9 +19,10 @@ from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES
+from mxref.profiles import Profile
+from mxref.profiles.registry import BUILT_IN
 from mxref.support.text import a_few
 
 __all__ = ["compared_with_standard", "report_lines", "verdict_text"]
@@ -77,7 +78,7 @@ def _details(report: Report, left: Report, show: int) -> Iterator[str]:
         yield f"asked: {report.scope.text}"
     yield from (f"note: {note}" for note in report.scope.notes)
     if report.profile is not None and report.verdict.startswith("conforms"):
-        yield from _limit(report.profile.name)
+        yield from _limit(report.profile)
     standard = compared_with_standard(report)
     if standard is not None:
         yield f"against the standard: {verdict_text(standard)}"
@@ -88,7 +89,8 @@ def verdict_text(report: Report) -> str:
     verdict = report.verdict
     if report.profile is not None:
         name = f"profile {report.profile.name}"
-        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
+        whose = "mxref's" if report.profile.name in BUILT_IN else "your"
+        verdict = verdict.replace(name, f"{name} ({whose} model of {report.profile.about})", 1)
     if verdict.endswith(UNEXPLAINED):
         verdict += (
             f": {_standing(report)}, and no policy or profile known to mxref gives them: a rule of "
@@ -110,14 +112,14 @@ def verdict_text(report: Report) -> str:
 def _standing(report: Report) -> str:
     """What the standard says of answers that it does not rule out and that nothing known gives."""
     failing = {row.op for row in report.rows if row.failures}
-    if failing <= {*INTEGER_OPERATIONS}:
+    if failing <= {*CALL_OPERATIONS}:
         return "no standard says what is right here"
-    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in INTEGER_OPERATIONS]
+    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in CALL_OPERATIONS]
     text = "the standard leaves these bits open"
     if any(scales):
         text = "the standard recommends other scales but requires none (MX 6.3)"
         text += "" if all(scales) else ", and leaves the other bits open"
-    return text + " and has no integer operations" * bool(failing & {*INTEGER_OPERATIONS})
+    return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
 
 
 def _is_scale(file: VectorFile, failure: Failure) -> bool:
@@ -134,12 +136,12 @@ def compared_with_standard(report: Report) -> Report | None:
     return None if standard.verdict == "conforms" else standard
 
 
-def _limit(name: str) -> Iterator[str]:
+def _limit(profile: Profile) -> Iterator[str]:
     """That the vectors miss steps of a profile whose arithmetic is not the standard's."""
-    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
+    if {"amax", "scale", "divide", "element"} & {*profile.replaced}:
         yield (
-            f"the vectors stand at the standard's steps, and {name} has others as well: "
-            f"`mxref fuzz --profile {name}` looks for those"
+            f"the vectors stand at the standard's steps, and {profile.name} has others as well: "
+            f"`mxref fuzz --profile {profile.name}` looks for those"
         )
 
 
@@ -287,4 +289,4 @@ def _order(finding: Finding) -> tuple[int, str, str, str]:
 def _why(failure: Failure) -> str:
     """The clause of a failure with its title, or its error."""
     rule = failure.case.rule
-    return failure.error if failure.got is None else f"{rule}, {RULES[rule]}"
+    return failure.error if failure.got is None else f"{rule}, {known_rules()[rule]}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
+from mxref.cases.own_formats import notes_on_references
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import (
     Answered,
@@ -31,11 +32,11 @@ from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
-from mxref.operations.registry import INTEGER_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.targets.asked import is_asked
+from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
@@ -89,7 +90,8 @@ def begun(
     if profile is None and policy is None:
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
-    scope = Scope(notes=tuple(_needs(target, files, chosen)))
+    alone = notes_on_references(file.format for file in covered)
+    scope = Scope(notes=(*alone, *_needs(target, files, chosen)))
     report = Report(
         target, chosen, (), not_covered, known=known or {}, profile=profile, scope=scope
     )
@@ -185,7 +187,7 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
         return row
     if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
         return replace(row, causes=(), sought=True)
-    if row.op in INTEGER_OPERATIONS:
+    if row.op in CALL_OPERATIONS:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:
         return replace(row, causes=product_causes(row.outcomes), sought=True)
@@ -221,7 +223,7 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     if row.op in WEIGHT_ONLY_OPERATIONS:
         order = None if row.failures and complete else describe_weight_only(row.outcomes)
         return replace(row, description=order)
-    if row.op in INTEGER_OPERATIONS:
+    if row.op in CALL_OPERATIONS:
         where = None if complete else describe_failures(row.outcomes, report.policy)
         return replace(row, description=where)
     if row.op in PRODUCT_OPERATIONS:
@@ -263,7 +265,7 @@ def _beside(
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from causes of the failing rows."""
-    rows = [row for row in rows if row.op not in INTEGER_OPERATIONS]
+    rows = [row for row in rows if row.op not in CALL_OPERATIONS]
     changed: dict[str, str] = {}
     begin = start.choices()
     for row in rows:

@@ -28,7 +28,7 @@ from mxref.support.whole_file import read_file, write_file
 
 __all__ = ["check", "files", "write"]
 
-#: File endings by the ways to write vectors.
+#: Ways to write vectors -> their file endings.
 VECTOR_KINDS = {
     "npy": "npy",
     "bin": "bin",

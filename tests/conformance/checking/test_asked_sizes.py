@@ -8,8 +8,9 @@ import pytest
 
 from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.axis_sizes import SMALL
-from mxref.conformance.checking.integer_sizes import UNITS, sizes_of
+from mxref.conformance.checking.integer_sizes import sizes_of
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
+from mxref.operations.registry import CALL_OPERATIONS
 
 Shapes = Iterable[tuple[int, ...]]
 
@@ -17,10 +18,17 @@ Shapes = Iterable[tuple[int, ...]]
 LAYERS = [(a * b, k, n) for a, b, k, n in layer_shapes._SHAPES]
 PRODUCTS = product_shapes._SHAPES
 
+#: The number of sizes of the calls of each kind of operation.
+AXES = {
+    one.size_kind(format): len(one.units(format))
+    for one in CALL_OPERATIONS.values()
+    for format in one.formats
+}
+
 
 def of_integers(kind: str) -> Shapes:
     """The sizes that calls of every format have."""
-    return [*sizes_of(kind, all=False)]
+    return [*sizes_of(kind, AXES[kind], all=False)]
 
 
 def tensors(*, first_float: bool = True, first_format: bool = False) -> Shapes:
@@ -45,7 +53,7 @@ def test_small_calls_lie_around_powers_of_two() -> None:
         (of_layouts("pack"), (1,), 256),
         (of_layouts("unpack"), (1,), 256),
         (of_layouts("pack_blocks"), (1,), 256),
-        *((of_integers(kind), range(len(UNITS[kind])), 256) for kind in UNITS if kind != "values"),
+        *((of_integers(kind), range(axes), 256) for kind, axes in AXES.items() if kind != "values"),
         (of_integers("values"), (0,), 256),
     ],
 )

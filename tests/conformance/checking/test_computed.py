@@ -13,7 +13,7 @@ from mxref import integer
 from mxref.cases.drawn import drawn
 from mxref.conformance import target_of
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.operations.registry import INTEGERS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import without_cases
 
 Array = NDArray[Any]
@@ -23,7 +23,7 @@ def compared(function: Any) -> Compared:
     """What is said of a function of 8-bit weights."""
     target = target_of(SimpleNamespace(linear_qcs8w=function), "kernel")
     words = drawn("linear_qcs8w", "int8", "f32", 12, seed=1)
-    policy = INTEGERS["linear_qcs8w"].first_policy("int8")
+    policy = CALL_OPERATIONS["linear_qcs8w"].first_policy("int8")
     file = replace(without_cases("linear_qcs8w", "int8", "f32"), columns=(policy,))
     return compare_computed(target, file, [words[:8], words[8:]], policy, name="search")
 

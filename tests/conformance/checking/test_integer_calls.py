@@ -18,13 +18,13 @@ from mxref import golden, integer
 from mxref.cases.drawn import drawn
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import paces
-from mxref.operations.registry import INTEGER_FLOATS, INTEGERS
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import stripped
+from mxref.operations.registry import CALL_OPERATIONS
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
-STEMS = [f"{op}/{format}" for op, one in INTEGERS.items() for format in one.formats]
+STEMS = [f"{op}/{format}" for op, one in CALL_OPERATIONS.items() for format in one.formats]
 #: Calls of every size up to this many elements, and no search.
 SIZES = Extent(elements=20_000, search=False)
 
@@ -452,7 +452,7 @@ def test_the_search_finds_what_no_vector_shows(name: str) -> None:
     assert (report.scope.searched, report.uses) == (128, ())
     for _, failure in report.failures:
         assert failure.case.model == ""  # none is a case of the vectors
-        want = INTEGERS[op].exact_answer(format, failure.case.inputs, report.rows[0].policy)
+        want = CALL_OPERATIONS[op].exact_answer(format, failure.case.inputs, report.rows[0].policy)
         assert failure.want == want
     assert failure.got is not None
 
@@ -478,19 +478,19 @@ def test_the_search_judges_by_the_policy_of_the_target() -> None:
 )
 @pytest.mark.sampled(6)
 def test_both_references_answer_the_search(op: str) -> None:
-    for format in INTEGERS[op].formats:
-        rows = drawn(op, format, INTEGER_FLOATS[op], 12, seed=5)
-        policies = [INTEGERS[op].first_policy(format)]
-        policies += INTEGERS[op].neighbours(format, policies[0])
+    for format in CALL_OPERATIONS[op].formats:
+        rows = drawn(op, format, CALL_OPERATIONS[op].slot, 12, seed=5)
+        policies = [CALL_OPERATIONS[op].first_policy(format)]
+        policies += CALL_OPERATIONS[op].neighbours(format, policies[0])
         for i, row in enumerate(map(stripped, rows)):
             policy = policies[i % len(policies)]
             try:
-                want = INTEGERS[op].exact_answer(format, row, policy)
+                want = CALL_OPERATIONS[op].exact_answer(format, row, policy)
             except ValueError:
                 with pytest.raises(ValueError, match="NaN"):
-                    INTEGERS[op].answer(format, row, policy)
+                    CALL_OPERATIONS[op].answer(format, row, policy)
                 continue
-            assert INTEGERS[op].answer(format, row, policy) == want
+            assert CALL_OPERATIONS[op].answer(format, row, policy) == want
 
 
 @pytest.mark.sampled(0)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.integer_questions import IntegerQuestion, IntegerSubject
-from mxref.operations.registry import INTEGERS
+from mxref.operands.draws import Draws
+from mxref.operations.registry import CALL_OPERATIONS
 
 LAYERS = [
-    (op, format) for op in ("linear_qcs8w", "linear_qcs4w") for format in INTEGERS[op].formats
+    (op, format)
+    for op in ("linear_qcs8w", "linear_qcs4w")
+    for format in CALL_OPERATIONS[op].formats
 ]
 
 
@@ -79,15 +81,19 @@ def test_the_first_wrong_word_is_shown() -> None:
 @pytest.mark.parametrize(("op", "format"), LAYERS)
 def test_layers_have_a_scale_for_each_row_or_group(op: str, format: str) -> None:
     groups = format.endswith("_groups")
-    x, w, scales = drawn_call(op, format, (2, 3, 4, 5) if groups else (2, 3, 20), 0).arguments
+    x, w, scales = (
+        CALL_OPERATIONS[op]
+        .sized(format, (2, 3, 4, 5) if groups else (2, 3, 20), Draws("sizes 0"))
+        .arguments
+    )
     assert x.shape == (2, 20)
     assert w.shape == (3, 20 if op == "linear_qcs8w" else 10)
     assert scales.shape == ((3, 4) if groups else (3,))
 
 
-@pytest.mark.parametrize("format", INTEGERS["rescale"].formats)
+@pytest.mark.parametrize("format", CALL_OPERATIONS["rescale"].formats)
 def test_results_of_rescale_are_within_int32(format: str) -> None:
-    call = drawn_call("rescale", format, (50, 7), 0)
+    call = CALL_OPERATIONS["rescale"].sized(format, (50, 7), Draws("sizes 0"))
     q, multiplier, shift, zero, out, dtype, bits = call.arguments
     assert (q.shape, multiplier.shape, shift.shape) == ((50, 7), (7,), (7,))
     assert (q.dtype.name, dtype.name) == tuple(format.split("_")[0].split("-"))
@@ -101,7 +107,9 @@ def test_results_of_rescale_are_within_int32(format: str) -> None:
 @pytest.mark.parametrize("format", ["int8", "uint8", "int16"])
 def test_values_lie_at_midpoints_and_beyond_both_ends(format: str) -> None:
     """At most two float32 numbers from a midpoint, half of them on it, and a tenth beyond."""
-    x, scale, zero, _, high, *_ = drawn_call("quantize_affine", format, (4000,), 0).arguments
+    x, scale, zero, _, high, *_ = (
+        CALL_OPERATIONS["quantize_affine"].sized(format, (4000,), Draws("sizes 0")).arguments
+    )
     values = x.reshape(-1)
     near = np.floor(values.astype(np.float64) / scale)[:, None] + (-0.5, 0.5, 1.5)
     bits = (near * scale).astype(np.float32).view(np.int32).astype(np.int64)

@@ -33,7 +33,7 @@ from mxref.conformance.checking.replies import Subject
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-from mxref.targets.product_calls import ProductFunction
+from mxref.targets.product_function import ProductFunction
 
 Array = NDArray[Any]
 Function = Callable[..., Any]

@@ -14,7 +14,6 @@ from limits import assert_limits, recorded
 from numpy.typing import NDArray
 
 import mxref
-from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking import many_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
 from mxref.conformance.checking.many_sizes import _only_later, _tells, ask_sizes
@@ -22,6 +21,7 @@ from mxref.conformance.checking.memory import MEMORIES, laid
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong, places_text
 from mxref.conformance.verdict.uses import Use
+from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 from mxref.targets.target import target_of

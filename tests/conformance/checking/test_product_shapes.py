@@ -16,7 +16,7 @@ from mxref.conformance.checking.product_shapes import Product, ask_shapes
 from mxref.conformance.verdict.uses import Use
 from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import exact_in_every_order
-from mxref.targets.product_calls import ProductFunction
+from mxref.targets.product_function import ProductFunction
 
 #: Few shapes, so that the tests are fast, with each size on both sides of a power of two.
 SHAPES = (

@@ -10,7 +10,7 @@ import pytest
 from verify_helpers import RIGHT, Kit
 
 from mxref.conformance.compare.tensor_cases import scale_counts, scale_places, tensors_of
-from mxref.operations.word_rows import NO_WORD
+from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
 ALSO_RIGHT = tomllib.loads((Path(__file__).parent / "data" / "also_right.toml").read_text("utf-8"))

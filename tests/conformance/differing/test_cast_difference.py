@@ -19,7 +19,7 @@ from mxref.conformance.differing.cast_difference import (
     CastDifference,
     cast_difference,
 )
-from mxref.golden.explain import fraction
+from mxref.golden.explain_number import fraction
 from mxref.profiles import PROFILES
 
 FFFF = 1 << 16

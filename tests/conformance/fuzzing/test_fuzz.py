@@ -21,8 +21,8 @@ from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import block_format
+from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import OPERATIONS
-from mxref.operations.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, without_cases
 

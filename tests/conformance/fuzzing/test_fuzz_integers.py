@@ -15,13 +15,11 @@ from helpers import drawn
 from numpy.typing import NDArray
 
 from mxref import integer
-from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
-from mxref.conformance.fuzzing.smaller_integers import smaller_cases
-from mxref.operations.registry import INTEGERS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.strategies import integer_cases
 from mxref.targets.command import CommandTarget
 from mxref.targets.loading import load_target
@@ -156,16 +154,16 @@ def test_answers_that_are_none(returned: str, said: str, tmp_path: Path) -> None
         assert done.stdout.startswith("want 00\ngot  ")
 
 
-@pytest.mark.parametrize("op", INTEGER_QUESTIONS)
+@pytest.mark.parametrize("op", CALL_OPERATIONS)
 @pytest.mark.sampled(6)
 def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
-    for format in INTEGERS[op].formats:
-        policy = INTEGERS[op].first_policy(format)
+    for format in CALL_OPERATIONS[op].formats:
+        policy = CALL_OPERATIONS[op].first_policy(format)
         for words in drawn(integer_cases(op, format), 8):
-            answer = INTEGERS[op].answer(format, words, policy)
-            assert len(answer) == np.prod(INTEGERS[op].call(format, words).shape)
-            for smaller in smaller_cases(op, format, padded([words])[0])[:20]:
-                INTEGERS[op].answer(format, stripped(smaller), policy)
+            answer = CALL_OPERATIONS[op].answer(format, words, policy)
+            assert len(answer) == np.prod(CALL_OPERATIONS[op].call(format, words).shape)
+            for smaller in CALL_OPERATIONS[op].smaller_rows(format, padded([words])[0])[:20]:
+                CALL_OPERATIONS[op].answer(format, stripped(smaller), policy)
 
 
 #: For cases of one number, of several, and of layers, what is simpler; words in hexadecimal.
@@ -206,7 +204,9 @@ SIMPLER = [
 @pytest.mark.parametrize(("op", "format", "case", "simpler"), SIMPLER)
 def test_what_is_simpler_is_tried(op: str, format: str, case: str, simpler: str) -> None:
     row, one = (tuple(int(word, 16) for word in words.split()) for words in (case, simpler))
-    assert one in [stripped(tried) for tried in smaller_cases(op, format, padded([row])[0])]
+    assert one in [
+        stripped(tried) for tried in CALL_OPERATIONS[op].smaller_rows(format, padded([row])[0])
+    ]
 
 
 #: A program that packs codes, wrongly in rows of more than 30.

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 import mxref
-from mxref.cases.drawn import QUESTIONS, drawn
+from mxref.cases.drawn import drawn
 from mxref.conformance.fuzzing.fuzz import fuzz
+from mxref.operations.registry import REGISTRY
 from mxref.targets.target import target_of
 
 #: The last of the drawn numbers that a rounding of float32 changes.
-WORDS = drawn("encode", "e4m3", "f32", QUESTIONS["encode"])[:, 0]
+WORDS = drawn("encode", "e4m3", "f32", REGISTRY["encode"].questions)[:, 0]
 ONE = int(WORDS[np.flatnonzero((WORDS & 0xFFF) > 0x7F0)[-1]])
 
 

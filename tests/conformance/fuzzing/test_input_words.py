@@ -9,7 +9,7 @@ from helpers import drawn
 
 from mxref.conformance.fuzzing import input_words
 from mxref.conformance.fuzzing.input_words import questions
-from mxref.operations.word_rows import stripped
+from mxref.operands.word_rows import stripped
 from mxref.policy.policy import Policy
 
 Row = tuple[int, ...]

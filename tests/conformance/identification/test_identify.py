@@ -26,8 +26,8 @@ from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.operands.word_rows import NO_WORD, padded, same_width
 from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, padded, same_width
 from mxref.policy.choices import ScaleLayout
 from mxref.policy.policy import Policy
 

@@ -27,7 +27,7 @@ from mxref.conformance import target_of
 from mxref.conformance.compare.compare import Outcome, run_file
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.features import adjacent, real_keys
-from mxref.golden.stream import Stream
+from mxref.golden.case_streams import CaseStream
 from mxref.policy.policy import Policy
 
 each_target = pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
@@ -157,7 +157,7 @@ def test_a_description_is_true_of_inputs_that_are_in_no_file(wrong: Wrong) -> No
     seen = set()
     for file in ocp_files(wrong.op, wrong.format):
         blocks = wrong.op in ("quantize", "dequantize")
-        inputs = Stream(wrong.op, wrong.format, file.float, seed=7).inputs(
+        inputs = CaseStream(wrong.op, wrong.format, file.float, seed=7).inputs(
             0, 40 if blocks else 3000
         )
         inputs = inputs.astype(np.uint64)

@@ -19,12 +19,12 @@ from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.describe.description import describe_failures
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
 from mxref.conformance.verdict.describe.units import units_of
-from mxref.operations.registry import INTEGERS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
 EVERY_FILE = [
     (op, format)
-    for op, one in INTEGERS.items()
+    for op, one in CALL_OPERATIONS.items()
     for format in one.formats
     if not op.startswith("linear")
 ]

@@ -15,7 +15,7 @@ from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, Order, reordered
 from mxref.conformance.verdict.cause.suspects import suspects
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.operations.word_rows import padded
+from mxref.operands.word_rows import padded
 from mxref.policy.policy import Policy
 
 

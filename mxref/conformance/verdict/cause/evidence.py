@@ -13,7 +13,7 @@ from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
-from mxref.operations.registry import VARIED_OPERATIONS
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
@@ -148,7 +148,7 @@ def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
         whole: all of them, as `all_of` gives them.
     """
     count, op = len(outcome.file.cases), outcome.file.op
-    if count <= _SMALL or op in (*VARIED_OPERATIONS, "quantize", "dequantize"):
+    if count <= _SMALL or (REGISTRY[op].varied or op in ("quantize", "dequantize")):
         return whole
     return few_of(outcome, whole, _SAMPLE)
 

@@ -12,11 +12,11 @@ from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import held
 from mxref.conformance.verdict.cause.causes import Cause
-from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
-from mxref.operations.registry import INTEGERS
-from mxref.operations.weight_only import interval_of, layer_arguments
-from mxref.operations.word_rows import same_width, stripped
+from mxref.operands.word_rows import same_width, stripped
+from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.weight_only import interval_of
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
@@ -39,8 +39,8 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     near = [(one, _near(one)) for one in outcomes]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in MUTANTS
-        if m.op == file.op and file.format in m.formats and all(_gives(m, *one) for one in near)
+        for m in mutants_of(file.op)
+        if file.format in m.formats and all(_gives(m, *one) for one in near)
     )
 
 
@@ -50,10 +50,11 @@ def _near(outcome: Outcome) -> list[Words]:
     Of a mutant that scales and rounds in its own way the nearest policy may be a chance.
     """
     file, inputs = outcome.file, outcome.inputs
-    chosen = INTEGERS[file.op].parse(file.format, outcome.policy)
+    one = CALL_OPERATIONS[file.op]
+    chosen = one.parse(file.format, outcome.policy)
     others = {name: value for name, value in chosen.items() if name not in _OF_MUTANTS}
-    rest = INTEGERS[file.op].spell(file.format, others)
-    policies = dict.fromkeys((outcome.policy, rest, INTEGERS[file.op].first_policy(file.format)))
+    rest = one.spell(file.format, others)
+    policies = dict.fromkeys((outcome.policy, rest, one.first_policy(file.format)))
     return [answers_of(file, inputs, policy).words for policy in policies]
 
 
@@ -85,7 +86,7 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
 def sums_of(operands: Operands, file: VectorFile, inputs: Words, answers: Words) -> bool:
     """Whether all answers about weight-only layers are inside the intervals of wrong operands."""
     for row, answer in zip(inputs, answers, strict=True):
-        arguments = layer_arguments(file.op, file.format, stripped(row))
+        arguments = CALL_OPERATIONS[file.op].call(file.format, stripped(row)).arguments
         bounds = interval_of(*operands(*arguments))
         got = np.array(stripped(answer), np.uint64)
         if got.shape != bounds.lo.shape or not held(bounds, got, file.float).all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
-from mxref.operations.word_rows import padded, stripped
+from mxref.operands.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 
 __all__ = ["ORDERS", "REORDERED", "Order", "lanes_of", "reordered"]

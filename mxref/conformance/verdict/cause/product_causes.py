@@ -12,13 +12,13 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import held, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
-from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
+from mxref.operands.word_rows import stripped
 from mxref.operations.product_words import Side, operands, pair_formats
 from mxref.operations.products import accumulations, bounds, groups
 from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.operations.word_rows import stripped
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
@@ -56,9 +56,8 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     vectors = [one for one in outcomes if one.file.cases[0].model]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in MUTANTS
-        if m.op == "matmul"
-        and m.id not in _PRECISION
+        for m in mutants_of("matmul")
+        if m.id not in _PRECISION
         and outcomes[0].file.format in m.formats
         and all(_gives(m, one) for one in vectors)
     )
@@ -82,15 +81,13 @@ def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     if op == "linear_gradients":
         for (axis, id), policy in itertools.product(_BIAS_GRADIENTS.items(), policies):
             if _inside_layers(outcomes, policy, axis):
-                (m,) = (m for m in MUTANTS if m.id == id)
+                (m,) = (m for m in mutants_of(op) if m.id == id)
                 told = m.id, m.name, m.text, m.op, m.seen
                 return (Cause("mutant", *told, str(policy), (), total, total),)
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in MUTANTS
-        if m.op == op
-        and outcomes[0].file.format in m.formats
-        and all(_gives(m, one) for one in outcomes)
+        for m in mutants_of(op)
+        if outcomes[0].file.format in m.formats and all(_gives(m, one) for one in outcomes)
     )
 
 

@@ -20,7 +20,7 @@ from mxref.conformance.compare.tensor_cases import scale_counts, tensors_of
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, block_format
 from mxref.mutants.block_mutants import counted
-from mxref.numbers.e8m0 import NAN, within
+from mxref.numbers.e8m0 import NAN, codes_within
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -123,7 +123,9 @@ class Shift:
         """Shifted codes as they are stored."""
         code, scale = raw + self.k, policy.scale
         return (
-            code & 0xFF if self.wraps else within(code, scale.scale_overflow, scale.scale_underflow)
+            code & 0xFF
+            if self.wraps
+            else codes_within(code, scale.scale_overflow, scale.scale_underflow)
         )
 
 

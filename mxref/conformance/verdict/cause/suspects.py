@@ -22,11 +22,18 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.mutants import MUTANTS, Mutant
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    OWN_FORMATS,
+    block_format,
+)
+from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.infinity_mutants import spoiled
+from mxref.mutants.mutant import FP, blocks_of
+from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.operations.word_rows import same_width
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
@@ -95,7 +102,7 @@ def layouts_of_mutants(op: str) -> tuple[str, ...]:
     >>> layouts_of_mutants("unpack_int4")
     ()
     """
-    ours = (m.policy for m in MUTANTS if m.op == op and op in LAYOUT_OPERATIONS)
+    ours = (m.policy for m in mutants_of(op) if op in LAYOUT_OPERATIONS)
     return tuple(dict.fromkeys(ours))
 
 
@@ -108,10 +115,14 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
     """Those of the museum that are not put together here: of elements inside blocks, of orders."""
     fmt = OTHER_BLOCK_FORMATS.get(format)
     whole = fmt is not None and fmt.tensor_scale
+    like = {format}
+    if format in OWN_FORMATS and format in {**ELEMENT_FORMATS, **BLOCK_FORMATS}:
+        # What goes wrong in every float format of MX may do so in it.
+        like = set(blocks_of(FP) if format in BLOCK_FORMATS else FP)
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m))
-        for m in MUTANTS
-        if m.op == op and format in m.formats and m.run is not None
+        for m in mutants_of(op)
+        if like <= {*m.formats} and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS
     )
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, LAYOUTS, Bool, split
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.compare.failure_text import show_code
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.rules import Literal, common, cover
 from mxref.conformance.verdict.describe.tables import magnitudes, number_table, parts_at
 from mxref.conformance.verdict.describe.units import U64, Units, units_of
+from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 
 __all__ = ["Description", "Part", "describe_failures"]

@@ -122,6 +122,7 @@ _CODES = ("+0", "-0", *_NUMBERS, "an infinity", "NaN")
 _BLOCKS = ("only zeros", "only numbers, not all zero", "an infinity and no NaN", "a NaN")
 _FRACTIONS = ("an integer", *_SIDES[1:])
 _SAMPLES = ("inside the image", "partly outside of the image", "outside of the image")
+_SIDES_OF_ZERO = ("negative", "0", "positive")
 _FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 
 #: Neighbouring classes by their names, and both in words.
@@ -131,79 +132,100 @@ _TOGETHER = {
     _BLOCKS[2:]: "an infinity or a NaN",
 }
 
+
+class _Features(dict[str, Feature]):
+    """Features by name; those of the fields of an operation that mxref has not by their names."""
+
+    def __missing__(self, name: str) -> Feature:
+        """The feature of a field: its value, or what the last word of the name says.
+
+        >>> FEATURES["offset"].phrase.format(3), FEATURES["offset parity"].show_classes((1,))
+        ('`offset` is 3', '`offset` is odd')
+        """
+        field, _, what = name.rpartition(" ")
+        names = {"sign": _SIGNS, "input": _INPUTS, "parity": _PARITY, "side": _SIDES_OF_ZERO}
+        if what in names:
+            return Feature(f"`{field}` is {{}}", names[what])
+        if what in ("magnitude", "significand"):
+            return Feature(f"the {what} of `{field}` is {{}}", kind="real")
+        return Feature(f"`{name}` is {{}}")
+
+
 #: Every feature by name. x is an input number; a step is from one number of the format, in which x
 #: may be of any size, to the next, and a tie is half a step from both. `scale` is the wanted scale
 #: of the block, products are rounded to the float type. Positions count from 0; amax is the block's
 #: largest magnitude, NaN aside, and its position that of the first such element.
-FEATURES = {
-    # numbers that come in
-    "float type": Feature("the float type is {}", tuple(LAYOUTS)),
-    "sign": Feature("x is {}", _SIGNS),
-    "input": Feature("x is {}", _INPUTS),
-    "magnitude": Feature("|x| is {}", kind="real", floats=True),
-    "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
-    "significand": Feature("the significand of |x| is {}", kind="real", floats=True),
-    "remainder": Feature("x is {}", _SIDES),
-    "part of a step": Feature("x lies {} of a step above a number", kind="real"),
-    "rounding": Feature("the result is {}", _ROUNDING),
-    # random bits
-    "random width": Feature("the number of random bits is {}"),
-    "random bits": Feature("the random bits are {}", kind="code"),
-    # products
-    "product": Feature("|scale * element| is {}", kind="real", floats=True),
-    "product class": Feature("scale * element is {}", _INPUTS),
-    # blocks
-    "scale code": Feature("the scale code is {}", kind="code"),
-    "block": Feature("the block has {}", _BLOCKS),
-    "amax": Feature("amax is {}", kind="real", floats=True),
-    "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
-    "amax sign": Feature("the largest element is {}", _SIGNS),
-    "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
-    "tensor scale": Feature("the tensor scale is {}", kind="real"),
-    # tensors
-    "axis": Feature("the axis is {}", ("0", "1")),
-    "rows": Feature("the number of rows is {}"),
-    "columns": Feature("the number of columns is {}"),
-    "row": Feature("the row is {}"),
-    "column": Feature("the column is {}"),
-    "rows behind": Feature("the number of rows behind it is {}"),
-    "columns behind": Feature("the number of columns behind it is {}"),
-    "block length": Feature("the number of the block's elements inside the tensor is {}"),
-    "inside": Feature("the element is {}", ("padding", "inside the tensor")),
-    # integers: the number that is rounded is the exact one, of affine quantization that in float32
-    "fraction": Feature("the number that is rounded is {}", _FRACTIONS),
-    "scale": Feature("the scale is {}", kind="real"),
-    "scale's number": Feature("the number of its scale is {}"),
-    "zero point": Feature("the zero point is {}"),
-    "input zero point": Feature("the input zero point is {}"),
-    "quant_min": Feature("quant_min is {}"),
-    "quant_max": Feature("quant_max is {}"),
-    "multiplier": Feature("the multiplier is {}"),
-    "shift": Feature("the shift is {}"),
-    "integer code": Feature("the code is {}"),
-    "difference": Feature("the code less the zero point is {}"),
-    "result": Feature("the wanted code is {}"),
-    "result parity": Feature("the wanted code is {}", _PARITY),
-    "result sign": Feature("the wanted code is {}", ("negative", "0", "positive")),
-    "channels behind": Feature("the number of channels behind it is {}"),
-    "elements behind": Feature("the number of elements behind it is {}"),
-    "first code": Feature("the first code of the byte is {}"),
-    "second code": Feature("the second code of the byte is {}"),
-    "byte": Feature("the byte is {}", kind="code"),
-    "column parity": Feature("the column is {}", _PARITY),
-    "row length": Feature("the number of codes in a row is {}"),
-    "row length parity": Feature("the number of codes in a row is {}", _PARITY),
-    "align_corners": Feature("align_corners is {}", ("off", "on")),
-    "padding": Feature("padding is {}", ("zeros", "border")),
-    "image rows": Feature("the number of the image's rows is {}"),
-    "image columns": Feature("the number of the image's columns is {}"),
-    "grid x": Feature("x of the grid is {}"),
-    "grid y": Feature("y of the grid is {}"),
-    "sample": Feature("the sample is {}", _SAMPLES),
-    # words of layouts
-    "words behind": Feature("the number of words behind it is {}"),
-    "wanted word": Feature("the wanted word is {}", kind="code"),
-}
+FEATURES = _Features(
+    {
+        # numbers that come in
+        "float type": Feature("the float type is {}", tuple(LAYOUTS)),
+        "sign": Feature("x is {}", _SIGNS),
+        "input": Feature("x is {}", _INPUTS),
+        "magnitude": Feature("|x| is {}", kind="real", floats=True),
+        "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
+        "significand": Feature("the significand of |x| is {}", kind="real", floats=True),
+        "remainder": Feature("x is {}", _SIDES),
+        "part of a step": Feature("x lies {} of a step above a number", kind="real"),
+        "rounding": Feature("the result is {}", _ROUNDING),
+        # random bits
+        "random width": Feature("the number of random bits is {}"),
+        "random bits": Feature("the random bits are {}", kind="code"),
+        # products
+        "product": Feature("|scale * element| is {}", kind="real", floats=True),
+        "product class": Feature("scale * element is {}", _INPUTS),
+        # blocks
+        "scale code": Feature("the scale code is {}", kind="code"),
+        "block": Feature("the block has {}", _BLOCKS),
+        "amax": Feature("amax is {}", kind="real", floats=True),
+        "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
+        "amax sign": Feature("the largest element is {}", _SIGNS),
+        "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
+        "tensor scale": Feature("the tensor scale is {}", kind="real"),
+        # tensors
+        "axis": Feature("the axis is {}", ("0", "1")),
+        "rows": Feature("the number of rows is {}"),
+        "columns": Feature("the number of columns is {}"),
+        "row": Feature("the row is {}"),
+        "column": Feature("the column is {}"),
+        "rows behind": Feature("the number of rows behind it is {}"),
+        "columns behind": Feature("the number of columns behind it is {}"),
+        "block length": Feature("the number of the block's elements inside the tensor is {}"),
+        "inside": Feature("the element is {}", ("padding", "inside the tensor")),
+        # integers: the number that is rounded is exact, of affine quantization in float32
+        "fraction": Feature("the number that is rounded is {}", _FRACTIONS),
+        "scale": Feature("the scale is {}", kind="real"),
+        "scale's number": Feature("the number of its scale is {}"),
+        "zero point": Feature("the zero point is {}"),
+        "input zero point": Feature("the input zero point is {}"),
+        "quant_min": Feature("quant_min is {}"),
+        "quant_max": Feature("quant_max is {}"),
+        "multiplier": Feature("the multiplier is {}"),
+        "shift": Feature("the shift is {}"),
+        "integer code": Feature("the code is {}"),
+        "difference": Feature("the code less the zero point is {}"),
+        "result": Feature("the wanted code is {}"),
+        "result parity": Feature("the wanted code is {}", _PARITY),
+        "result sign": Feature("the wanted code is {}", ("negative", "0", "positive")),
+        "channels behind": Feature("the number of channels behind it is {}"),
+        "elements behind": Feature("the number of elements behind it is {}"),
+        "first code": Feature("the first code of the byte is {}"),
+        "second code": Feature("the second code of the byte is {}"),
+        "byte": Feature("the byte is {}", kind="code"),
+        "column parity": Feature("the column is {}", _PARITY),
+        "row length": Feature("the number of codes in a row is {}"),
+        "row length parity": Feature("the number of codes in a row is {}", _PARITY),
+        "align_corners": Feature("align_corners is {}", ("off", "on")),
+        "padding": Feature("padding is {}", ("zeros", "border")),
+        "image rows": Feature("the number of the image's rows is {}"),
+        "image columns": Feature("the number of the image's columns is {}"),
+        "grid x": Feature("x of the grid is {}"),
+        "grid y": Feature("y of the grid is {}"),
+        "sample": Feature("the sample is {}", _SAMPLES),
+        # words of layouts
+        "words behind": Feature("the number of words behind it is {}"),
+        "wanted word": Feature("the wanted word is {}", kind="code"),
+    }
+)
 for _name, _words in {
     "position": "the position in the block",
     "amax position": "the largest element's position",

@@ -12,8 +12,10 @@ from mxref.bits.float32 import fl
 from mxref.bits.floats import F32, F64, I64, split
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
+from mxref.operands.fields import parts_of
+from mxref.operands.kinds import Floats
 from mxref.operations.affine import affine, scale_numbers
-from mxref.operations.registry import INTEGERS
+from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_table"]
 
@@ -33,7 +35,7 @@ def integer_table(
         want: the words of the right answer.
         policy: under which it is right.
     """
-    asked = INTEGERS[op].call(format, words)
+    asked = CALL_OPERATIONS[op].call(format, words)
     codes = want.astype(f"u{asked.dtype.itemsize}").view(asked.dtype)
     places = np.arange(len(want))
     table = index_table("element", places) | {"elements behind": places[::-1]}
@@ -41,8 +43,35 @@ def integer_table(
         return table | _affine(op, format, words, codes, policy)
     if op.endswith("_int4"):
         return _int4(op, asked.arguments[0], words[1], want, table)
-    make = _rescale if op == "rescale" else _grid_sample
-    return table | make(asked.arguments, codes, policy)
+    if op not in _MAKERS:
+        return table | _of_fields(op, format, words, codes, asked.shape)
+    return table | _MAKERS[op](asked.arguments, codes, policy)
+
+
+def _of_fields(
+    op: str, format: str, words: Sequence[int], codes: NDArray[Any], shape: tuple[int, ...]
+) -> Table:
+    """Features of the fields: of single words, and of arrays that fit the answer."""
+    table: Table = {}
+    fields = CALL_OPERATIONS[op].fields(format)
+    for name, part in parts_of(fields, words).items():
+        kind = next(field.kind for field in fields if field.name == name)
+        try:
+            each = np.broadcast_to(part, shape).reshape(-1)
+        except ValueError:  # no array beside the answer
+            continue
+        if isinstance(kind, Floats):
+            found = number_table(split(each, kind.layout))
+            table |= {f"{name} {what}": column for what, column in found.items()}
+        else:
+            value = kind.array(each).astype(np.int64)
+            sides = {f"{name} parity": value & 1, f"{name} side": np.sign(value) + 1}
+            table |= {name: value, **(sides if part.shape else {})}
+    if len(shape) == 2:
+        row, column = np.indices(shape).reshape(2, -1)
+        table |= {"row": row, "column": column, "columns behind": shape[1] - 1 - column}
+        table |= {"columns": np.array(shape[1]), "rows": np.array(shape[0])}
+    return table | (_result(codes) if codes.dtype.kind in "iu" else {})
 
 
 def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], policy: str) -> Table:
@@ -62,7 +91,7 @@ def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], pol
         found = number_table(split(codes.view(np.uint32), F32))
         table |= {"product": found["magnitude"], "product class": found["input"]}
         return table | {"integer code": q, "difference": q - zero}
-    chosen = INTEGERS[op].parse(format, policy)
+    chosen = CALL_OPERATIONS[op].parse(format, policy)
     factor = fl(scales)[which]
     if chosen.get("scaling") != "divide":
         wide = chosen.get("scale_type") == "float64"
@@ -150,6 +179,9 @@ def _grid_sample(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -
     up = found.astype(np.int64) > whole
     ends = int(np.iinfo(codes.dtype).min), int(np.iinfo(codes.dtype).max)
     return _flat(table | _rounded(whole, side, up, total < 0, *ends, found), total.size)
+
+
+_MAKERS = {"rescale": _rescale, "grid_sample": _grid_sample}
 
 
 def _int4(op: str, codes: NDArray[Any], k: int, want: NDArray[np.uint64], table: Table) -> Table:

@@ -212,7 +212,9 @@ class _Search:
 
     def __init__(self, table: Table, failed: Bool) -> None:
         self.failed = failed
-        names = [n for n in FEATURES if n in table and table[n].min() != table[n].max()]
+        known = [name for name in FEATURES if name in table]
+        every = [*known, *(name for name in table if name not in FEATURES)]
+        names = [n for n in every if table[n].min() != table[n].max()]
         self.table = {name: table[name] for name in names}
         self.layout = _widest(table)
         self.passed = {name: table[name][~failed] for name in names}

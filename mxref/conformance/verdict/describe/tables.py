@@ -24,8 +24,8 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table, real_keys
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
+from mxref.operands.word_rows import padded
 from mxref.operations.registry import REGISTRY
-from mxref.operations.word_rows import padded
 from mxref.policy.policy import Policy
 
 

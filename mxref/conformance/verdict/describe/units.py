@@ -19,8 +19,8 @@ from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.integer_tables import integer_table
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
-from mxref.operations.registry import INTEGER_OPERATIONS, INTEGERS, LAYOUT_OPERATIONS
-from mxref.operations.word_rows import NO_WORD, stripped
+from mxref.operands.word_rows import NO_WORD, stripped
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
@@ -93,7 +93,7 @@ class _Cases:
         """The units of all kinds."""
         if self.file.op in LAYOUT_OPERATIONS:
             yield from self._layouts(policy)
-        elif self.file.op in INTEGER_OPERATIONS:
+        elif self.file.op in CALL_OPERATIONS:
             yield self._integers()
         elif self.file.op == "dequantize":
             yield self._dequantized()
@@ -172,7 +172,7 @@ class _Cases:
             words, want = stripped(row), np.array(stripped(self.want[i]), np.uint64)
             table = integer_table(file.op, file.format, words, want, self.policy)
             found.append(self._units("element", table, i * width + np.arange(len(want))))
-        integer = INTEGERS[file.op].call(file.format, stripped(self.inputs[0])).dtype
+        integer = CALL_OPERATIONS[file.op].call(file.format, stripped(self.inputs[0])).dtype
         return replace(_joined(found), integer=integer if integer.kind in "iu" else None)
 
     def _layouts(self, policy: Policy) -> Iterator[Units]:

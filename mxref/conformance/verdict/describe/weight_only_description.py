@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.compare.integer_policies import answers_of, misses, nibbles_of
-from mxref.conformance.compare.product_intervals import sums_inside
-from mxref.operations.registry import INTEGERS
+from mxref.conformance.compare.integer_policies import answers_of, misses
+from mxref.conformance.compare.product_intervals import nibbles_of, sums_inside
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import Answers
 
 __all__ = ["WeightOnlyDescription", "describe_weight_only"]
@@ -59,8 +59,8 @@ def describe_weight_only(outcomes: Sequence[Outcome]) -> WeightOnlyDescription |
         return None
     file, policy = outcomes[0].file, outcomes[0].policy
     compared = sum(len(one.inputs) for one in outcomes)
-    orders = INTEGERS[file.op].choices(file.format)["order"]
-    order = INTEGERS[file.op].parse(file.format, policy).get("order", orders[0])
+    orders = CALL_OPERATIONS[file.op].choices(file.format)["order"]
+    order = CALL_OPERATIONS[file.op].parse(file.format, policy).get("order", orders[0])
     if not any(_missed(one) for one in outcomes):
         return WeightOnlyDescription(order, (), 0, compared)
     nibbles = nibbles_of(file, policy)

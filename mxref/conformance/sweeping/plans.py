@@ -1,0 +1,137 @@
+"""The plans of a sweep, one for each format, after its arguments were checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import answerable
+from mxref.cases.steps import input_count
+from mxref.conformance.sweeping.block_sweep import scale_count
+from mxref.conformance.sweeping.number_sweep import part_size
+from mxref.conformance.sweeping.plan import Plan
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    CODE_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    MX_BLOCKS,
+    block_format,
+    code_format,
+    element_format,
+)
+from mxref.operations.registry import REGISTRY
+from mxref.policy.policy import Policy
+from mxref.support.text import unknown_name
+from mxref.targets.calls import without_cases
+from mxref.targets.target import Target, TargetError
+
+__all__ = ["OPERATIONS", "on_blocks", "plans"]
+
+#: Operations that can be swept: on numbers and blocks, without random bits.
+OPERATIONS = tuple(
+    op for op, one in REGISTRY.items() if not one.varied and op != "encode_stochastic"
+)
+
+
+def on_blocks(op: str) -> bool:
+    """Whether an operation is swept by scales and blocks, and not by numbers."""
+    return bool(REGISTRY[op].blocks)
+
+
+def plans(
+    target: Target,
+    op: str,
+    formats: Sequence[str],
+    float: str,
+    policy: Policy,
+    *,
+    digest: bool,
+    inputs: tuple[int, int | None],
+) -> list[Plan]:
+    """The plans for some formats; for all that a target covers if there are none.
+
+    Args:
+        target: the target.
+        op: the operation.
+        formats: the formats.
+        float: the float type.
+        policy: the policy to compare with.
+        digest: whether a digest is wanted.
+        inputs: the first input and the end of the inputs, or None.
+
+    Raises:
+        ValueError: an unknown name, or a wrong range.
+        TargetError: the target does not cover it.
+    """
+    if op not in OPERATIONS:
+        raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
+    names = formats or _covered(target, op, float)
+    return [_plan(target, op, name, float, policy, digest=digest, inputs=inputs) for name in names]
+
+
+def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
+    """The formats that a target covers in an operation."""
+    found = _having(target, op, float)
+    if not found:
+        raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
+    return found
+
+
+def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
+    names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
+    if on_blocks(op):
+        names = MX_BLOCKS
+    elif op in ("encode_scale", "decode_scale"):
+        names = (E8M0.name,)
+    return tuple(name for name in names if target.covers(op, name, float))
+
+
+def _plan(
+    target: Target,
+    op: str,
+    format: str,
+    float: str,
+    policy: Policy,
+    *,
+    digest: bool,
+    inputs: tuple[int, int | None],
+) -> Plan:
+    """The plan for one format, after checking the arguments."""
+    floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
+    if op in ("decode", "decode_scale"):
+        floats = {"f32": None}
+    if float not in floats:
+        raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
+    if on_blocks(op) and format not in MX_BLOCKS:
+        raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(MX_BLOCKS)))
+    if op in ("encode_scale", "decode_scale") and format != E8M0.name:
+        raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
+    if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
+        raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
+    if not on_blocks(op) and format in BLOCK_FORMATS:
+        got = f"got the block format {format!r}: use {block_format(format).element.name!r}"
+        raise ValueError(f"format of {op} must be an element format, {got}, or sweep quantize")
+    if op in ("encode", "decode"):
+        code_format(format)
+    elif op == "shared_scale":
+        element_format(format)
+    file = without_cases(op, format, float)
+    if not target.covers(op, format, float):
+        names = ", ".join(_having(target, op, float))
+        has = f", but of {names}" if names else ""
+        text = f"target {target.name} does not cover {op} of {format} with {float}{has}"
+        raise TargetError(text)
+    if not answerable(op, format, float, policy):
+        raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
+    is_error = policy.element.nan_to_finite.value == "error"
+    if is_error and op == "encode" and not code_format(format).nan_codes:
+        raise ValueError("policy of a sweep must have an answer to NaN, got nan_to_finite=error")
+    plan = Plan(target, file, policy, 0, 0, 1, digest)
+    count = scale_count(plan) if on_blocks(op) else input_count(op, format, float)
+    first, end = inputs
+    last = count if end is None else end
+    if not 0 <= first < last <= count:
+        raise ValueError(f"first and end must be from 0 to {count}, got {first} and {last}")
+    size = 1 if on_blocks(op) else part_size(target, file)
+    return Plan(target, file, policy, first, last, size, digest)

@@ -1,0 +1,46 @@
+"""Random numbers of a seed, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.operands.splitmix import splitmix64
+
+__all__ = ["Draws", "Ints", "Words"]
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+
+class Draws:
+    """Random words of a seed, each array from a stream of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self._stream = name, 0
+
+    def words(self, shape: tuple[int, ...]) -> Words:
+        """Random words of 64 bits."""
+        self._stream += 1
+        text = f"{self.name} {self._stream}".encode()
+        seed = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
+        return splitmix64(seed, int(np.prod(shape))).reshape(shape)
+
+    def below(self, shape: tuple[int, ...], limit: int) -> Ints:
+        """Integers from 0 to limit - 1."""
+        return (self.words(shape) % np.uint64(limit)).astype(np.int64)
+
+    def one_in(self, shape: tuple[int, ...], n: int) -> NDArray[np.bool_]:
+        """True once in n times."""
+        found: NDArray[np.bool_] = self.below(shape, n) == 0
+        return found
+
+    def between(self, low: int, high: int, shape: tuple[int, ...] = ()) -> Ints:
+        """Integers from low to high.
+
+        >>> Draws("seed").between(-2, 2, (8,)).tolist()
+        [-2, 2, 2, -1, 0, 0, 1, -2]
+        """
+        return low + self.below(shape, high - low + 1)

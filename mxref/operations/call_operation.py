@@ -1,0 +1,296 @@
+"""Operations whose cases are one call each, with choices of their own: those of `mxref.integer`.
+
+Words are 32-bit patterns: floats, or integers in two's complement. The answer's words are codes in
+two's complement of their own width, bytes, or float32 patterns. What a case holds is told by
+`fields`; how a case is read, drawn and made smaller follows from them.
+
+A policy has the choices of the operation, spelled ``scaling=divide+nan=zero``; `default` is the one
+without a choice. An operation may be defined outside of mxref: see docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.operands import fields as of_fields
+from mxref.operands.case_input import OWN, CaseInput
+from mxref.operands.draws import Draws
+from mxref.operands.fields import Field
+from mxref.operands.kinds import Size
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.asked import Asked, one_row
+from mxref.operations.asked_call import AskedCall, result_type, result_words, words_of
+from mxref.operations.operation import AnyPolicy, Kinds, Words
+from mxref.operations.own_choices import ChoosingOperation
+from mxref.operations.simpler import Attempt
+from mxref.policy.policy import Policy
+
+__all__ = ["CallOperation"]
+
+#: Questions of the vectors of an operation that has no designed ones.
+_DRAWN = 64
+
+
+class CallOperation(ChoosingOperation):
+    """An operation whose cases are calls; what is its own beside its fields, choices and answers.
+
+    What has a default here is to be said only where the fields do not say it.
+    """
+
+    varied = single = True
+    questions = 1 << 7
+    #: The formats of its files.
+    formats: ClassVar[tuple[str, ...]]
+    #: What its files have in place of a float type.
+    slot: ClassVar[str] = "bytes"
+    #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
+    mutants: ClassVar[tuple[Any, ...]] = ()
+    #: How many of its fields, the last ones, are what it works on; those before are parameters.
+    worked_on: ClassVar[int] = 1
+
+    @abstractmethod
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """What a case holds, in the order of its words."""
+
+    @abstractmethod
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The dtype and the shape of the answer to a call with these values of the fields."""
+
+    @abstractmethod
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
+        """The result of a call under some choices, by the fast path.
+
+        Raises:
+            ValueError: it has none.
+        """
+
+    @abstractmethod
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
+        """The integers or patterns of the answer under all choices, by the slow twin.
+
+        Raises:
+            ValueError: there is none.
+        """
+
+    def check(self, format: str, values: Mapping[str, Any]) -> None:
+        """Raise ValueError for sizes or values that do not go together."""
+
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The first arguments of the function: the fields but sizes, in their order."""
+        return tuple(field.name for field in self.fields(format) if field.is_argument)
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What the function is given, by the values of the fields."""
+        return tuple(values[name] for name in self.argument_names(format))
+
+    def values(self, format: str, words: Words | NDArray[Any]) -> dict[str, Any]:
+        """The values of the fields of a case: arrays in their shapes, numbers, sizes.
+
+        Raises:
+            ValueError: words that are no case of the operation.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["unpack_int4"].values("int4", (1, 2, 0x98))
+        {'rows': 1, 'k': 2, 'packed': array([[152]], dtype=uint8)}
+        """
+        fields = self.fields(format)
+        values = of_fields.values_of(fields, of_fields.parts_of(fields, words))
+        self.check(format, values)
+        return values
+
+    def call(self, format: str, words: Words) -> AskedCall:
+        """The call of a case.
+
+        Raises:
+            ValueError: words that are no case of the operation.
+        """
+        values = self.values(format, words)
+        dtype, shape = self.result(format, values)
+        return AskedCall(self.arguments(format, values), np.dtype(dtype), shape)
+
+    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
+        """Those of the fields."""
+        fields = self.fields(format)
+        parts = of_fields.parts_of(fields, words)
+        kinds = {one.name: None if _is_size(one) else one.kind for one in fields}
+        return [kinds[name] for name, part in parts.items() for _ in range(part.size)]
+
+    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+        """Patterns of the answer, which stand for themselves."""
+        return [None] * count
+
+    def place(self, index: int) -> str:
+        """The number of the word."""
+        return f" in word {index}"
+
+    def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
+        """What is smaller, without what has no answer."""
+        yield partial(self.smaller_rows, format)
+
+    def smaller_rows(self, format: str, row: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Cases to try instead of one, the simplest first, padded, each with an answer.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> row = padded([(1, 3, 0, 5, 0)])[0]
+        >>> [stripped(one) for one in CALL_OPERATIONS["pack_int4"].smaller_rows("int4", row)[:3]]
+        [(1, 1, 0), (1, 1, 5), (1, 2, 5, 0)]
+        """
+        words, first = stripped(row), self.first_policy(format)
+
+        def has_answer(case: Words) -> bool:
+            try:
+                self.answer(format, case, first)
+            except ValueError:
+                return False
+            return True
+
+        tried = dict.fromkeys(tuple(one) for one in self.smaller(format, words))
+        legal = [one for one in tried if one != words and has_answer(one)]
+        return padded(legal) if legal else np.empty((0, len(words)), np.uint64)
+
+    def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call a case."""
+        names = self.argument_names(format)
+        for i, row in enumerate(words):
+            call = self.call(format, stripped(row))
+            given = itertools.chain(names, (f"argument_{j}" for j in itertools.count()))
+            arguments = dict(zip(given, call.arguments, strict=False))
+            read = partial(one_row, partial(result_words, call=call))
+            yield Asked(slice(i, i + 1), arguments, read)
+
+    def places(self, format: str, words: Words) -> int:
+        """How many of the words of a case are parameters, before what it works on."""
+        parts = of_fields.parts_of(self.fields(format), words)
+        return len(words) - sum(one.size for one in list(parts.values())[-self.worked_on :])
+
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """The smallest case, of the simplest values."""
+        return of_fields.easy(self.fields(format))
+
+    def question(self, format: str, draws: Draws, number: int) -> Sequence[int] | NDArray[Any]:
+        """The words of a random case, near where kernels go wrong.
+
+        Args:
+            format: the format.
+            draws: random numbers.
+            number: of the question, by which kinds of cases may take turns.
+        """
+        return of_fields.drawn(self.fields(format), draws)
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """A random call of these sizes, one for each of `units`."""
+        named = dict(zip(self.units(format), sizes, strict=True))
+        return self.call(format, of_fields.drawn(self.fields(format), draws, named))
+
+    def size_kind(self, format: str) -> str:
+        """Of calls in many sizes, the kind: calls of one kind have the same sizes."""
+        return self.name
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """About how many numbers a call of these sizes has.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["grid_sample"].elements((2, 3, 3, 4, 4))
+        50
+        """
+        return math.prod(sizes)
+
+    def units(self, format: str) -> dict[str, str]:
+        """The sizes that a call has, each with what reports call it, in the plural.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["pack_int4"].units("int4")
+        {'rows': 'rows', 'k': 'codes in a row'}
+        """
+        fields = self.fields(format)
+        named = {one.name: one.name.replace("_", " ") for one in fields if _is_size(one)}
+        rest = (one for one in fields if not callable(one.shape) and "*" in one.shape)
+        return named | dict.fromkeys(("*" for _ in rest), "values")
+
+    def smaller(self, format: str, words: Words) -> Iterator[Words]:
+        """Cases to try instead of one that is answered wrongly, the simplest first."""
+        return of_fields.smaller(self.fields(format), tuple(words))
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """The inputs of its vectors: by default the easy case, and random ones."""
+        yield CaseInput("easy", tuple(self.easy(format, self.slot)), OWN)
+        for i in range(_DRAWN):
+            words = self.question(format, Draws(f"{self.name} {format} {i}"), i)
+            yield CaseInput(f"drawn_{i}", tuple(int(word) for word in words), OWN)
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """Whether a standard requires an answer, the clause that decides it, and flags."""
+        return False, OWN, ()
+
+    def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
+        """The words of one of `bounds`, by the fast path."""
+        raise ValueError(f"{self.name} must be asked for a policy, got {column!r}")
+
+    def twin_column(self, format: str, words: Words, column: str) -> Iterable[int]:
+        """The words of one of `bounds`, by the slow twin."""
+        raise ValueError(f"{self.name} must be asked for a policy, got {column!r}")
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Words in of 32 bits, words out of the format's."""
+        return 8, result_type(format).itemsize * 2
+
+    def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
+        """All words in, and as many out as the result has numbers."""
+        return len(words), math.prod(self.call(format, words).shape)
+
+    def answer(self, format: str, words: Words, policy: str) -> tuple[int, ...]:
+        """The answer of a policy, or of one of `bounds`, to one case, by the fast path.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if policy in self.bounds(format):
+            return self.run_column(format, words, policy)
+        call, choices = self.call(format, words), self.parse(format, policy)
+        return words_of(np.asarray(self.run(call, choices)))
+
+    def exact_answer(self, format: str, words: Words, policy: str) -> tuple[int, ...]:
+        """The answer of a policy, or of one of `bounds`, to one case, by the slow twin.
+
+        Raises:
+            ValueError: it has none.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["pack_int4"].exact_answer("int4", (1, 3, 1, 2, 3), "default")
+        (154, 184)
+        """
+        call = self.call(format, words)
+        if policy in self.bounds(format):
+            found = self.twin_column(format, words, policy)
+        else:
+            chosen = {name: members[0] for name, members in self.choices(format).items()}
+            found = self.twin(format, words, chosen | self.parse(format, policy))
+        mask = (1 << 8 * call.dtype.itemsize) - 1
+        return tuple(word & mask for word in found)
+
+    def exact(
+        self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
+    ) -> list[tuple[int, ...]]:
+        """The answers, by the slow twin; those of the first policy for a policy of MX."""
+        name = policy if isinstance(policy, str) else self.first_policy(format)
+        return [self.exact_answer(format, w, name) for w in questions]
+
+    def fast(
+        self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy
+    ) -> NDArray[np.uint64]:
+        """The answers, by the fast path; those of the first policy for a policy of MX."""
+        name = policy if isinstance(policy, str) else self.first_policy(format)
+        rows = (stripped(row) for row in words.astype(np.uint64))
+        return padded([self.answer(format, row, name) for row in rows])
+
+
+def _is_size(field: Field) -> bool:
+    return isinstance(field.kind, Size)

@@ -1,0 +1,65 @@
+"""What targets may claim: the formats and float types that they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mxref.bits.floats import LAYOUTS
+from mxref.formats.aliases import own_name
+from mxref.formats.catalog import (
+    E8M0,
+    MX_BLOCKS,
+    MX_ELEMENTS,
+    OTHER_BLOCK_FORMATS,
+    OTHER_CODE_FORMATS,
+    OWN_FORMATS,
+)
+from mxref.formats.own_formats import KINDS
+from mxref.operations.registry import CALL_OPERATIONS
+from mxref.support.text import unknown_name
+from mxref.targets.imports import TargetError
+
+__all__ = ["claimable", "claimed_names", "claims_cover", "usual_formats"]
+
+
+def usual_formats() -> dict[str, object]:
+    """The formats that a target covers unless it names them: those of MX, and of calls."""
+    calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
+    return {**calls, **dict.fromkeys((*MX_ELEMENTS, E8M0.name, *MX_BLOCKS))}
+
+
+def claimable(claim: str) -> Mapping[str, object]:
+    """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
+    if claim == "FLOATS":
+        return LAYOUTS
+    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS, **OWN_FORMATS}
+
+
+def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
+    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
+
+    Raises:
+        TargetError: a name that is not known.
+    """
+    known, found = claimable(claim), set()
+    for name in names:
+        if claim == "FORMATS" and isinstance(name, KINDS):
+            found.add(name.name)
+            continue
+        try:
+            own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
+        except ValueError as error:
+            raise TargetError(f"target {target}: {error}") from None
+        if not isinstance(own, str) or own not in known:
+            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
+        found.add(own)
+    return frozenset(found)
+
+
+def claims_cover(
+    formats: Collection[str], floats: Collection[str], format: str, float: str
+) -> bool:
+    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
+    has_format = format == E8M0.name or format in formats
+    has_format = has_format or all(one in formats for one in format.split("-"))
+    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
