@@ -19,76 +19,7 @@ DRAWN_BY = "3.11.2"
 #: Widths of a phone, of a narrow and of a wide window, in CSS pixels.
 WIDTHS = (360, 700, 1200)
 
-#: Looks at one document: text that is cut, that lies on other text, or that is hard to see.
-_PROBE = r"""
-function problems(doc, name) {
-  const win = doc.defaultView, found = [], texts = [];
-  const width = doc.documentElement.clientWidth;
-  if (doc.documentElement.scrollWidth > width) found.push('is wider than ' + width);
-  const walker = doc.createTreeWalker(doc.body, win.NodeFilter.SHOW_TEXT);
-  for (let node; (node = walker.nextNode());) {
-    const text = node.textContent.trim(), owner = node.parentElement;
-    if (!text || owner.closest('script, style, title, defs')) continue;
-    const head = owner.closest('thead');
-    if (head && win.getComputedStyle(head).clipPath != 'none') continue;
-    const range = doc.createRange();
-    range.selectNodeContents(node);
-    for (const box of range.getClientRects())
-      if (box.width > 0) texts.push({box, node, owner, text: text.slice(0, 40)});
-    const svg = owner.closest('svg');
-    let back = null;
-    for (let up = owner; up && !back; up = up.parentElement) {
-      const colour = win.getComputedStyle(up).backgroundColor;
-      if (!/, 0\)$/.test(colour)) back = colour;
-    }
-    const style = win.getComputedStyle(owner);
-    const ink = svg && owner.closest('text') ? style.fill : style.color;
-    const ratio = contrast(ink, back || 'rgb(255, 255, 255)');
-    if (ratio < 4.5) found.push(`contrast ${ratio.toFixed(1)}: ${text.slice(0, 40)}`);
-  }
-  for (const one of texts) {
-    const svg = one.owner.closest('svg');
-    const all = {left: 0, right: width, top: -1e9, bottom: 1e9};
-    let scrolls = false;
-    for (let up = one.owner; up; up = up.parentElement)
-      scrolls ||= win.getComputedStyle(up).overflowX == 'auto';
-    const wide = {left: -1e9, right: 1e9, top: -1e9, bottom: 1e9};
-    const room = svg ? svg.getBoundingClientRect() : scrolls ? wide : all;
-    if (one.box.left < room.left - 1 || one.box.right > room.right + 1 ||
-        one.box.top < room.top - 2 || one.box.bottom > room.bottom + 2)
-      found.push('cut: ' + one.text);
-  }
-  texts.sort((a, b) => a.box.top - b.box.top);
-  for (let i = 0; i < texts.length; i++)
-    for (let j = i + 1; j < texts.length && texts[j].box.top < texts[i].box.bottom; j++) {
-      const a = texts[i].box, b = texts[j].box;
-      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      if (texts[i].node != texts[j].node && wide > 2 && high > 0.3 * Math.min(a.height, b.height))
-        found.push(`overlap: ${texts[i].text} | ${texts[j].text}`);
-    }
-  for (const box of doc.querySelectorAll('body *'))
-    if (win.getComputedStyle(box).overflowX == 'hidden' && box.scrollWidth > box.clientWidth + 1 &&
-        !box.closest('thead, svg')) found.push('hidden: ' + box.textContent.trim().slice(0, 40));
-  if (!texts.length) found.push('has no text');
-  return [...new Set(found)].map(one => `${name}, ${width} px: ${one}`);
-}
-function contrast(one, other) {
-  const light = colour => {
-    const [r, g, b] = colour.match(/[\d.]+/g).slice(0, 3).map(x => x / 255).map(
-      x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-  };
-  const [a, b] = [light(one), light(other)];
-  return Math.max(a, b) / Math.min(a, b);
-}
-window.onload = () => {
-  const found = [];
-  for (const frame of document.querySelectorAll('iframe'))
-    found.push(...problems(frame.contentDocument, frame.title));
-  document.body.textContent = JSON.stringify(found);
-};
-"""
+_PROBE = (Path(__file__).parent / "data" / "readable.js").read_text("utf-8")
 
 
 def problems(pages: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ import functools
 import json
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,13 +41,8 @@ ELEMENT = {
     "mxint8": "int8",
 }
 ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
+    *("ties_to_even", "ties_to_away", "ties_to_zero"),
+    *("toward_zero", "toward_positive", "toward_negative", "to_odd"),
 )
 SOURCES: dict[str, Any] = {
     "f16": np.float16,
@@ -99,6 +95,11 @@ def case_of(id: str) -> tuple[Record, Record]:
     return header, case
 
 
+def table(name: str) -> Record:
+    """A table of tests/helpers/data."""
+    return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text("utf-8"))
+
+
 def words(text: str) -> list[int]:
     return [int(word, 16) for word in text.split(" ")]
 
@@ -116,30 +117,24 @@ def exact_words(op: str, format: str, float: str, inputs: list[int], column: str
         choices["rule"] = choices.pop("scale_rule")
     if "scale_rounding" in choices:
         choices["rounding"] = choices.pop("scale_rounding")
-    match op:
-        case "encode":
-            return [exact.encode(inputs[0], float, format, **choices)]
-        case "encode_stochastic":
-            bits, draw, width = inputs
-            drawn = {"random_bits": draw, "random_width": width}
-            return [exact.encode(bits, float, format, **drawn, **choices)]
-        case "decode":
-            return [exact.decode(inputs[0], format, float, **choices)]
-        case "encode_scale":
-            return [exact.encode_scale(inputs[0], float, **choices)]
-        case "decode_scale":
-            return [exact.decode_scale(inputs[0], float, **choices)]
-        case "shared_scale":
-            return [exact.shared_scale(inputs[0], float, format, **choices)]
-        case "quantize":
-            scale, codes = exact.quantize(inputs, float, ELEMENT[format], **choices)
-            return [scale, *codes]
-        case "dequantize":
-            scale, *codes = inputs
-            return [
-                exact.dequantize(scale, code, ELEMENT[format], float, **choices) for code in codes
-            ]
-    raise AssertionError(f"no such operation: {op}")
+    first, *rest = inputs
+    arguments = {
+        "encode": (float, format),
+        "decode": (format, float),
+        "encode_scale": (float,),
+        "decode_scale": (float,),
+        "shared_scale": (float, format),
+    }
+    if op in arguments:
+        return [getattr(exact, op)(first, *arguments[op], **choices)]
+    if op == "encode_stochastic":
+        drawn = {"random_bits": rest[0], "random_width": rest[1]}
+        return [exact.encode(first, float, format, **drawn, **choices)]
+    if op == "quantize":
+        scale, codes = exact.quantize(inputs, float, ELEMENT[format], **choices)
+        return [scale, *codes]
+    assert op == "dequantize"
+    return [exact.dequantize(first, code, ELEMENT[format], float, **choices) for code in rest]
 
 
 @functools.cache
@@ -154,6 +149,12 @@ def ocp_files(op: str, format: str) -> list[VectorFile]:
     slots = (*SOURCES, "bytes", "lsb_first", "low_nibble_first")
     stems = {f"{op}/{format}.{slot}" for slot in slots}
     return read_vectors(VECTORS, lambda stem: stem in stems)
+
+
+def vector_file(stem: str) -> VectorFile:
+    """A file of the vectors."""
+    (file,) = read_vectors(VECTORS, lambda found: found == stem)
+    return file
 
 
 def copy_vectors(folder: Path, *files: str) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from right_calls import encode_stochastic
 
 import mxref
 
@@ -324,10 +325,4 @@ def each_element(quantize: Function) -> Function:
 
 def half_of_the_bits(values: Array, random_bits: Array, random_width: int, format: str) -> Array:
     """S2: the random bits one place too low."""
-    return mxref.encode(
-        values,
-        format,
-        rounding="stochastic_a",
-        random_bits=random_bits // 2,
-        random_width=random_width,
-    )
+    return encode_stochastic(values, random_bits // 2, random_width, format)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from helpers import table
 from ledger import recording
 from ledger.claims import ADAPTERS, Adapter, claiming, claiming_integers, claiming_products
 from ledger.examine import examine
@@ -26,87 +27,9 @@ from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.asked_files import read_for
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Those of the environment `current`.
-CURRENT = {
-    "torch": ("encode_scale/e8m0.f32", 0),
-    "torch.E5M2": ("encode/e5m2.bf16", 0),
-    "torchao.FLOOR": ("quantize/mxfp4_e2m1.f32", 90),
-    "torchao.CEIL": ("shared_scale/e4m3.bf16", 1),
-    "torchao.EVEN": ("shared_scale/e4m3.bf16", 1),
-    "torchao.RCEIL": ("shared_scale/e4m3.bf16", 1),
-    "torchao.CASTS": ("encode/e2m1.f32", 6),
-    "torchao.LAYOUTS": ("pack_scales/e8m0.bytes", 0),
-    "cuda.CONSTRUCTORS": ("encode/e4m3.f32", 0),
-    "cuda.SATFINITE": ("encode/e4m3.f64", 0),
-    "cuda.NOSAT": ("encode/e5m2.f16", 0),
-    "cuda.E8M0_RN": ("encode_scale/e8m0.bf16", 0),
-    "cuda.E8M0_RZ": ("encode_scale/e8m0.bf16", 0),
-    "cuda.E8M0_RP": ("encode_scale/e8m0.bf16", 0),
-    "cuda.E8M0_RN_NOSAT": ("encode_scale/e8m0.bf16", 0),
-    "cuda.E8M0_RZ_NOSAT": ("encode_scale/e8m0.bf16", 0),
-    "cuda.E8M0_RP_NOSAT": ("encode_scale/e8m0.bf16", 0),
-    "gguf": ("dequantize/mxfp4_e2m1.f32", 0),
-    "compressed_tensors": ("encode/e2m3.f32", 6),
-    "compressed_tensors.MXFP8": ("encode/e4m3.f32", 0),
-    "compressed_tensors.READS": ("dequantize/mxfp8_e4m3.bf16", 0),
-    "onnx": ("encode/e2m3.f32", 0),
-    "onnx.NOSAT": ("encode/e4m3.f32", 0),
-    "onnx.DOWN": ("encode_scale/e8m0.f32", 0),
-    "onnx.NEAREST": ("encode_scale/e8m0.f32", 0),
-    "ml_dtypes": ("decode/e4m3.f32", 0),
-    "gfloat": ("decode/e4m3.f32", 0),
-    "apytypes": ("encode/e5m2.f64", 0),
-    "executorch": ("dequantize/mxfp8_e4m3.f32", 0),
-    "jax": ("quantize/mxfp8_e4m3.f32", 76),
-    "jax_casts": ("encode/e4m3.f64", 0),
-    "mlx_0_32.FP4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "mlx_0_32.FP8": ("encode/e4m3.f32", 6),
-    "openvino": ("encode/e2m1.f32", 0),
-    "openvino.FP8": ("encode/e4m3.f32", 0),
-    "pychop": ("quantize/mxfp8_e4m3.f32", 7),
-    "qwix": ("quantize/mxfp4_e2m1.f32", 27),
-    "fbgemm.NEAREST": ("dequantize/mxfp4_e2m1.f32", 2),
-    "fbgemm.FLOOR": ("dequantize/mxfp4_e2m1.f32", 2),
-    "fbgemm.EVEN": ("quantize/mxfp4_e2m1.f32", 138),
-    "fbgemm.CEIL": ("dequantize/mxfp4_e2m1.f32", 2),
-    "neural_compressor.EVEN": ("quantize/mxint8.f32", 94),
-    "neural_compressor.NEAREST": ("quantize/mxint8.f32", 94),
-    "quark.EVEN": ("encode/e2m1.f32", 5),
-    "quark.FLOOR": ("encode/e2m1.f32", 5),
-    "quark.CEIL": ("encode/e2m1.f32", 5),
-    "quark.E8M0": ("encode_scale/e8m0.f32", 2890),
-    "quark.FAKE": ("quantize/mxint8.f32", 96),
-    "quark_triton.EVEN": ("quantize/mxfp4_e2m1.f16", 2),
-    "quark_triton.UP": ("quantize/mxfp4_e2m1.f16", 1),
-    "quark_triton.DOWN": ("quantize/mxfp4_e2m1.f16", 38),
-    "triton_kernels.UP_FP4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "triton_kernels.UP_FP8": ("dequantize/mxfp8_e4m3.f32", 0),
-    "triton_kernels.DOWN_FP4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "triton_kernels.DOWN_FP8": ("dequantize/mxfp8_e4m3.f32", 0),
-}
-#: Those of the environment `older`.
-OLDER = {
-    "mlx_0_31.FP4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "mlx_0_31.FP8": ("encode/e4m3.f32", 6),
-    "torchmx": ("quantize/mxfp4_e2m1.bf16", 0),
-    "torchmx.INT8": ("quantize/mxint8.bf16", 172),
-    "tosa": ("quantize/mxfp4_e2m1.f32", 0),
-    "tosa.CASTS": ("encode/e4m3.f32", 0),
-}
-#: Those of originals that no registry has, in the environment `current`.
-ORIGINALS = {
-    "microxcaling.NEAREST": ("quantize/mxint8.f32", 94),
-    "microxcaling.EVEN": ("quantize/mxint8.f32", 94),
-    "microxcaling.FLOOR": ("shared_scale/e2m1.bf16", 88),
-    "microxcaling_cuda.NEAREST": ("quantize/mxfp8_e4m3.f32", 0),
-    "microxcaling_cuda.EVEN": ("quantize/mxint8.bf16", 0),
-    "microxcaling_cuda.FLOOR": ("shared_scale/e2m1.f32", 0),
-    "torchao_main.FLOOR": ("quantize/mxfp4_e2m1.f32", 0),
-    "torchao_main.CEIL": ("quantize/mxfp8_e5m2.bf16", 0),
-    "torchao_main.EVEN": ("quantize/mxfp4_e2m1.f32", 1),
-    "torchao_main.RCEIL": ("quantize/mxfp6_e2m3.f32", 0),
-    "transformer_engine": ("shared_scale/e4m3.f32", 4),
-}
+_TABLES = table("peer_adapters")
+#: Of `current`, of `older`, and of originals that no registry has, in `current`.
+CURRENT, OLDER, ORIGINALS = _TABLES["CURRENT"], _TABLES["OLDER"], _TABLES["ORIGINALS"]
 FILES = CURRENT | OLDER | ORIGINALS
 #: Those of products in each.
 CURRENT_PRODUCTS = (
@@ -118,10 +41,7 @@ OLDER_PRODUCTS = (
     *("torchmx_products", "tosa_matmul"),
 )
 #: Those of integer operations in `older`: how the report ends.
-OLDER_INTEGERS = {
-    "tosa_rescale.SINGLE": "conforms",
-    "tosa_rescale.DOUBLE": "conforms; rescale (int8-int8, int8-uint8, int16-int8, int32-int8, int3",
-}
+OLDER_INTEGERS = _TABLES["OLDER_INTEGERS"]
 #: The checkouts of originals.
 CHECKOUTS = {
     "microxcaling": "MXREF_MICROXCALING",

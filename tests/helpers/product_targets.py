@@ -9,11 +9,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from helpers import VECTORS
+from helpers import vector_file
 from numpy.typing import NDArray
 
 import mxref
-from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
 from mxref.conformance import PythonTarget, target_of
 from mxref.formats.catalog import BLOCK_FORMATS
@@ -26,8 +25,7 @@ Product = Callable[..., NDArray[Any]]
 @cache
 def product_file(pair: str = E4M3, float: str = "f32") -> VectorFile:
     """The vectors of a pair of formats."""
-    stem = f"matmul/{pair}.{float}"
-    return next(f for f in read_vectors(VECTORS, lambda one: one == stem) if f.stem == stem)
+    return vector_file(f"matmul/{pair}.{float}")
 
 
 def blocks(scales: NDArray[Any], codes: NDArray[Any], name: str) -> mxref.Blocks:

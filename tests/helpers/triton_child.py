@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,24 @@ def museum(*chosen: str) -> dict[str, dict[str, list[int]]]:
     by_id = {mutant.id: mutant for mutant in MUTANTS}
     files = covered(target())
     found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for i, bug in enumerate(one for one in PLANTED if one.ids in chosen):
-            _plant(bug.rewrites, Path(folder, f"kernels_{i}.py"))
-            for id in bug.ids.split():
-                mutant = by_id[id]
-                asked = [one for one in files if _has(mutant, one, bug.floats)]
-                found[id] = dict(_compared(mutant, asked))
+    planted = {bug.ids: bug for bug in PLANTED if bug.ids in chosen}
+    for name in _with_bugs({ids: bug.rewrites for ids, bug in planted.items()}):
+        for id in name.split():
+            asked = [one for one in files if _has(by_id[id], one, planted[name].floats)]
+            found[id] = dict(_compared(by_id[id], asked))
     return found
+
+
+def _with_bugs(bugs: dict[str, Rewrites]) -> Iterator[str]:
+    """The names of bugs, each while a target loaded now finds kernels with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (name, rewrites) in enumerate(bugs.items()):
+            _plant(rewrites, Path(folder, f"kernels_{i}.py"))
+            yield name
+
+
+def _sums(counts: Iterable[list[int]]) -> list[int]:
+    return [sum(ones) for ones in zip(*counts, strict=True)]
 
 
 def _plant(rewrites: Rewrites, path: Path) -> None:
@@ -145,13 +155,9 @@ def matrix_bugs() -> dict[str, list[int]]:
     target()
     kernels = sys.modules["mx_kernels"]
     found = {**sizes(kernels), **dict(answers(kernels, complete=False))}
-    with tempfile.TemporaryDirectory() as folder:
-        for i, (name, rewrites) in enumerate(OF_MATRICES.items()):
-            _plant(rewrites, Path(folder, f"kernels_{i}.py"))
-            counts = [*answers(sys.modules["mx_kernels"], complete=False)]
-            found[f"bug: {name}"] = [
-                sum(ones) for ones in zip(*(c for _, c in counts), strict=True)
-            ]
+    for name in _with_bugs(OF_MATRICES):
+        counts = (one for _, one in answers(sys.modules["mx_kernels"], complete=False))
+        found[f"bug: {name}"] = _sums(counts)
     return found
 
 
@@ -164,13 +170,8 @@ def reciprocals() -> dict[str, list[int]]:
 
     target()
     found = {name: _unlike_at_thresholds(name) for name in _elements()}
-    with tempfile.TemporaryDirectory() as folder:
-        for i, (name, rewrites) in enumerate(OF_RECIPROCALS.items()):
-            _plant(rewrites, Path(folder, f"kernels_{i}.py"))
-            found[f"bug: {name}"] = [
-                sum(ones)
-                for ones in zip(*map(_unlike_at_thresholds, ("e2m1", "int8")), strict=True)
-            ]
+    for name in _with_bugs(OF_RECIPROCALS):
+        found[f"bug: {name}"] = _sums(map(_unlike_at_thresholds, ("e2m1", "int8")))
     return found
 
 

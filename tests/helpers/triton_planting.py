@@ -1,25 +1,18 @@
-"""How bugs of the museum are planted in the Triton kernels: by rewriting their text.
+"""How bugs are planted in the Triton kernels: by the patches of data/triton.
 
-Each old text stands once in `mx_kernels.py`. With the new text in its place the kernels are that
-mutant of the museum: they give its answers on every case of level 1, the wrong ones included.
+A bug of the museum is the names of its mutants, one for each operation that it spoils. With its
+patch the kernels are these mutants: they give their answers on every case of level 1, the wrong
+ones included.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = [
-    *("INFINITE", "LIMITED", "SUM", "Bugs", "Planted", "Rewrites"),
-    *("after", "before", "instead", "part"),
-]
+__all__ = ["Planted", "Rewrites", "patches"]
 
 Rewrites = tuple[tuple[str, str], ...]
-#: The museum's names of a bug, one for each operation that it spoils, and how it is planted.
-Bugs = dict[str, Rewrites]
-SUM = "code + (tl.maximum(above, 0) << K.FRACTION)"
-#: Of `encoded`: saturation, and what an infinity is.
-LIMITED = f"code = tl.minimum({SUM}, top)"
-INFINITE = "magnitude == 0x7F800000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +21,7 @@ class Planted:
 
     Args:
         ids: the museum's names of it, one for each operation that it spoils.
-        rewrites: old and new texts.
+        rewrites: old and new texts, each old one once in `mx_kernels.py`.
         floats: the float types from which the kernels are then the mutant.
         same: whether all answers are the museum's; else the kernels are wrong in their own way.
     """
@@ -39,24 +32,15 @@ class Planted:
     same: bool
 
 
-def instead(old: str, *new: str) -> Rewrites:
-    """Lines instead of the text, which begins with its indentation unless that is four."""
-    indent = old[: len(old) - len(old.lstrip())]
-    lines = [line.lstrip() for line in new]
-    return ((old, indent + f"\n{indent or '    '}".join(lines)),)
+def patches(name: str) -> dict[str, Rewrites]:
+    """The bugs of a file: a name and lines as of a patch for each, with @@ between two places."""
+    text = (Path(__file__).parent / "data" / "triton" / f"{name}.diff").read_text("utf-8")
+    bugs = [bug.split("\n", 1) for bug in text.rstrip("\n").split("\n\n")[1:]]  # after a comment
+    return {name: tuple(map(_rewrite, patch.split("\n@@\n"))) for name, patch in bugs}
 
 
-def before(old: str, *new: str) -> Rewrites:
-    """Lines before it."""
-    return instead(old, *new, old)
-
-
-def after(old: str, *new: str) -> Rewrites:
-    """Lines after it."""
-    return instead(old, old, *new)
-
-
-def part(old: str, piece: str, new: str) -> Rewrites:
-    """A piece of it replaced."""
-    assert piece in old
-    return instead(old, old.replace(piece, new))
+def _rewrite(patch: str) -> tuple[str, str]:
+    """Whole lines before and after."""
+    sides = [[line[1:] for line in patch.split("\n") if line[0] in kept] for kept in (" -", " +")]
+    old, new = ("\n".join(["", *side, ""]) for side in sides)
+    return old, new

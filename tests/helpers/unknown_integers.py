@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from helpers import table
 
 from mxref.integer import (
     QParams,
@@ -94,56 +95,6 @@ class WrongInteger:
 
 
 WRONG_INTEGERS = [
-    WrongInteger(
-        negative_ties_cut_off,
-        "quantize_affine",
-        "int8",
-        "x is negative, the result is rounded away from zero and the number that is rounded is a "
-        "tie (518 of 518): 1 too large",
-    ),
-    WrongInteger(
-        no_least_code,
-        "quantize_affine",
-        "int8",
-        "the wanted code is -128 (205 of 205): 1 too large",
-    ),
-    WrongInteger(
-        last_channel_left_out,
-        "quantize_affine",
-        "int8_axis",
-        "the wanted code is not 0 and the number of channels behind it is 0 (92 of 92): becomes 0",
-    ),
-    WrongInteger(
-        small_scales_flushed,
-        "quantize_affine",
-        "uint8",
-        "the scale is at most 2^-125 and the wanted code is positive (50 of 50): becomes 0",
-    ),
-    WrongInteger(
-        zero_point_of_upper_codes,
-        "dequantize_affine",
-        "uint8",
-        "|scale * element| is at most 12.7, the zero point is at least 128 and the code is at "
-        "least 128 (323 of 323)",
-    ),
-    WrongInteger(
-        no_rounding_of_long_shifts,
-        "rescale",
-        "int32-int8",
-        "the number that is rounded is above a tie, the shift is at least 40 and the wanted code "
-        "is at least -11 and at most 16 (43 of 43): 1 too small",
-    ),
-    WrongInteger(
-        zeros_beyond_the_right,
-        "grid_sample",
-        "int8",
-        "the wanted code is not 0, padding is border and x of the grid is at least 32766 (68 of "
-        "68): becomes 0",
-    ),
-    WrongInteger(
-        odd_columns_unsigned,
-        "unpack_int4",
-        "int4",
-        "the wanted code is negative and the column is odd (157 of 157)",
-    ),
+    WrongInteger(globals()[one.pop("function")], **one)
+    for one in table("unknown_integers")["wrong"]
 ]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from helpers import SOURCES
+from helpers import SOURCES, table
+from right_calls import dequantize, encode_stochastic
 
 import mxref
 
@@ -59,11 +60,9 @@ def upper_scales(codes: Any) -> Any:
 
 
 def negative_under_large_scales(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
-    fmt = mxref.formats.block_format(format)
-    blocks = mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape)
-    numbers = mxref.dequantize(blocks, dtype)
-    wrong = (scales[:, None] > 0x80) & (codes >= fmt.element.sign_bit)
-    return np.where(wrong, np.abs(numbers), numbers)
+    numbers = dequantize(scales, codes, format, dtype)
+    signed = codes >= mxref.formats.block_format(format).element.sign_bit
+    return np.where(signed & (scales[:, None] > 0x80), np.abs(numbers), numbers)
 
 
 def one_binade_of_amax(amax: Any, format: str) -> Any:
@@ -72,9 +71,7 @@ def one_binade_of_amax(amax: Any, format: str) -> Any:
 
 
 def no_bits_of_width_16(values: Any, bits: Any, width: int, format: str) -> Any:
-    bits = bits * (width != 16)
-    choices: Any = {"random_bits": bits, "random_width": width, "rounding": "stochastic_a"}
-    return mxref.encode(values, format, **choices)
+    return encode_stochastic(values, bits * (width != 16), width, format)
 
 
 def subnormal_halves(values: Any) -> Any:
@@ -172,107 +169,7 @@ class Wrong:
     text: str = ""
 
 
-_STOCHASTIC = "ocp+rounding=stochastic_a"
-_BEFORE = "ocp+scale_place=before"
-WRONG = [
-    Wrong(
-        negative_bfloat16_ties,
-        "encode",
-        "e4m3",
-        text="wrong exactly where the float type is bf16, x is negative, x is a tie and the result "
-        "is rounded toward zero (63 of 63): one code too far from zero",
-    ),
-    Wrong(negative_bfloat16_ties, "encode", "e2m1"),
-    Wrong(
-        cut_off_in_one_binade,
-        "encode",
-        "e2m1",
-        text="wrong exactly where |x| is above 2.5 and below 4 and x is a tie or above a tie (40 "
-        "of 40): one code too near zero",
-    ),
-    Wrong(
-        odd_subnormals,
-        "encode",
-        "e5m2",
-        text="wrong exactly where |x| is below 5.340576e-05 and the result's code is odd (290 of "
-        "290): one code too near zero",
-    ),
-    Wrong(
-        two_bugs,
-        "encode",
-        "e3m2",
-        parts=2,
-        text="wrong exactly where |x| is at least 20 (2028 of 2052): one code too near zero; or "
-        "where x is NaN (24 of 2052): becomes 0",
-    ),
-    Wrong(three_bugs, "encode", "e4m3", parts=3),
-    Wrong(
-        one_code,
-        "decode",
-        "e4m3",
-        text="wrong exactly where the code is 3b (1 of 1): becomes 40400000",
-    ),
-    Wrong(
-        upper_scales,
-        "decode_scale",
-        "e8m0",
-        text="wrong exactly where the code is at least c0 (63 of 63): half as large",
-    ),
-    Wrong(negative_under_large_scales, "dequantize", "mxfp8_e4m3"),
-    Wrong(
-        negative_under_large_scales,
-        "dequantize",
-        "mxfp4_e2m1",
-        text="elements wrong exactly where the scale code is at least 86 and at most fe and the "
-        "code is negative (480 of 480): the sign is lost",
-    ),
-    Wrong(
-        one_binade_of_amax,
-        "shared_scale",
-        "int8",
-        text="wrong exactly where the scale code is 84 (18 of 18): one code too large",
-    ),
-    Wrong(no_bits_of_width_16, "encode_stochastic", "e2m3", policy=_STOCHASTIC),
-    Wrong(
-        subnormal_halves,
-        "encode_scale",
-        "e8m0",
-        text="wrong exactly where the float type is f16 and x is a subnormal float (98 of 98): "
-        "one code too large",
-    ),
-    Wrong(odd_lengths, "pack", "e2m1"),
-    Wrong(every_fourth_code, "unpack", "e3m2"),
-    Wrong(right_columns, "pack_scales", "e8m0"),
-    Wrong(no_nan_scale, "pack_blocks", "mxfp6_e3m2", policy=_BEFORE),
-    Wrong(upper_half_again, "unpack_blocks", "mxfp4_e2m1", policy=_BEFORE),
-    Wrong(
-        last_element,
-        "quantize",
-        "mxfp4_e2m1",
-        text="elements wrong exactly where x is negative and the position in the block is 31 (274 "
-        "of 274): the sign is lost",
-    ),
-    Wrong(odd_largest, "quantize", "mxfp6_e2m3"),
-    Wrong(ties_of_the_upper_half, "quantize", "mxfp8_e5m2"),
-    Wrong(
-        nan_scales_and_a_lane,
-        "quantize",
-        "mxfp8_e4m3",
-        parts=2,
-        text="scales wrong exactly where the scale code is ff (326 of 326): becomes 00 = 2^-127, "
-        "not ff = nan; elements wrong exactly where the position in the block is 4n + 2 and the "
-        "result's code is odd (752 of 752): one code too near zero",
-    ),
-    Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
-    Wrong(
-        last_of_a_tensor,
-        "quantize_tensor",
-        "mxfp8_e4m3",
-        text="elements wrong exactly where the number of rows behind it is 0 and the number of "
-        "columns behind it is 0 (24 of 24): the sign is wrong",
-    ),
-    Wrong(scattered, "encode", "e4m3"),
-]
+WRONG = [Wrong(globals()[one.pop("function")], **one) for one in table("unknown_targets")["wrong"]]
 NAMES = [f"{wrong.function.__name__}-{wrong.op}-{wrong.format}" for wrong in WRONG]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,8 +48,8 @@ def test_what_it_has_is_checked(folder: Path) -> None:
     every = target_of(SimpleNamespace(decode=mxref.decode), "every")
     with pytest.raises(VectorError, match=r"e2m3\.f32\.jsonl:\d+: must end with a line end"):
         read_for(folder, every, Policy())
-    only: Callable[[str, str, str], bool] = lambda op, format, float: format == "e2m1"  # noqa: E731
-    assert with_cases(read_for(folder, every, Policy(), only=only)) == ["decode/e2m1.f32"]
+    some = read_for(folder, every, Policy(), only=lambda op, format, float: format == "e2m1")
+    assert with_cases(some) == ["decode/e2m1.f32"]
 
 
 def test_the_files_of_named_cases_are_read(folder: Path) -> None:
@@ -70,16 +69,14 @@ def test_what_has_been_read_is_not_read_again(folder: Path) -> None:
 
 @pytest.mark.parametrize("how", ["check", "--results", "--cmd"])
 def test_answers_that_are_there_cost_one_reading(
-    folder: Path,
-    how: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    how: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (file,) = read_vectors(folder, lambda stem: stem == "decode/e2m1.f32")
-    answers = tmp_path_factory.mktemp("answers") / "decode.e2m1.f32.txt"
+    other = folder.with_name(f"{folder.name}_answers")
+    answers = other / "answers" / "decode.e2m1.f32.txt"
+    answers.parent.mkdir(parents=True)
     answers.write_text("".join(f"{c.id} {c.output(0)[0]:08x}\n" for c in file.cases))
-    script = tmp_path_factory.mktemp("program") / "program.py"
+    script = other / "program.py"
     script.write_text(looking_up(answers))
     parsed: list[str] = []
     parse = reading.parse
@@ -89,15 +86,15 @@ def test_answers_that_are_there_cost_one_reading(
         return parse(text, name)
 
     monkeypatch.setattr(reading, "parse", counted)
-    narrowed = ("--op", "decode", "--format", "e2m1", "--vectors", str(folder))
     arguments = {
-        "check": ("check", "decode", "e2m1", "--vectors", str(folder)),
-        "--results": ("verify", "--results", str(answers.parent), *narrowed),
-        "--cmd": ("verify", "--cmd", f"{sys.executable} {script}", *narrowed, "--no-search"),
-    }
+        "check": ["check", "decode", "e2m1"],
+        "--results": ["verify", "--results", str(answers.parent)],
+        "--cmd": ["verify", "--cmd", f"{sys.executable} {script}", "--no-search"],
+    }[how]
+    narrowed = [] if how == "check" else ["--op", "decode", "--format", "e2m1"]
     with answers.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        assert main(arguments[how]) == 0
+        assert main([*arguments, *narrowed, "--vectors", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines()[-1].endswith("16 cases, 0 failed: conforms")
     assert parsed == [str(folder / "decode/e2m1.f32.jsonl")]
 

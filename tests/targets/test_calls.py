@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import VECTORS, vector_file
+from right_calls import RIGHT_CALLS
 
 import mxref
-from mxref import golden
 from mxref.cases.records import Case
-from mxref.golden import VectorFile
 from mxref.operands.returned import AnswerError
 from mxref.operations.asked_call import result_words
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
@@ -24,66 +22,25 @@ from mxref.targets.profile_target import profile_target
 Arrays = list[np.ndarray]
 
 
-def of(stem: str) -> VectorFile:
-    (file,) = golden.read_vectors(VECTORS, lambda found: found == stem)
-    return file
-
-
-def quantize(values: np.ndarray, format: str, tensor: np.float32) -> mxref.Blocks:
-    scale = mxref.TensorScale(int(tensor.view(np.uint32)))
-    return mxref.quantize(values, format, tensor_scale=scale)
-
-
-def dequantize(
-    scales: np.ndarray, codes: np.ndarray, format: str, dtype: Any, tensor: np.float32
-) -> np.ndarray:
-    fmt = mxref.formats.block_format(format)
-    scale = mxref.TensorScale(int(tensor.view(np.uint32)))
-    blocks = mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape, dtype, scale)
-    return blocks.dequantize(dtype)
-
-
-def encode_stochastic(values: np.ndarray, bits: np.ndarray, width: int, format: str) -> np.ndarray:
-    drawn = {"random_bits": bits, "random_width": width}
-    return mxref.encode(values, format, rounding="stochastic_a", **drawn)
-
-
-def unpack(packed: np.ndarray, format: str, count: int) -> np.ndarray:
-    return mxref.unpack(packed, format, count)
-
-
-def quantize_blocks(values: np.ndarray, format: str) -> mxref.Blocks:
-    return mxref.quantize(values, format)
-
-
-def quantize_tensor(values: np.ndarray, format: str, axis: int) -> mxref.Blocks:
-    return mxref.quantize(values, format, axis=axis)
-
-
-#: A file of each kind of call, and a right function.
-KINDS: dict[str, Callable[..., Any]] = {
-    "encode/e4m3.bf16": mxref.encode,
-    "decode/e2m1.f32": mxref.decode,
-    "encode_stochastic/e2m1.f32": encode_stochastic,
-    "quantize/mxfp4_e2m1.f64": quantize_blocks,
-    "quantize/nvfp4.f32": quantize,
-    "dequantize/nvfp4.f32": dequantize,
-    "unpack/e2m1.low_nibble_first": unpack,
-    "quantize_tensor/mxfp4_e2m1.f32": quantize_tensor,
-}
+#: A file of each kind of call.
+KINDS = (
+    *("encode/e4m3.bf16", "decode/e2m1.f32", "encode_stochastic/e2m1.f32"),
+    *("quantize/mxfp4_e2m1.f64", "quantize/nvfp4.f32", "dequantize/nvfp4.f32"),
+    *("unpack/e2m1.low_nibble_first", "quantize_tensor/mxfp4_e2m1.f32"),
+)
 #: One call a case.
 LAYOUTS = ("unpack", "quantize_tensor")
 
 
 @pytest.mark.parametrize("stem", ["quantize/nvfp4.f32", "dequantize/nvfp4.f32"])
 def test_one_call_for_each_scale_of_a_tensor(stem: str) -> None:
-    file, rows = of(stem), Counter[int]()
+    file, rows = vector_file(stem), Counter[int]()
     inputs, wanted = file.input_words()[::-1], file.outputs(0)[::-1]
 
     def counted(*arguments: Any) -> Any:
         assert all(isinstance(a, np.ndarray) and a.flags.writeable for a in arguments[:1])
         rows[int(arguments[-1].view(np.uint32))] += len(arguments[0])
-        return KINDS[stem](*arguments)
+        return RIGHT_CALLS[file.op](*arguments)
 
     assert np.array_equal(call_operation(counted, file, inputs), wanted)
     assert rows == Counter(inputs[:, 0].tolist())  # every scale in one call, and all its rows
@@ -91,14 +48,14 @@ def test_one_call_for_each_scale_of_a_tensor(stem: str) -> None:
 
 
 def test_cases_that_raise_are_found_beside_others_of_the_same_scale() -> None:
-    file = of("quantize/nvfp4.f32")
+    file = vector_file("quantize/nvfp4.f32")
     inputs, wanted = file.input_words(), file.outputs(0)
     is_nan = (inputs[:, 1:] == 0x7FC00000).any(axis=1)
 
     def raises(values: np.ndarray, format: str, tensor: np.float32) -> mxref.Blocks:
         if (values.view(np.uint32) == 0x7FC00000).any():
             raise ArithmeticError("NaN")
-        return quantize(values, format, tensor)
+        return RIGHT_CALLS["quantize"](values, format, tensor)
 
     answers = call_function(raises, file, inputs)
     assert sorted(answers.errors) == np.flatnonzero(is_nan).tolist() != []
@@ -107,11 +64,11 @@ def test_cases_that_raise_are_found_beside_others_of_the_same_scale() -> None:
 
 @pytest.mark.parametrize("stem", [stem for stem in KINDS if stem.split("/")[0] not in LAYOUTS])
 def test_no_cases_are_one_call_with_empty_arrays(stem: str) -> None:
-    file, calls = of(stem), list[Arrays]()
+    file, calls = vector_file(stem), list[Arrays]()
 
     def counted(*arguments: Any) -> Any:
         calls.append([a for a in arguments if isinstance(a, np.ndarray)])
-        return KINDS[stem](*arguments)
+        return RIGHT_CALLS[file.op](*arguments)
 
     found = call_operation(counted, file, file.input_words()[:0])
     assert found.shape == (0, file.outputs(0).shape[1])
@@ -123,13 +80,13 @@ def test_no_cases_are_one_call_with_empty_arrays(stem: str) -> None:
 @pytest.mark.parametrize("offset", [1, 2, 3, 7])
 @pytest.mark.parametrize("stem", KINDS)
 def test_arrays_start_at_an_offset(stem: str, offset: int) -> None:
-    file, seen = of(stem), Arrays()
+    file, seen = vector_file(stem), Arrays()
     start = max(range(len(file.cases)), key=lambda i: len(file.cases[i].inputs))
     some = slice(start, start + 20)  # the case with the most words among them
 
     def kept(*arguments: Any) -> Any:
         seen.extend(a for a in arguments if isinstance(a, np.ndarray))
-        return KINDS[stem](*arguments)
+        return RIGHT_CALLS[file.op](*arguments)
 
     inputs, wanted = file.input_words()[some], file.outputs(0)[some]
     answers = call_function(kept, file, inputs, offset=offset)
@@ -154,7 +111,7 @@ def test_what_is_said_of_a_call_is_how_it_is_made(op: str) -> None:
     paths = sorted((VECTORS / op).glob("*.json*"), key=lambda path: path.stat().st_size)
     for stem in {paths[0].name.partition(".json")[0], *NVFP4.get(op, ())}:
         seen.clear()
-        file = of(f"{op}/{stem}")
+        file = vector_file(f"{op}/{stem}")
         call_function(count, file, file.input_words()[:1])
         told = REGISTRY[op].called_as(file.format)
         assert told.startswith(f"{op}(")
@@ -165,14 +122,14 @@ NVFP4 = {"quantize": ("nvfp4.f32",), "dequantize": ("nvfp4.f32",)}
 
 
 def test_a_call_that_python_refuses() -> None:
-    file = of("encode/e2m1.f16")
+    file = vector_file("encode/e2m1.f16")
     answers = call_function(lambda x: x, file, file.input_words()[:2])
     told = "TypeError: test_a_call_that_python_refuses.<locals>.<lambda>() takes 1 positional "
     told += "argument but 2 were given: it is called as encode(values, format)"
     assert {*answers.errors.values()} == {told}
 
     def inside(values: Any, format: str) -> Any:
-        return of(values, format)
+        return vector_file(values, format)
 
     answers = call_function(inside, file, file.input_words()[:2])
     assert "called as" not in answers.errors[0]

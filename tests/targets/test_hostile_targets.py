@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import VECTORS, vector_file
 
 import mxref
-from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
 from mxref.conformance.checking.check import Extent, check
@@ -23,19 +24,17 @@ from mxref.support.text import one_line
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
 
-class Encoder:
-    """A target that has `encode` only, and does it right unless a subclass does otherwise."""
-
-    FORMATS = ("e2m1",)
-    FLOATS = ("f16",)
-
-    def encode(self, values: Any, format: str) -> Any:
-        return mxref.encode(values, format)
+STEM = "encode/e2m1.f16"
+Encode = Callable[[Any, str], Any]
 
 
-def verified(target: object) -> Report:
-    files = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
-    return verify(target_of(target, "target"), files)
+def target_that(encode: Encode, **others: Any) -> SimpleNamespace:
+    """A target that has `encode` to E2M1 from float16 only."""
+    return SimpleNamespace(**{"encode": encode, "FORMATS": ("e2m1",), "FLOATS": ("f16",), **others})
+
+
+def verified(encode: Encode) -> Report:
+    return verify(target_of(target_that(encode), "target"), [vector_file(STEM)])
 
 
 class PanicException(BaseException):
@@ -48,42 +47,35 @@ class OwnError(BaseException):
 
 @pytest.mark.parametrize("kind", [PanicException, OwnError, GeneratorExit, SystemExit])
 def test_an_exception_of_any_class_fails_the_cases_that_it_hits(kind: type[BaseException]) -> None:
-    class Panics(Encoder):
-        def encode(self, values: Any, format: str) -> Any:
-            if np.isnan(values).any():
-                raise kind("index out of bounds")
-            return super().encode(values, format)
+    def encode(values: Any, format: str) -> Any:
+        if np.isnan(values).any():
+            raise kind("index out of bounds")
+        return mxref.encode(values, format)
 
-    report = verified(Panics())
-    nans = {id for id in ids() if int(id.rpartition(".")[2], 16) & 0x7FFF > 0x7C00}
+    report = verified(encode)
+    cases = vector_file(STEM).cases
+    nans = {case.id for case in cases if case.inputs[0] & 0x7FFF > 0x7C00}
     assert {failure.case.id for _, failure in report.failures} == nans
     assert all(f"{kind.__name__}: index" in failure.error for _, failure in report.failures)
 
 
-def ids() -> list[str]:
-    (file,) = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
-    return [case.id for case in file.cases]
-
-
-INTERRUPTIONS = [
-    *(KeyboardInterrupt, TerminationError, asyncio.CancelledError),
-    *(pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception),
-]
-
-
-@pytest.mark.parametrize("kind", INTERRUPTIONS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(KeyboardInterrupt, TerminationError, asyncio.CancelledError),
+        *(pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception),
+    ],
+)
 def test_an_interruption_is_no_fault_of_the_target(kind: type[BaseException]) -> None:
-    class Interrupted(Encoder):
-        calls = 0
+    calls = []
 
-        def encode(self, values: Any, format: str) -> Any:
-            self.calls += 1
-            raise kind("15")
+    def encode(values: Any, format: str) -> Any:
+        calls.append(values)
+        raise kind("15")
 
-    target = Interrupted()
     with pytest.raises(kind, match="15"):
-        verified(target)
-    assert target.calls == 1
+        verified(encode)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, OwnError])
@@ -92,68 +84,64 @@ def test_an_error_whose_text_exits(kind: type[BaseException]) -> None:
         def __str__(self) -> str:
             raise kind
 
-    class Fails(Encoder):
-        def encode(self, values: Any, format: str) -> Any:
-            raise UnreadableError
+    def encode(values: Any, format: str) -> Any:
+        raise UnreadableError
 
-    report = verified(Fails())
-    assert (report.verdict, len(report.failures)) == ("fails with errors", len(ids()))
-
-
-def test_inputs_may_be_given_another_shape() -> None:
-    class Reshapes(Encoder):
-        def encode(self, values: Any, format: str) -> Any:
-            codes = super().encode(values, format)
-            values.dtype = np.uint8  # twice as many
-            return codes
-
-    assert verified(Reshapes()).passed
+    report = verified(encode)
+    assert report.verdict == "fails with errors"
+    assert len(report.failures) == len(vector_file(STEM).cases)
 
 
-def test_answers_of_the_shape_that_the_inputs_were_given_are_refused() -> None:
-    class Reshapes(Encoder):
-        def encode(self, values: Any, format: str) -> Any:
-            values.shape = (-1, 2)
-            return super().encode(values, format)
+def test_inputs_may_be_given_another_type_and_shape_but_not_answers() -> None:
+    def retyped(values: Any, format: str) -> Any:
+        codes = mxref.encode(values, format)
+        values.dtype = np.uint8  # twice as many
+        return codes
 
-    report = verified(Reshapes())
-    assert len(report.failures) == len(ids())
-    count = len(ids())
+    def reshaped(values: Any, format: str) -> Any:
+        values.shape = (-1, 2)
+        return mxref.encode(values, format)
+
+    assert verified(retyped).passed
+    failures, count = verified(reshaped).failures, len(vector_file(STEM).cases)
+    assert len(failures) == count
     wanted = f"the result must have shape ({count},), got ({count // 2}, 2)"
-    assert report.failures[0][1].error == wanted
+    assert failures[0][1].error == wanted
 
 
-@pytest.mark.parametrize("kind", ["ImportError", "GeneratorExit", "SystemExit"])
-@pytest.mark.parametrize("mode", ["", ":MODE"])
-def test_a_module_that_raises_when_it_is_looked_at(tmp_path: Path, kind: str, mode: str) -> None:
-    path = tmp_path / "lazy.py"
-    path.write_text(f"def __getattr__(name): raise {kind}('no torch here')\n")
-    with pytest.raises(TargetError, match=f"cannot be read: {kind}: no torch here"):
-        load_target(f"{path}{mode}")
+GETS = "def __getattr__(name): raise {}('no torch here')\n"
+SILENT = """
+class Silent(BaseException):
+    def __str__(self): raise GeneratorExit
+raise Silent
+"""
 
 
-def test_a_module_whose_error_has_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "silent.py"
-    path.write_text(
-        "class Silent(BaseException):\n    def __str__(self): raise GeneratorExit\nraise Silent\n"
-    )
-    with pytest.raises(TargetError, match=r"cannot be imported: Silent: \(no text\)$"):
-        load_target(str(path))
-
-
-def test_a_syntax_error_in_what_a_target_imports(tmp_path: Path, monkeypatch: Patch) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((GETS.format(kind), f"cannot be read: {kind}: no torch here$")
+          for kind in ("ImportError", "GeneratorExit", "SystemExit")),
+        (SILENT, r"cannot be imported: Silent: \(no text\)$"),
+        ("import mxref_broken", r"in line 3 of .*mxref_broken\.py: "),
+        ("x = 1\0\n", r"kernel\.py has a syntax error: "),
+    ],
+)  # fmt: skip
+def test_a_module_that_cannot_be_looked_at(
+    text: str, said: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "mxref_broken_neighbour.py").write_text("x = 1\n\ndef f(:\n")
-    (tmp_path / "healthy.py").write_text("import mxref_broken_neighbour\n")
-    with pytest.raises(TargetError, match=r"in line 3 of .*mxref_broken_neighbour\.py: "):
-        load_target(str(tmp_path / "healthy.py"))
+    (tmp_path / "mxref_broken.py").write_text("x = 1\n\ndef f(:\n")
+    (tmp_path / "kernel.py").write_text(text)
+    for mode in ("", ":MODE"):
+        with pytest.raises(TargetError, match=said):
+            load_target(str(tmp_path / f"kernel.py{mode}"))
 
 
 def test_a_pipe_in_a_folder_of_results_is_refused(tmp_path: Path) -> None:
-    files = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
     os.mkfifo(tmp_path / "encode.e2m1.f16.txt")  # whose reading would wait for ever
     with pytest.raises(TargetError, match="must be a regular file, it is a device, a pipe"):
-        read_results(tmp_path, files, [file.stem for file in files])
+        read_results(tmp_path, [vector_file(STEM)], [STEM])
 
 
 def test_a_closed_standard_input(monkeypatch: Patch, capsys: Capture) -> None:
@@ -175,15 +163,12 @@ def test_a_negative_number_of_kinds_to_show(tmp_path: Path, capsys: Capture) -> 
 def test_the_name_of_an_error_is_printable_and_its_text_is_cut() -> None:
     kind = type("PASS\n\x1b[2J", (Exception,), {})
 
-    class Raises(Encoder):
-        def encode(self, values: Any, format: str) -> Any:
-            raise kind("x" * 10**7)
+    def encode(values: Any, format: str) -> Any:
+        raise kind("x" * 10**7)
 
-    errors = {failure.error for _, failure in verified(Raises()).failures}
-    (error,) = errors
+    (error,) = {failure.error for _, failure in verified(encode).failures}
     assert error.startswith("PASS \\x1b[2J: xxx")
-    assert error.isprintable()
-    assert len(error) < 300
+    assert (error.isprintable(), len(error) < 300) == (True, True)
 
 
 def test_a_long_text_is_not_read_to_its_end() -> None:
@@ -223,46 +208,28 @@ class Liar(list[str]):
 def test_a_claim_that_is_none_is_told_in_a_short_sentence(
     claim: str, value: object, sentence: str
 ) -> None:
-    target = type("Claims", (Encoder,), {claim: value})()
     with pytest.raises(TargetError) as caught:
-        target_of(target, "kernel")
+        target_of(target_that(mxref.encode, **{claim: value}), "kernel")
     assert sentence in str(caught.value)
     assert len(str(caught.value)) < 800
 
 
-def test_a_file_with_zero_bytes_names_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "kernel.py"
-    path.write_text("x = 1\0\n")
-    with pytest.raises(TargetError, match=r"kernel\.py has a syntax error: "):
-        load_target(str(path))
-
-
-class Lists(Encoder):
+def in_lists(values: Any, format: str) -> Any:
     """Answers in lists, which of an empty call have neither type nor shape."""
-
-    def encode(self, values: Any, format: str) -> Any:
-        return super().encode(values, format).tolist()
-
-    def quantize(self, values: Any, format: str) -> Any:
-        blocks = mxref.quantize(values, format)
-        return blocks.scale_codes[:, 0].tolist(), blocks.codes.tolist()
+    return mxref.encode(values, format).tolist()
 
 
-class Floats(Encoder):
-    """Gives no codes."""
-
-    def encode(self, values: Any, format: str) -> Any:
-        return super().encode(values, format) * 1.0
+def blocks_in_lists(values: Any, format: str) -> Any:
+    blocks = mxref.quantize(values, format)
+    return blocks.scale_codes[:, 0].tolist(), blocks.codes.tolist()
 
 
-@pytest.mark.parametrize(
-    ("target", "verdict"), [(Lists, "conforms"), (Floats, "fails with errors")]
-)
-def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails(
-    target: type[Encoder], verdict: str
-) -> None:
-    target = type(target.__name__, (target,), {"FORMATS": ("e2m1", "mxfp4_e2m1")})
-    stems = ("encode/e2m1.f16", "quantize/mxfp4_e2m1.f16")
-    files = golden.read_vectors(VECTORS, lambda stem: stem in stems)
-    extent = Extent(elements=1100, search=False)
-    assert check(target_of(target(), "target"), files, extent=extent).verdict == verdict
+def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails() -> None:
+    def verdict(encode: Encode, **others: Any) -> str:
+        target = target_of(target_that(encode, FORMATS=("e2m1", "mxfp4_e2m1"), **others), "target")
+        files = [vector_file(STEM), vector_file("quantize/mxfp4_e2m1.f16")]
+        return check(target, files, extent=Extent(elements=1100, search=False)).verdict
+
+    assert verdict(in_lists, quantize=blocks_in_lists) == "conforms"
+    no_codes = lambda values, format: mxref.encode(values, format) * 1.0  # noqa: E731
+    assert verdict(no_codes) == "fails with errors"

@@ -6,10 +6,14 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,17 +26,9 @@ from mxref.conformance import ResultsTarget, TargetError, read_results, verify
 from mxref.golden import VectorFile
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
+from mxref.targets import line_protocol as protocol
 from mxref.targets.calls import without_cases
-from mxref.targets.line_protocol import (
-    PROTOCOL,
-    Answer,
-    LineQuestion,
-    in_order,
-    in_rows,
-    parse_answer,
-    prompt_lines,
-    questions_of,
-)
+from mxref.targets.line_protocol import Answer, in_order, questions_of
 from mxref.targets.results import piped_results, write_prompts
 
 Call = Callable[..., tuple[int, str, str]]
@@ -83,14 +79,9 @@ def errors(lines: Iterable[str | bytes], file: VectorFile) -> dict[str, str]:
 @pytest.mark.parametrize(
     "stem",
     [
-        "encode/e4m3.f16",
-        "decode_scale/e8m0.f32",
-        "encode_stochastic/e2m1.bf16",
-        "quantize/nvfp4.f32",
-        "dequantize/mxint8.bf16",
-        "unpack/e2m1.halves",
-        "pack_scales/e8m0.bytes",
-        "quantize_tensor/mxfp4_e2m1.bf16",
+        *("encode/e4m3.f16", "decode_scale/e8m0.f32", "encode_stochastic/e2m1.bf16"),
+        *("quantize/nvfp4.f32", "dequantize/mxint8.bf16", "quantize_tensor/mxfp4_e2m1.bf16"),
+        *("unpack/e2m1.halves", "pack_scales/e8m0.bytes"),
     ],
 )
 def test_gen_prints_the_cases(stem: str, call: Call) -> None:
@@ -127,22 +118,20 @@ def test_prompts_writes_a_file_for_each_of_the_vectors(tmp_path: Path, call: Cal
         assert (tmp_path / "q" / name).read_text("ascii") == printed
 
 
+def lines_of(what: str, *inputs: list[int], first: int = 0) -> list[str]:
+    asked = questions_of(without_cases(*what.split()), np.array(inputs, np.uint64), first)
+    return [question.line() for question in asked]
+
+
 def test_other_inputs_are_numbered() -> None:
-    inputs = np.array([[0x3F80, 0xFFFF], [0, 1]], np.uint64)
-    asked = questions_of(without_cases("quantize", "mxfp4_e2m1", "bf16"), inputs, 41)
-    assert [question.line() for question in asked] == [
+    asked = lines_of("quantize mxfp4_e2m1 bf16", [0x3F80, 0xFFFF], [0, 1], first=41)
+    assert asked == [
         "41 quantize mxfp4_e2m1 bf16 3f80 ffff",
         "42 quantize mxfp4_e2m1 bf16 0000 0001",
     ]
-
-
-def test_all_bits_set_are_a_float_and_no_filler() -> None:
-    everything = np.array([[2**64 - 1]], np.uint64)
-    (question,) = questions_of(without_cases("encode", "e2m1", "f64"), everything)
-    assert question.line() == "0 encode e2m1 f64 ffffffffffffffff"
-    padded = np.array([[1, 2**64 - 1]], np.uint64)
-    (question,) = questions_of(without_cases("pack", "e2m1", "bytes"), padded)
-    assert question.line() == "0 pack e2m1 bytes 01"
+    # All bits set are a float, and a filler where lengths differ.
+    assert lines_of("encode e2m1 f64", [2**64 - 1]) == ["0 encode e2m1 f64 ffffffffffffffff"]
+    assert lines_of("pack e2m1 bytes", [1, 2**64 - 1]) == ["0 pack e2m1 bytes 01"]
 
 
 @pytest.mark.parametrize("stem", FILES)
@@ -162,54 +151,25 @@ def test_the_easy_question_is_legal(stem: str) -> None:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def answered(op: str, format: str, float: str, text: str) -> Answer:
-    return parse_answer(LineQuestion("1", without_cases(op, format, float), ()), text.split())
+ANSWERS = tomllib.loads((Path(__file__).parent / "data" / "answers.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("what", "text", "want"),
-    [
-        (("encode", "e4m3", "f32"), "7e", (0x7E,)),
-        (("encode", "e4m3", "f32"), "7E", (0x7E,)),
-        (("encode", "e4m3", "f32"), "e", (0x0E,)),
-        (("encode", "e4m3", "f32"), "00000000000000000000007e", (0x7E,)),
-        (("encode", "e2m1", "f32"), "ff", (0xFF,)),  # a byte that is no code: verify says so
-        (("decode", "e4m3", "f32"), "Ffc00000", (0xFFC00000,)),
-        (("decode", "e4m3", "f64"), "ffffffffffffffff", (2**64 - 1,)),
-        (("shared_scale", "e4m3", "bf16"), "7f", (0x7F,)),
-        (("quantize", "mxfp4_e2m1", "f32"), "7f " + "1 " * 32, (0x7F, *(1,) * 32)),
-        (("quantize", "nvfp4", "f32"), "7f " + "1 " * 16, (0x7F, *(1,) * 16)),
-        (("dequantize", "mxfp4_e2m1", "bf16"), "3f80 " * 32, (0x3F80,) * 32),
-        (("pack", "e2m1", "bytes"), "1 2 3", (1, 2, 3)),
-    ],
-)
-def test_words_are_read(what: tuple[str, str, str], text: str, want: tuple[int, ...]) -> None:
-    assert answered(*what, text) == Answer(want)
+def answered(what: str, text: str) -> Answer:
+    question = protocol.LineQuestion("1", without_cases(*what.split()), ())
+    return protocol.parse_answer(question, text.split())
 
 
-@pytest.mark.parametrize(
-    ("what", "text", "reason"),
-    [
-        (("encode", "e4m3", "f32"), "", "an answer must have 1 word, got 0"),
-        (("encode", "e4m3", "f32"), "7e 7e", "an answer must have 1 word, got 2"),
-        (("pack", "e2m1", "bytes"), "", "an answer must have 1 word or more, got 0"),
-        (("quantize", "mxint8", "f32"), "7f", "an answer must have 33 words, got 1"),
-        (("quantize", "nvfp4", "f32"), "7f " * 33, "an answer must have 17 words, got 33"),
-        (("dequantize", "mxint8", "f32"), "0 " * 33, "an answer must have 32 words, got 33"),
-        (("encode", "e4m3", "f32"), "0x7e", "word '0x7e' is no hex number"),
-        (("encode", "e4m3", "f32"), "-1", "word '-1' is no hex number"),
-        (("encode", "e4m3", "f32"), "1_0", "word '1_0' is no hex number"),
-        (("encode", "e4m3", "f32"), "nan", "word 'nan' is no hex number"),
-        (("encode", "e4m3", "f32"), "unsupported 7e", "word 'unsupported' is no hex number"),
-        (("encode", "e4m3", "f32"), "100", "a word must have at most 2 digits, got 100"),
-        (("decode", "e4m3", "bf16"), "3f800000", "a word must have at most 4 digits, got 3f800000"),
-        (("encode", "e4m3", "f32"), "f" * 99, f"at most 2 digits, got {'f' * 40}..."),
-        (("encode", "e4m3", "f32"), "error no  such unit", "the target says: no such unit"),
-        (("encode", "e4m3", "f32"), "error", "the target says: error"),
-    ],
-)
-def test_wrong_answer_is_error_of_case(what: tuple[str, str, str], text: str, reason: str) -> None:
-    answer = answered(*what, text)
+def test_words_are_read() -> None:
+    for what, text, want in ANSWERS["right"]:
+        assert answered(what, text) == Answer(tuple(want)), (what, text)
+    for what, count in (("quantize mxfp4_e2m1 f32", 33), ("quantize nvfp4 f32", 17),
+                        ("dequantize mxfp4_e2m1 bf16", 32)):  # fmt: skip
+        assert answered(what, "7f " + "1 " * (count - 1)) == Answer((0x7F, *(1,) * (count - 1)))
+
+
+@pytest.mark.parametrize(("what", "text", "reason"), ANSWERS["wrong"])
+def test_wrong_answer_is_error_of_case(what: str, text: str, reason: str) -> None:
+    answer = answered(what, text)
     assert answer.error.endswith(reason)
     assert (answer.words, answer.unsupported) == ((), False)
 
@@ -222,45 +182,36 @@ def test_right_lines_pass(file: VectorFile) -> None:
 
 
 DUE = "line 6 must begin with {5}, whose answer is due, got"
-NEXT = "answers come in the order of the questions, one for each"
+NEXT = "where {5} is due: answers come in the order of the questions, one for each"
 LONG = "line 6 has more than 65536 characters"
+#: Where the first answer that is none stands, the lines from there on, and what is said.
+WRONG_LINES: list[tuple[int, list[str | bytes], str]] = [
+    (5, ["hello\n"], f"{DUE} 'hello'"),
+    (5, ["hello\n", *LINES[5:]], f"{DUE} 'hello'"),
+    (5, [b"\x7fELF\x01\x00\n"], rf"{DUE} '\x7fELF\x01\x00'"),
+    (5, [b"\xff\xfe\n", *LINES[5:]], r"line 6 is not ASCII: '\xff\xfe'"),
+    (5, ["\n", *LINES[5:]], "line 6 is empty"),
+    (5, LINES[4:], "line 6 answers {4} again, where {5} is due"),
+    (5, LINES[6:], f"line 6 answers {{6}}, {NEXT}"),
+    (5, LINES[:4:-1], f"line 6 answers {{15}}, {NEXT}"),
+    (5, ["# policy ocp\n"], "line 6 claims policy, which must come before the first answer"),
+    (5, ["a" * 65536 + "\n"], f"{DUE} '{'a' * 60}'"),
+    (5, ["a" * 65537 + "\n"], LONG),
+    (5, ["#" * 65537 + "\n", *LINES[5:]], LONG),
+    (15, [LINES[15][:-1]], "line 16 has no line end, is it cut off? '{15} c0c00000'"),
+    (16, [LINES[15]], "line 17 comes after the last answer: '{15} c0c00000'"),
+    (16, ["done\n"], "line 17 comes after the last answer: 'done'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("lines", "name", "reason"),
-    [
-        ([*LINES[:5], "hello\n"], "05", f"{DUE} 'hello'"),
-        ([*LINES[:5], "hello\n", *LINES[5:]], "05", f"{DUE} 'hello'"),
-        ([*LINES[:5], b"\x7fELF\x01\x00\n"], "05", rf"{DUE} '\x7fELF\x01\x00'"),
-        ([*LINES[:5], b"\xff\xfe\n", *LINES[5:]], "05", r"line 6 is not ASCII: '\xff\xfe'"),
-        ([*LINES[:5], "\n", *LINES[5:]], "05", "line 6 is empty"),
-        ([*LINES[:5], *LINES[4:]], "05", "line 6 answers {4} again, where {5} is due"),
-        ([*LINES[:5], *LINES[6:]], "05", f"line 6 answers {{6}}, where {{5}} is due: {NEXT}"),
-        (LINES[:5] + LINES[:4:-1], "05", f"line 6 answers {{15}}, where {{5}} is due: {NEXT}"),
-        (
-            [*LINES[:5], "# policy ocp\n", *LINES[5:]],
-            "05",
-            "line 6 claims policy, which must come before the first answer",
-        ),
-        ([*LINES[:5], "a" * 65536 + "\n"], "05", f"{DUE} '{'a' * 60}'"),
-        ([*LINES[:5], "a" * 65537 + "\n"], "05", LONG),
-        ([*LINES[:5], "#" * 65537 + "\n", *LINES[5:]], "05", LONG),
-        (
-            [*LINES[:15], LINES[15][:-1]],
-            "0f",
-            "line 16 has no line end, is it cut off? '{15} c0c00000'",
-        ),
-        ([*LINES, LINES[15]], "0f", "line 17 comes after the last answer: '{15} c0c00000'"),
-        ([*LINES, "done\n"], "0f", "line 17 comes after the last answer: 'done'"),
-    ],
-)
+@pytest.mark.parametrize(("right", "lines", "reason"), WRONG_LINES)
 def test_a_wrong_line_ends_the_comparison(
-    lines: list[str | bytes], name: str, reason: str, file: VectorFile
+    right: int, lines: list[str | bytes], reason: str, file: VectorFile
 ) -> None:
-    found = errors(lines, file)
+    name, *others = [case.name for case in file.cases][min(right, 15) :]
     reason = reason.format(*IDS)
-    others = [case.name for case in file.cases if case.name > name]
-    assert found == {name: reason, **dict.fromkeys(others, f"does not count: {reason}")}
+    want = {name: reason, **dict.fromkeys(others, f"does not count: {reason}")}
+    assert errors([*LINES[:right], *lines], file) == want
 
 
 def test_missing_answers_have_failed(file: VectorFile) -> None:
@@ -269,30 +220,22 @@ def test_missing_answers_have_failed(file: VectorFile) -> None:
 
 
 def test_an_endless_line_takes_no_memory(file: VectorFile) -> None:
-    class Endless(io.RawIOBase):
-        read_so_far = 0
+    asked = []
 
-        def readable(self) -> bool:
-            return True
+    def readline(size: int) -> bytes:
+        asked.append(size)
+        return b"a" * size
 
-        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-            buffer[:] = b"a" * len(buffer)
-            self.read_so_far += len(buffer)
-            return len(buffer)
-
-    endless = Endless()
-    target = piped_results(io.BufferedReader(endless), [file], "x")
-    assert endless.read_so_far < 1 << 18
+    endless: Any = SimpleNamespace(readline=readline)
+    target = piped_results(endless, [file], "x")
+    assert sum(asked) < 1 << 18
     assert target.answers[STEM][IDS[0]].error == "line 1 has more than 65536 characters"
 
 
-def test_unsupported_is_not_covered(file: VectorFile) -> None:
+def test_unsupported_is_not_covered_or_a_failure_here_and_there(file: VectorFile) -> None:
     lines = "".join(f"{id} unsupported\n" for id in IDS)
     report = verify(piped_results(io.BytesIO(lines.encode()), [file], "x"), [file])
     assert (report.not_covered, report.compared, report.passed) == (("decode",), 0, False)
-
-
-def test_unsupported_here_and_there_is_a_failure(file: VectorFile) -> None:
     found = errors([*LINES[:3], f"{IDS[3]} unsupported\n", *LINES[4:]], file)
     reason = "says `unsupported`, but not of all with this operation, format and float type"
     assert found == {"03": reason}
@@ -330,7 +273,7 @@ def test_an_unknown_claim_is_refused(remark: bytes, reason: str, file: VectorFil
 
 
 def test_errors_stand_in_rows() -> None:
-    found = in_rows([Answer((1, 2)), Answer(error="no"), Answer((3,))])
+    found = protocol.in_rows([Answer((1, 2)), Answer(error="no"), Answer((3,))])
     assert found.words.tolist() == [[1, 2], [2**64 - 1] * 2, [3, 2**64 - 1]]
     assert found.errors == {1: "no"}
 
@@ -388,19 +331,16 @@ def test_files_that_are_no_results_are_refused(
     assert re.match(rf"mxref: error: {folder}/decode.e2m1.f32.txt: {reason}", err), err
 
 
-@pytest.mark.parametrize("name", ["decode.e2m1.f31.txt", "README.md", "decode.e2m1.f32"])
-def test_other_names_are_refused(name: str, tmp_path: Path, few: Path, call: Call) -> None:
-    folder = results(tmp_path / "a", "".join(LINES), name)
-    status, out, err = call("verify", "--results", folder, "--vectors", few)
-    reason = "must have the name of a file of prompts, as encode.e4m3.f32.txt"
-    assert (status, out, err) == (2, "", f"mxref: error: {folder / name} {reason}\n")
-
-
-def test_a_folder_without_answers_is_refused(tmp_path: Path, few: Path, call: Call) -> None:
-    status, out, err = call("verify", "--results", tmp_path, "--vectors", few)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"mxref: error: {tmp_path} must have files of answers, of the names of")
-    assert err.count("\n") == 1
+@pytest.mark.parametrize("name", ["decode.e2m1.f31.txt", "README.md", "decode.e2m1.f32", None])
+def test_other_names_are_refused(name: str | None, tmp_path: Path, few: Path, call: Call) -> None:
+    if name is None:
+        reason = "must have files of answers, of the names of those of the prompts, as "
+        reason = f"{tmp_path} {reason}encode.e4m3.f32.txt; got none"
+    else:
+        reason = "must have the name of a file of prompts, as encode.e4m3.f32.txt"
+        reason = f"{results(tmp_path, 'x', name) / name} {reason}"
+    found = call("verify", "--results", tmp_path, "--vectors", few)
+    assert found == (2, "", f"mxref: error: {reason}\n")
 
 
 def test_a_file_that_is_not_asked_for_is_not_read(tmp_path: Path, few: Path, call: Call) -> None:
@@ -411,12 +351,14 @@ def test_a_file_that_is_not_asked_for_is_not_read(tmp_path: Path, few: Path, cal
     assert call("verify", *options, "--op", "decode")[0] == 0
 
 
-def test_prompts_are_no_results(tmp_path: Path, file: VectorFile) -> None:
+def test_neither_prompts_nor_other_inputs_have_results(tmp_path: Path, file: VectorFile) -> None:
     write_prompts(tmp_path, [file])
     target = read_results(tmp_path, [file], [STEM])
-    assert {answer.error for answer in target.answers[STEM].values()} == {
-        "this is the question, not an answer"
-    }
+    said = {answer.error for answer in target.answers[STEM].values()}
+    assert said == {"this is the question, not an answer"}
+    target = read_results(results(tmp_path, "".join(LINES)), [file], [STEM])
+    text = sentence(ValueError, lambda: target.ask(file, file.input_words()[:3]))
+    assert text.startswith("inputs must be the 16 cases of decode/e2m1.f32, got 3")
 
 
 def test_results_claim(tmp_path: Path, few: Path) -> None:
@@ -436,12 +378,6 @@ def test_results_claim(tmp_path: Path, few: Path) -> None:
     assert target.covers("decode", "e2m1", "f32")
 
 
-def test_results_answer_nothing_else(tmp_path: Path, file: VectorFile) -> None:
-    target = read_results(results(tmp_path / "a", "".join(LINES)), [file], [STEM])
-    text = sentence(ValueError, lambda: target.ask(file, file.input_words()[:3]))
-    assert text.startswith("inputs must be the 16 cases of decode/e2m1.f32, got 3")
-
-
 # --- the command line -----------------------------------------------------------------------------
 
 
@@ -458,24 +394,9 @@ def test_check(few: Path, call: Call) -> None:
     assert (status, json.loads(out)["policy"], json.loads(out)["passed"]) == (0, "ocp", True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["gen", "decod", "e2m1"], "--op must be one of decode, encode, got 'decod' (did you mean"),
-        (["gen", "decode", "e4m4"], "--format must be one of binary8p1uf, "),
-        (["check", "decode", "e2m1", "--float", "f16"], "--float must be one of f32, got 'f16'"),
-        (["verify", "x.py", "--timeout", "3"], "--timeout must be given with --cmd: it is the"),
-        (["verify", "--cmd", "x '"], 'command "x \'" cannot be read: No closing quotation'),
-        (["verify", "--cmd", ""], "command must name a program, got nothing"),
-        (["verify", "--cmd", "no-such"], "command 'no-such' cannot be run: No such file or dir"),
-        (["verify", "--cmd", "cat", "--timeout", "0"], "timeout must be a number of seconds above"),
-        (["verify", "--cmd", "cat", "--timeout", "nan"], "timeout must be a number of seconds abo"),
-        (["verify", "--results", "/no/such"], "/no/such cannot be read: No such file or directory"),
-        (["prompts", "/dev/null"], "/dev/null/encode.e2m1.f16.txt: Not a directory"),
-    ],
-)
-def test_misuse(arguments: list[str], reason: str, few: Path, call: Call) -> None:
-    status, out, err = call(*arguments, "--vectors", few)
+@pytest.mark.parametrize(("command", "reason"), ANSWERS["misuse"].items())
+def test_misuse(command: str, reason: str, few: Path, call: Call) -> None:
+    status, out, err = call(*shlex.split(command), "--vectors", few)
     assert (status, out) == (2, "")
     assert err.startswith(f"mxref: error: {reason}")
     assert err.count("\n") == 1
@@ -494,9 +415,9 @@ def test_the_page() -> None:
     page = (VECTORS / "README.md").read_text("utf-8")
     start = page.index("\n## The line protocol\n")
     section = " ".join(page[start : page.index("\n## ", start + 1)].split())
-    assert f"Version **{PROTOCOL}**" in section
-    assert f"`# mxref lines {PROTOCOL}`" in section
-    assert next(prompt_lines([])) == f"# mxref lines {PROTOCOL}\n".encode("ascii")
+    assert f"Version **{protocol.PROTOCOL}**" in section
+    assert f"`# mxref lines {protocol.PROTOCOL}`" in section
+    assert next(protocol.prompt_lines([])) == f"# mxref lines {protocol.PROTOCOL}\n".encode("ascii")
     (example,) = re.findall(r"```text (.*?) ```", section)
     _, cases = records("encode/e4m3.f32")
     assert example in [f"{case['id']} encode e4m3 f32 {case['in']}" for case in cases]

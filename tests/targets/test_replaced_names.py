@@ -11,6 +11,7 @@ import pytest
 from mxref.cli import main
 from mxref.support.own_names import names_kept
 
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 #: Hides what is printed, calls every comparison equal, and takes away the last name of NumPy.
 REPLACES = (
     "(setattr(builtins, 'print', lambda *_: None), setattr(np, 'all', lambda *_: True), "
@@ -37,12 +38,7 @@ def decode(codes, format):
 @pytest.mark.parametrize("verb", ["verify", "identify"])
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_target_cannot_change_a_verdict(
-    status: int,
-    verb: str,
-    place: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    status: int, verb: str, place: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     text = TEXT.replace("WRONG", "* 3" * status)
     for word in PLACES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,52 +20,14 @@ from mxref.operations.registry import OPERATIONS
 from mxref.profiles import profile
 from mxref.targets.claims import claimed_names
 
-#: name -> text of the file, what the sentence says
-BAD_FILES = {
-    "syntax error": ("def encode(values, format) return 0\n", r"has a syntax error in line 1: \S"),
-    "exit while importing": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
-    "error while importing": ("1 / 0\n", "cannot be imported: ZeroDivisionError"),
-    "import of nothing": ("import no_such_library\n", "cannot be imported: ModuleNotFoundError"),
-    "empty": ("", "must have at least one of: encode, decode, .*dequantize"),
-    "no operation": ("def encoder(values): return values\n", "must have at least one of: encode"),
-    "operation no function": ("encode = 3\n", "must have at least one of: encode"),
-    "unknown policy": (
-        ENCODE + "POLICY = 'ocq'\n",
-        r"unknown POLICY: policy must be ocp, or ocp\+choice=value\+\.\.\., got 'ocq'",
-    ),
-    "unknown choice": (ENCODE + "POLICY = 'ocp+round=up'\n", "unknown POLICY: .*'round'"),
-    "unknown value": (ENCODE + "POLICY = 'ocp+rounding=up'\n", "unknown POLICY: .*'up'"),
-    "choice twice": (
-        ENCODE + "POLICY = 'ocp+rounding=to_odd+rounding=to_odd'\n",
-        "unknown POLICY: .*twice",
-    ),
-    "policy a number": (ENCODE + "POLICY = 3\n", "unknown POLICY: .*int"),
-    "policy bytes": (ENCODE + "POLICY = b'ocp'\n", "unknown POLICY: .*bytes"),
-    "unknown profile": (
-        ENCODE + "PROFILE = 'ml_dtype'\n",
-        r"PROFILE must be .* and \d+ others, got 'ml_dtype' \(did you mean 'ml_dtypes'",
-    ),
-    "profile None": (ENCODE + "PROFILE = None\n", "PROFILE must be one of .*, got None"),
-    "policy None": (ENCODE + "POLICY = None\n", "unknown POLICY: .*NoneType"),
-    "format a list": (ENCODE + "FORMATS = [['e2m1']]\n", r"FORMATS must be one .*\['e2m1'\]"),
-    "formats bytes": (ENCODE + "FORMATS = b'e4m3'\n", "FORMATS must be one of .*got 101"),
-    "float a dict": (ENCODE + "FLOATS = [{}]\n", r"FLOATS must be one of .*got \{\}"),
-    "unknown format": (
-        ENCODE + "FORMATS = ['e4m3', 'e4m4']\n",
-        r"FORMATS must be one of .*got 'e4m4' \(did you mean 'e4m3'\?\)",
-    ),
-    "formats no list": (ENCODE + "FORMATS = 'e4m3'\n", "list of names in FORMATS, got 'e4m3'"),
-    "formats a number": (ENCODE + "FORMATS = 3\n", "list of names in FORMATS, got 3"),
-    "unknown float": (ENCODE + "FLOATS = ['f31']\n", "FLOATS must be one of .*got 'f31'"),
-    "floats no list": (ENCODE + "FLOATS = 'f32'\n", "list of names in FLOATS, got 'f32'"),
-}
+BAD = tomllib.loads((Path(__file__).parent / "data" / "bad_targets.toml").read_text("utf-8"))
+BAD_FILES = BAD["files"] | {ENCODE + claim: said for claim, said in BAD["claims"].items()}
 
 
-@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize(("text", "reason"), BAD_FILES.items(), ids=[*BAD["files"], *BAD["claims"]])
 def test_a_target_that_cannot_be_used_is_refused_in_one_sentence(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], text: str, reason: str
 ) -> None:
-    text, reason = BAD_FILES[name]
     spec = target_file(tmp_path, text)
     with pytest.raises(TargetError, match=reason) as caught:
         load_target(spec)
@@ -75,18 +38,7 @@ def test_a_target_that_cannot_be_used_is_refused_in_one_sentence(
     assert run.err == f"mxref: error: {caught.value}\n"
 
 
-@pytest.mark.parametrize(
-    ("spec", "reason"),
-    [
-        ("no_such_file.py", "a Python file (NAME.py) or a module name: there is no such file"),
-        ("no/such/folder/target.py", "or a module name: there is no such file"),
-        ("no_such_module", "No module named 'no_such_module'"),
-        ("no.such.module", "No module named 'no'"),
-        ("json", "must have at least one of: encode"),
-        ("..relative", "must be a Python file (NAME.py) or a module name"),
-        (".", "must be a Python file (NAME.py) or a module name"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "reason"), BAD["specs"].items())
 def test_a_target_that_is_not_there_is_refused_in_one_sentence(spec: str, reason: str) -> None:
     with pytest.raises(TargetError, match=re.escape(reason)) as caught:
         load_target(spec)

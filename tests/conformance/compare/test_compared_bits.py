@@ -2,97 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
-from verify_helpers import RIGHT, Kit, Run
+from verify_helpers import RIGHT, Kit
 
 from mxref.conformance.compare.tensor_cases import scale_counts, scale_places, tensors_of
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
-#: name -> vector files, body of a target that is right all the same
-ALSO_RIGHT = {
-    "NaN with sign and payload": (
-        ("decode/e4m3.f32", "decode_scale/e8m0.f32", "dequantize/mxfp8_e5m2.f32"),
-        """
-def strange(result):
-    bits = result.view(np.uint32).copy()
-    bits[np.isnan(result)] = 0xFF80BEEF
-    return bits.view(np.float32)
-def decode(codes, format):
-    return strange(mxref.decode(codes, format))
-def decode_scale(codes):
-    return strange(mxref.decode_scale(codes))
-right = dequantize
-def dequantize(*arguments):
-    return strange(right(*arguments))
-""",
-    ),
-    "another NaN code of E5M2": (
-        ("encode/e5m2.f32",),
-        "def encode(v, f): return np.where(np.isnan(v), 0xFD, mxref.encode(v, f)).astype('u1')\n",
-    ),
-    "the other NaN code of E4M3": (
-        ("encode/e4m3.f32",),
-        "def encode(v, f): return np.where(np.isnan(v), 0xFF, mxref.encode(v, f)).astype('u1')\n",
-    ),
-    "any codes under a NaN scale": (
-        ("quantize/mxfp4_e2m1.f32",),
-        """
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    codes = blocks.codes.copy()
-    codes[blocks.scale_codes[:, 0] == 0xFF] = 5
-    return blocks.scale_codes[:, 0], codes
-""",
-    ),
-    "any codes under a NaN scale of a tensor": (
-        ("quantize_tensor/mxfp4_e2m1.f32",),
-        """
-def quantize_tensor(values, format, axis):
-    blocks = mxref.quantize(values, format, axis=axis)
-    codes, scales = blocks.codes.copy(), np.repeat(blocks.scale_codes, 32, axis=axis)
-    codes[scales[: codes.shape[0], : codes.shape[1]] == 0xFF] = 5
-    return blocks.scale_codes, codes
-""",
-    ),
-    "the scales as a vector": (
-        ("quantize/mxfp4_e2m1.f32",),
-        """
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0], blocks.codes
-""",
-    ),
-    "a Blocks": (
-        ("quantize/mxint8.f32",),
-        "def quantize(values, format): return mxref.quantize(values, format)\n",
-    ),
-    "arrays of ml_dtypes": (
-        ("quantize/mxfp4_e2m1.f32", "encode/e4m3.f32"),
-        """
-import ml_dtypes
-def encode(values, format):
-    return mxref.encode(values, format).view(ml_dtypes.float8_e4m3fn)
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    return blocks.scales, blocks.elements
-""",
-    ),
-    "codes as int64": (
-        ("encode/e2m1.f32",),
-        "def encode(v, f): return mxref.encode(v, f).astype('i8')\n",
-    ),
-    "one case at a time": (
-        ("encode/e2m1.f16",),
-        """
-def encode(values, format):
-    if len(values) > 1:
-        raise ValueError("only one")
-    return mxref.encode(values, format)
-""",
-    ),
-}
+ALSO_RIGHT = tomllib.loads((Path(__file__).parent / "data" / "also_right.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("tail", ["short", "zero_padded"])
@@ -113,8 +34,9 @@ def test_each_element_of_a_tensor_has_the_scale_of_its_block(tail: str) -> None:
 
 @pytest.mark.parametrize("name", ALSO_RIGHT)
 def test_what_the_standard_leaves_open_passes(kit: Kit, name: str) -> None:
-    stems, body = ALSO_RIGHT[name]
-    run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors(*stems))
+    right = ALSO_RIGHT[name]
+    folder = kit.vectors(*right["files"])
+    run = kit.run(kit.target(RIGHT + right["body"]), "--vectors", folder)
     assert run.status == 0, run.out
     assert run.last_line.endswith(" 0 failed: conforms")
 
@@ -135,17 +57,13 @@ def quantize(values, format):
     assert run.last_line.endswith(" 0 failed: conforms under ocp+block_nan=ignore")
 
 
-def failed_ids(run: Run) -> set[str]:
-    return {failure["id"] for failure in run.json["failures"]}
-
-
 def test_zeros_are_told_apart_by_their_sign(kit: Kit) -> None:
     body = "def decode(codes, format): return mxref.decode(codes, format) + np.float32(0)\n"
     stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e3m2", "e2m1", "int8")]
     spec = kit.target(RIGHT + body)
     run = kit.run(spec, "--vectors", kit.vectors(*stems), "--json")
     assert run.status == 1
-    assert failed_ids(run) == {  # -0 + 0 is +0; INT8 has no -0
+    assert {failure["id"] for failure in run.json["failures"]} == {  # -0 + 0 is +0; INT8 has no -0
         "decode.e5m2.f32.80",
         "decode.e4m3.f32.80",
         "decode.e3m2.f32.20",

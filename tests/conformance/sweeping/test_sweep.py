@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,41 +17,22 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import sentence
+from sweep_helpers import OWN, target, wrong_where
 
 import mxref
 from mxref import exact
 from mxref.conformance import TargetError, target_of
 from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
-from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.sweep import Swept, sweep
+from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
 from mxref.golden import VectorFile
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
 Array = np.ndarray[Any, Any]
-OWN = OwnTarget(Policy())
 #: Inputs of one call, on whose borders intervals must go on.
 CALL = 1 << 19
-
-
-def target(**operations: Callable[..., Any]) -> Any:
-    return target_of(SimpleNamespace(**operations), "planted")
-
-
-def right(values: Array, format: str) -> Array:
-    return mxref.encode(values, format)
-
-
-def wrong_where(is_wrong: Callable[[Array], Array], code: int = 3) -> Any:
-    """Gives a code where the pattern of the input is a certain one, else what is right."""
-
-    def encode(values: Array, format: str) -> Array:
-        codes = mxref.encode(values, format)
-        codes[is_wrong(values.view(f"u{values.dtype.itemsize}"))] = code
-        return codes
-
-    return target(encode=encode)
+ONE = 0x3F800000
 
 
 def intervals(swept: Swept) -> tuple[Interval, ...]:
@@ -59,21 +41,6 @@ def intervals(swept: Swept) -> tuple[Interval, ...]:
 
 
 # --- what is right passes -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("float", ["bf16", "f16"])
-@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e4m3fnuz"])
-def test_every_half(format: str, float: str) -> None:
-    swept = sweep(OWN, "encode", format, float)
-    assert swept.passed
-    assert (swept.cases, swept.tally.wrong, swept.tally.count) == (1 << 16, 0, 0)
-
-
-@pytest.mark.parametrize("op", ["encode_scale", "shared_scale"])
-def test_every_half_of_scales(op: str) -> None:
-    format = "e8m0" if op == "encode_scale" else "e2m1"
-    assert sweep(OWN, op, format, "bf16").cases == (1 << 16 if op == "encode_scale" else 1 << 15)
-    assert sweep(OWN, op, format, "f16").passed
 
 
 def test_the_digest_is_of_all_codes_in_order() -> None:
@@ -109,15 +76,6 @@ def test_any_nan_is_right() -> None:
 # --- planted bugs ---------------------------------------------------------------------------------
 
 
-def test_one_wrong_input() -> None:
-    bits = 0x3F800000 + 12345
-    swept = sweep(
-        wrong_where(lambda x: x == bits), "encode", "e2m1", first=0x3F800000, end=0x3F900000
-    )
-    assert (swept.tally.wrong, swept.cases, swept.passed) == (1, 0x100000, False)
-    assert intervals(swept) == (Interval(bits, bits, (2,), (3,)),)
-
-
 def test_an_interval_over_the_borders_of_calls_and_parts() -> None:
     start = 0x40200000 - 8 * CALL  # the second part begins at 2.5, a tie; 5 stands for 3
     first, last = start + 6 * CALL - 5, start + 10 * CALL + 7
@@ -138,20 +96,12 @@ def test_all_negative_numbers() -> None:
 
 
 def test_the_same_wrong_interval_of_both_signs_is_one_line() -> None:
-    def encode(values: Array, format: str) -> Array:
-        return mxref.encode(values, format, rounding="toward_zero")
-
-    swept = sweep(target(encode=encode), "encode", "e2m1", "bf16")
+    truncated = target(encode=partial(mxref.encode, rounding="toward_zero"))
+    swept = sweep(truncated, "encode", "e2m1", "bf16")
     # Between 4 and 6 what is above 5 is wrong, and 2.5 is even: 3.5 is a tie that goes up to 4.
-    assert [(f"{i.first:x}", f"{i.last:x}", i.want, i.got) for i in intervals(swept)][:7] == [
-        ("3e81", "3eff", (1,), (0,)),
-        ("3f40", "3f7f", (2,), (1,)),
-        ("3fa1", "3fbf", (3,), (2,)),
-        ("3fe0", "3fff", (4,), (3,)),
-        ("4021", "403f", (5,), (4,)),
-        ("4060", "407f", (6,), (5,)),
-        ("40a1", "40bf", (7,), (6,)),
-    ]
+    ends = ["3e81-3eff", "3f40-3f7f", "3fa1-3fbf", "3fe0-3fff", "4021-403f", "4060-407f"]
+    found = [(f"{i.first:x}-{i.last:x}", i.want, i.got) for i in intervals(swept)]
+    assert found[:7] == [(one, (n + 1,), (n,)) for n, one in enumerate([*ends, "40a1-40bf"])]
     assert swept.tally.count == 14
     lines = finding_lines(swept)
     assert len(lines) == 7
@@ -163,27 +113,24 @@ def test_the_same_wrong_interval_of_both_signs_is_one_line() -> None:
 
 def test_another_answer_of_the_other_sign_is_another_line() -> None:
     planted = wrong_where(lambda x: x & 0x7FFF == 0x3F90)  # 03 for both, which is positive
-    assert [line[:4] for line in finding_lines(sweep(planted, "encode", "e2m1", "bf16"))] == [
-        "3f90",
-        "bf90",
-    ]
+    lines = finding_lines(sweep(planted, "encode", "e2m1", "bf16"))
+    assert [line[:4] for line in lines] == ["3f90", "bf90"]
 
 
 def test_more_intervals_than_are_kept_are_counted() -> None:
     # Every second input: the first and the last pattern of a call are never both wrong.
     planted = wrong_where(lambda x: x & 1 == 1, code=7)
-    swept = sweep(planted, "encode", "e2m1", first=0x3F800000, end=0x3F800000 + 3 * CALL)
+    swept = sweep(planted, "encode", "e2m1", first=ONE, end=ONE + 3 * CALL)
     assert swept.tally.wrong == swept.tally.count == 3 * CALL // 2
     found = intervals(swept)
     assert (len(found), swept.tally.left) == (KEPT, swept.tally.count - KEPT)
-    assert [i.first for i in found] == list(range(0x3F800001, 0x3F800001 + 2 * KEPT, 2))
+    assert [i.first for i in found] == list(range(ONE + 1, ONE + 1 + 2 * KEPT, 2))
 
 
 def test_intervals_beyond_those_kept_still_go_on_over_borders() -> None:
     """At each border of calls the last input and the first one are wrong."""
     planted = wrong_where(lambda x: (x & 1023 == 1023) | (x & 1023 == 0), code=7)
-    first = 0x3F800000
-    swept = sweep(planted, "encode", "e2m1", first=first + 512, end=first + 512 + 10 * CALL)
+    swept = sweep(planted, "encode", "e2m1", first=ONE + 512, end=ONE + 512 + 10 * CALL)
     assert swept.tally.count == 10 * CALL // 1024
     assert swept.tally.wrong == 2 * swept.tally.count
 
@@ -209,10 +156,9 @@ def raising(is_bad: Callable[[Array], Array]) -> Any:
 
 
 def test_one_input_that_raises_is_found() -> None:
-    bits = 0x3F800000 + CALL + 77
-    swept = sweep(
-        raising(lambda x: x == bits), "encode", "e2m1", first=0x3F800000, end=0x3F800000 + 3 * CALL
-    )
+    bits = ONE + CALL + 77
+    planted = raising(lambda x: x == bits)
+    swept = sweep(planted, "encode", "e2m1", first=ONE, end=ONE + 3 * CALL)
     (one,) = intervals(swept)
     assert (one.first, one.last, one.want, one.got) == (bits, bits, (2,), ())
     assert one.error.startswith("ValueError: no such number (test_sweep.py:")
@@ -246,10 +192,8 @@ def test_what_cannot_be_told_apart_is_said_to_be_some() -> None:
     assert all(i.first == i.last and i.first % 64 == 5 for i in alone)
     # Halves are searched from the front, so that the rest is left as a whole.
     assert isinstance(swept.tally, Tally)
-    last = swept.tally.open
-    assert last is not None
-    assert last.first <= CALL // 2
-    assert last.last == CALL - 1
+    assert (last := swept.tally.open) is not None
+    assert (last.first <= CALL // 2, last.last) == (True, CALL - 1)
     assert last.error.endswith(", some of these inputs")
 
 
@@ -294,10 +238,10 @@ def test_a_target_that_writes_to_its_input_spoils_nothing() -> None:
 
 
 def test_codes_of_any_integer_type() -> None:
-    wide = target(encode=lambda values, format: right(values, format).astype(np.int64) + 256)
+    wide = target(encode=lambda values, format: mxref.encode(values, format).astype(np.int64) + 256)
     (one,) = intervals(sweep(wide, "encode", "e2m1", "bf16", first=0, end=256))
     assert one.got == (256,)
-    good = target(encode=lambda values, format: right(values, format).astype(np.int64))
+    good = target(encode=lambda values, format: mxref.encode(values, format).astype(np.int64))
     assert sweep(good, "encode", "e2m1", "bf16").passed
 
 
@@ -381,10 +325,10 @@ def test_what_cannot_be_asked_is_refused(arguments: tuple[Any, ...], text: str) 
 
 
 def test_what_the_target_does_not_have_is_refused() -> None:
-    only = target(encode=right)
+    only = target(encode=mxref.encode)
     said = sentence(TargetError, lambda: sweep(only, "encode_scale"))
     assert said == "target planted does not cover encode_scale of e8m0 with f32"
-    some = target_of(SimpleNamespace(encode=right, FORMATS=["e2m1", "e3m2"]), "some")
+    some = target_of(SimpleNamespace(encode=mxref.encode, FORMATS=["e2m1", "e3m2"]), "some")
     said = sentence(TargetError, lambda: sweep(some, "encode", "e4m3"))
     assert said == "target some does not cover encode of e4m3 with f32, but of e3m2, e2m1"
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import sentence
+from sweep_helpers import OWN, findings, parts, target
 
 import mxref
 from mxref.cli import main
@@ -18,18 +19,15 @@ from mxref.conformance import TargetError, target_of
 from mxref.conformance.sweeping.account import Swept
 from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Tally
-from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.conformance.sweeping.sweep import sweep, sweeps
-from mxref.conformance.sweeping.sweep_text import sweeps_json, sweeps_lines
+from mxref.conformance.sweeping.sweep_text import sweeps_lines
 from mxref.formats.catalog import CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 SIX = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"]
 ALL = list(CODE_FORMATS)
-OWN = OwnTarget(Policy())
-#: Five parts of each format, from 1/8 on.
-RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 5 * (1 << 22)}
+RANGE = parts(5)
 
 
 def planted(values: Any, format: str) -> Any:
@@ -40,16 +38,7 @@ def planted(values: Any, format: str) -> Any:
     return codes
 
 
-PLANTED = target_of(SimpleNamespace(encode=planted), "planted")
-
-
-def findings(swept: Any) -> Any:
-    record = sweeps_json(swept)
-    for one in (record, *record["sweeps"]):
-        del one["seconds"]
-        one.pop("target_share", None)
-        one.pop("state_date", None)
-    return record
+PLANTED = target(encode=planted)
 
 
 # --- which formats --------------------------------------------------------------------------------
@@ -108,7 +97,7 @@ def test_an_interrupted_sweep_of_formats_goes_on(tmp_path: Path, stop: int) -> N
         PLANTED, "encode", formats, state=state, progress=lambda *now: seen.append(now), **RANGE
     )
     whole = sweeps(PLANTED, "encode", formats, **RANGE)
-    assert findings(rest) == findings(whole)
+    assert [*map(findings, rest)] == [*map(findings, whole)]
     assert [bool(one.date) for one in rest] == [stop >= 5, False, False]  # wholly from the state
     assert [now[0] for now in seen] == list(range(stop + 1, 16))
     wrong = [one.tally.wrong for one in whole]
@@ -130,7 +119,7 @@ def test_processes_find_the_same() -> None:
     alone, two = (
         sweeps(OWN, "encode", SIX[:2], "f32", toward_zero, jobs=jobs, **RANGE) for jobs in (1, 2)
     )
-    assert findings(alone) == findings(two)
+    assert [*map(findings, alone)] == [*map(findings, two)]
     assert not alone[0].passed
 
 

@@ -13,39 +13,23 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import dask
 import pytest
 from distributed import Client, LocalCluster
 from helpers import PATIENCE, sentence
+from sweep_helpers import OWN, PLANTED, findings, parts
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target
 from mxref.conformance.sweeping import cluster
 from mxref.conformance.sweeping.cluster import dask_cluster
-from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.sweep import Swept, sweep
-from mxref.conformance.sweeping.sweep_text import swept_json
+from mxref.conformance.sweeping.sweep import sweep
 from mxref.formats.catalog import CODE_FORMATS
-from mxref.policy.policy import Policy
 
-PLANTED = """\
-import os
-
-import numpy as np
-import mxref
-
-def encode(values, format):
-    codes = mxref.encode(values, format)
-    bits = values.view(np.uint32)
-    codes[(bits % 5000000 < 1000000) & (codes < 2)] = 3
-    return codes
-"""
 HALVES = PLANTED.replace("5000000 < 1000000", "500 < 100").replace("uint32", "uint16")
 CRASHING = PLANTED.replace("return", "os._exit(3)\n    return")
-RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 12 * (1 << 22)}
-OWN = OwnTarget(Policy())
+RANGE = parts(12)
 
 
 @contextmanager
@@ -80,11 +64,6 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)  # where the workers are not
     Path("planted.py").write_text(PLANTED)
     return str(tmp_path / "planted.py")
-
-
-def findings(swept: Swept) -> Any:
-    record = swept_json(swept)
-    return {name: record[name] for name in record if name not in ("seconds", "target_share")}
 
 
 @pytest.mark.sampled(12)

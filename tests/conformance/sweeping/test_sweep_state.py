@@ -15,34 +15,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from helpers import PATIENCE, run, sentence
 from ml_dtypes import _ml_dtypes_ext
+from sweep_helpers import OWN, PLANTED, findings, parts, target
 
 from mxref.cli import main
-from mxref.conformance import TargetError, load_target, target_of
+from mxref.conformance import TargetError, load_target
 from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.conformance.sweeping.state import fingerprint, read_state, write_state
-from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep, sweeps
+from mxref.conformance.sweeping.sweep import Swept, sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import summary, sweeps_lines, swept_json
-from mxref.policy.policy import Policy
 
 # --- who works ------------------------------------------------------------------------------------
 
-PLANTED = """\
-import numpy as np
-import mxref
-
-def encode(values, format):
-    codes = mxref.encode(values, format)
-    bits = values.view(np.uint32)
-    codes[(bits % 5000000 < 1000000) & (codes < 2)] = 3
-    return codes
-"""
-RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 5 * (1 << 22)}
+RANGE = parts(5)
 
 
 @pytest.fixture
@@ -51,27 +40,21 @@ def planted(tmp_path: Path) -> str:
     return str(tmp_path / "planted.py")
 
 
-def findings(swept: Swept) -> Any:
-    record = swept_json(swept)
-    beside = ("seconds", "target_share", "state_date")
-    return {name: record[name] for name in record if name not in beside}
-
-
 @pytest.mark.sampled(6)
 def test_processes_and_threads_find_the_same(planted: str) -> None:
     load = partial(load_target, planted)
-    alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
+    what = partial(sweep, op="encode", format="e2m1", digest=True, **RANGE)
+    alone = what(load)
     assert alone.tally.count > 2
-    assert findings(sweep(load, "encode", "e2m1", digest=True, jobs=2, **RANGE)) == findings(alone)
+    assert findings(what(load, jobs=2)) == findings(alone)
     before = threading.enumerate()
     with ThreadPoolExecutor(2) as pool:
-        threads = sweep(load(), "encode", "e2m1", digest=True, executor=pool, **RANGE)
-    assert findings(threads) == findings(alone)
+        assert findings(what(load(), executor=pool)) == findings(alone)
     assert set(threading.enumerate()) <= set(before)
 
 
 def test_a_target_that_other_processes_cannot_load() -> None:
-    local = target_of(SimpleNamespace(encode=lambda values, format: values), "local")
+    local = target(encode=lambda values, format: values)
     said = sentence(ValueError, lambda: sweep(local, "encode", "e2m1", jobs=2, **RANGE))
     assert said.startswith("source must be what other processes can load")
 
@@ -87,66 +70,45 @@ def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
 
 # --- going on -------------------------------------------------------------------------------------
 
-#: A sweep that writes its state after each part, and whose target hangs after two of them.
-HANGING = """\
-import json, sys, time
+#: A sweep that writes its state after each part, and is killed before it writes the third one.
+KILLED = """\
+import os, signal, sys
 from functools import partial
 from pathlib import Path
 
 import mxref.conformance.sweeping.sweep  # the module
 from mxref.conformance import load_target
 
-def load():
-    target = load_target(sys.argv[1])
-    right = target.operations["encode"]
-    def encode(values, format):
-        while state.exists() and json.loads(state.read_bytes())["done"] == 2:
-            time.sleep(1)
-        return right(values, format)
-    target.operations["encode"] = encode
-    return target
+def progress(done, total, wrong):
+    if done == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 module = sys.modules["mxref.conformance.sweeping.sweep"]
 module._SAVE = 0.0
-first, end = map(int, sys.argv[3:5])
-state = Path(sys.argv[2])
-module.sweep(load, "encode", "e2m1", first=first, end=end, state=state)
+target, state, first, end = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
+given = {"first": first, "end": end, "state": state, "progress": progress}
+module.sweep(partial(load_target, target), "encode", "e2m1", **given)
 """
-
-
-def started(planted: str, state: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", HANGING, planted, str(state), *map(str, RANGE.values())]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for_parts(process: subprocess.Popen[str], state: Path, parts: int) -> None:
-    while not (state.exists() and json.loads(state.read_bytes())["done"] >= parts):
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        time.sleep(0.005)
 
 
 @pytest.mark.sampled(6)
 def test_a_killed_sweep_goes_on_to_the_same_result(planted: str, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
-    with started(planted, state) as process:
-        wait_for_parts(process, state, 2)
-        process.send_signal(signal.SIGKILL)
-    done = json.loads(state.read_bytes())["done"]
-    assert done == 2
+    killed = run(sys.executable, "-c", KILLED, planted, state, *RANGE.values())
+    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, "")
+    assert json.loads(state.read_bytes())["done"] == 2
     seen: list[int] = []
 
     def progress(done: int, total: int, wrong: int) -> None:
         assert total == 5
         seen.append(done)
 
-    load = partial(load_target, planted)
-    rest = sweep(load, "encode", "e2m1", state=state, progress=progress, **RANGE)
-    assert seen == list(range(done + 1, 6))
-    assert findings(rest) == findings(sweep(load, "encode", "e2m1", **RANGE))
+    what = partial(sweep, partial(load_target, planted), "encode", "e2m1", **RANGE)
+    rest = what(state=state, progress=progress)
+    assert findings(rest) == findings(what())
     # What is complete is not done again.
-    again = sweep(load, "encode", "e2m1", state=state, progress=progress, **RANGE)
-    assert seen == list(range(done + 1, 6))
-    assert findings(again) == findings(rest)
+    assert findings(what(state=state, progress=progress)) == findings(rest)
+    assert seen == [3, 4, 5]
 
 
 def interrupted(process: subprocess.Popen[str]) -> str:
@@ -169,7 +131,9 @@ def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) ->
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     with start([*command, "--state", str(state), "--jobs", "2"]) as process:
-        wait_for_parts(process, state, 1)
+        while not (state.exists() and json.loads(state.read_bytes())["done"]):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.005)
         said = interrupted(process)
     assert said == f"mxref: interrupted: the same command goes on from {state}"
     record = json.loads(state.read_bytes())
@@ -206,11 +170,15 @@ def test_the_state_of_another_sweep_is_refused(planted: str, tmp_path: Path) -> 
     assert sweep(load, "encode", "e2m1", state=state, end=1000).cases == 1000
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"mxref_sweep": 1}', "{", "\xff"])
-def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"mxref_sweep": 1}', "{", "\xff", '"done": 999'])
+def test_what_is_no_state_is_refused_and_kept(tmp_path: Path, text: str) -> None:
     state = tmp_path / "notes.txt"
+    what = partial(sweep, OWN, "encode", "e2m1", state=state, end=1000)
+    if "done" in text:  # as somebody has changed it
+        assert what().passed
+        assert '"done": 1' in state.read_text()
+        text = state.read_text().replace('"done": 1', text)
     state.write_text(text)
-    what = partial(sweep, partial(load_target, planted), "encode", "e2m1", state=state, end=1000)
     assert "must be a file that a sweep has written" in sentence(ValueError, what)
     assert state.read_text() == text
 
@@ -225,32 +193,11 @@ def test_a_state_of_another_version_is_refused(tmp_path: Path, more: int) -> Non
     state["mxref_sweep"] += more
     digest = hashlib.sha256(json.dumps(state).encode()).hexdigest()
     path.write_text(json.dumps({**state, "sha256": digest}))
+    what = partial(read_state, path, {"op": "encode"}, code)
     if more:
-        what = partial(read_state, path, {"op": "encode"}, code)
         assert "must be a file that a sweep has written" in sentence(ValueError, what)
     else:
-        assert read_state(path, {"op": "encode"}, code) == state
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"done": 1', '"done": -1'),
-        ('"done": 1', '"done": 999'),
-        ('"cases": 1000', '"cases": 10'),
-        ('"wrong": 0', '"wrong": "none"'),
-        ('"kept": []', '"kept": [3]'),
-    ],
-)
-def test_a_state_that_somebody_has_changed_is_refused(tmp_path: Path, old: str, new: str) -> None:
-    state = tmp_path / "state.json"
-    what = partial(sweep, OwnTarget(Policy()), "encode", "e2m1", state=state, end=1000)
-    assert what().passed
-    text = state.read_text()
-    assert text.count(old) == 1
-    state.write_text(text.replace(old, new))
-    assert "must be a file that a sweep has written" in sentence(ValueError, what)
+        assert what() == state
 
 
 def test_fingerprint_is_of_files_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,13 +276,10 @@ def test_no_state_is_replayed_under_another_version(
     loads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert swept_with_state(loads).passed
-    known = importlib.metadata.version
-    monkeypatch.setattr(
-        importlib.metadata, "version", lambda name: known(name) + "x" * (name == "ml_dtypes")
-    )
-    assert "before the version of ml_dtypes changed" in sentence(
-        ValueError, lambda: swept_with_state(loads)
-    )
+    version, other = importlib.metadata.version, {"ml_dtypes": "x"}
+    monkeypatch.setattr("importlib.metadata.version", lambda one: version(one) + other.get(one, ""))
+    said = sentence(ValueError, lambda: swept_with_state(loads))
+    assert "before the version of ml_dtypes changed" in said
 
 
 def test_a_result_from_a_state_says_so(loads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,9 +295,8 @@ def test_a_result_from_a_state_says_so(loads: Path, monkeypatch: pytest.MonkeyPa
         assert summary(again) == f"{summary(first)}, from the state of 1970-01-01"
         assert swept_json(again)["state_date"] == "1970-01-01"
     load = partial(load_target, str(loads / "loads.py"))
-    both = ("e2m1", "e4m3")
-    lines = sweeps_lines(sweeps(load, "decode", both, state=loads / "both.json"))
-    replayed = sweeps_lines(sweeps(load, "decode", both, state=loads / "both.json"))
+    what = partial(sweeps, load, "decode", ("e2m1", "e4m3"), state=loads / "both.json")
+    lines, replayed = sweeps_lines(what()), sweeps_lines(what())
     assert len(lines) == 3
     day = time.strftime("%Y-%m-%d", clock[0])
     assert replayed == [f"{line}, from the state of {day}" for line in lines]
