@@ -30,7 +30,7 @@ from mxref.cli.tensor_arguments import (
 from mxref.support.text import printable, short_number
 
 if TYPE_CHECKING:
-    from mxref.conformance.differing.difference import Bytes, Difference
+    from mxref.conformance.differing.difference import BlockBytes, Difference
     from mxref.conformance.differing.figures import DataFigures
 
 #: Number of elements of a block that are shown.
@@ -239,7 +239,7 @@ def _ratio(figures: DataFigures, name: str) -> str:
     return f"{text}, {lost} not finite" if lost else text
 
 
-def _bytes(found: Difference, made: Bytes, other: str, words: tuple[int, ...]) -> str:
+def _bytes(found: Difference, made: BlockBytes, other: str, words: tuple[int, ...]) -> str:
     """The scale byte, the codes, and the numbers that are read in them."""
     if made.scale is None:
         return "an error"
@@ -271,7 +271,7 @@ def _as_json(found: Difference) -> dict[str, Any]:
     def bits(words: tuple[int, ...]) -> str:
         return " ".join(f"{word:0{digits}x}" for word in words)
 
-    def made(one: Bytes) -> dict[str, Any]:
+    def made(one: BlockBytes) -> dict[str, Any]:
         if one.scale is None:
             return {"error": True}
         return {

@@ -11,11 +11,11 @@ from mxref.formats.catalog import BLOCK_FORMATS, E2M1, ELEMENT_FORMATS
 from mxref.mutants.lifted_mutants import LIFTED
 from mxref.mutants.mutant import named
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["KINDS", "ClaimKind"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ClaimKind:
     """Lifted mutants that are right for the same reason.
 
     Args:
@@ -94,32 +94,32 @@ def _bfloat16_over_a_scale_is_far_from_the_middle() -> bool:
     return bool(((away == 0) | (away >= 2.0**-8)).all())
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[ClaimKind, ...] = (
+    ClaimKind(
         "B5b B6b B13a B13b B13c B13d B14 B15 B16",
         "qtnv",
         "A block with an infinity or a NaN has a NaN scale, under which no element counts.",
     ),
-    Kind(
+    ClaimKind(
         "B10b",
         "qtnv",
         "What is beyond the largest number rounds to it or past it, which saturates to it.",
     ),
-    Kind(
+    ClaimKind(
         "B1c",
         "qtnv",
         "A quotient that is subnormal in the float type is below half the smallest number of every "
         "format, and the zero keeps its sign.",
         check=_subnormal_quotients_vanish,
     ),
-    Kind(
+    ClaimKind(
         "A13",
         "qt",
         "A quotient of bfloat16 of at least 2**-17 is exact in float16, a smaller one is below "
         "half the smallest number of every format, and both overflows saturate.",
         floats=("bf16",),
     ),
-    Kind(
+    ClaimKind(
         "A13",
         "q",
         "A quotient of float16 is exact in float16 if it is at least 2**-14; a smaller one is "
@@ -128,7 +128,7 @@ KINDS: tuple[Kind, ...] = (
         floats=("f16",),
         check=_float16_quotients_fit,
     ),
-    Kind(
+    ClaimKind(
         "A9 A9b A10b A10c",
         "q",
         "A float16 leaves the lowest 13 bits of a float32 zero, and where the guard bit is one at "
@@ -136,7 +136,7 @@ KINDS: tuple[Kind, ...] = (
         floats=("f16",),
         check=_float16_has_short_significands,
     ),
-    Kind(
+    ClaimKind(
         "A17a",
         "q",
         "At most 31 bits of the quotient of a float16 are cut off.",
@@ -144,14 +144,14 @@ KINDS: tuple[Kind, ...] = (
         floats=("f16",),
         check=_e5m2_shifts_float16_by_31,
     ),
-    Kind(
+    ClaimKind(
         "A17b A17d",
         "q",
         "Fewer than 64 bits of the quotient of a float16 are cut off.",
         floats=("f16",),
         check=_all_shift_float16_below_64,
     ),
-    Kind(
+    ClaimKind(
         "A9 A9b A10b A10c A11 A13",
         "n",
         "A bfloat16 over a scale of four bits is a number or midpoint of E2M1, or at least 2**-8 "

@@ -17,7 +17,16 @@ from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, BlockFormat
 
-__all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "numbers", "operands", "pair_formats", "terms"]
+__all__ = [
+    "BOUNDS",
+    "PAIRS",
+    "DotSide",
+    "blocks_of",
+    "numbers",
+    "operands",
+    "pair_formats",
+    "terms",
+]
 
 #: Columns of a file of products that are no policies: what `matmul_bounds` gives, and the answer
 #: that every order of float32 additions gives, NaN where it is not one.
@@ -33,7 +42,7 @@ _SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DotSide:
     """One side of a dot product: a scale for each block, and the element codes."""
 
     scales: tuple[int, ...]
@@ -60,11 +69,11 @@ def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
     return BLOCK_FORMATS[names[0]], BLOCK_FORMATS[names[1]]
 
 
-def operands(words: Sequence[int]) -> tuple[Side, Side]:
+def operands(words: Sequence[int]) -> tuple[DotSide, DotSide]:
     """Both operands of a dot product.
 
     >>> operands((127, 1, 2, 128, 3, 4))[1]
-    Side(scales=(128,), codes=(3, 4))
+    DotSide(scales=(128,), codes=(3, 4))
 
     Raises:
         ValueError: no number of elements has this number of words.
@@ -77,11 +86,11 @@ def operands(words: Sequence[int]) -> tuple[Side, Side]:
             f"{_SIZE} elements, got {len(words)} words"
         )
     first, second = words[:half], words[half:]
-    a, b = (Side(tuple(w[:blocks]), tuple(w[blocks:])) for w in (first, second))
+    a, b = (DotSide(tuple(w[:blocks]), tuple(w[blocks:])) for w in (first, second))
     return a, b
 
 
-def blocks_of(rows: Sequence[Side], fmt: BlockFormat) -> Blocks:
+def blocks_of(rows: Sequence[DotSide], fmt: BlockFormat) -> Blocks:
     """Operands of one length as the rows of a tensor with blocks along its second axis."""
     scales: U8 = np.array([row.scales for row in rows], np.uint8)
     codes: U8 = np.array([row.codes for row in rows], np.uint8)

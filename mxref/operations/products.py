@@ -19,7 +19,7 @@ from mxref.operands.returned import float_words
 from mxref.operands.word_rows import stripped
 from mxref.operations.asked import Asked
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
-from mxref.operations.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
+from mxref.operations.product_words import BOUNDS, DotSide, blocks_of, operands, pair_formats
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
@@ -80,7 +80,9 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     return write_float(float_reader(FLOATS["f32"])(bits), FLOATS[float])
 
 
-def groups(words: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64], list[Side], list[Side]]]:
+def groups(
+    words: NDArray[np.uint64],
+) -> Iterator[tuple[NDArray[np.int64], list[DotSide], list[DotSide]]]:
     """Cases of one length, in parts of few rows: their numbers, and both operands of each."""
     rows = [operands(stripped(row)) for row in words]
     lengths = np.array([len(a.codes) for a, _ in rows])
@@ -104,8 +106,8 @@ def fast_products(
 
 
 def outputs(
-    a: Sequence[Side],
-    b: Sequence[Side],
+    a: Sequence[DotSide],
+    b: Sequence[DotSide],
     formats: tuple[BlockFormat, BlockFormat],
     float: str,
     column: str,
@@ -125,8 +127,8 @@ def outputs(
 
 
 def bounds(
-    a: Sequence[Side],
-    b: Sequence[Side],
+    a: Sequence[DotSide],
+    b: Sequence[DotSide],
     formats: tuple[BlockFormat, BlockFormat],
     float: str,
     rounding: Literal["nearest", "any"] = "nearest",
@@ -198,7 +200,7 @@ class Matmul(Operation):
 
             yield Asked(some, one.arguments, read)
 
-    def call(self, format: str, slot: str, a: Sequence[Side], b: Sequence[Side]) -> Asked:
+    def call(self, format: str, slot: str, a: Sequence[DotSide], b: Sequence[DotSide]) -> Asked:
         """The product of every row of one side with every row of the other."""
         layout = LAYOUTS[slot]
         arguments: dict[str, Any] = {

@@ -11,7 +11,7 @@ from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.operands.shown import show_code, show_float
 from mxref.targets.calls import code_format
 
-__all__ = ["Field", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
+__all__ = ["BitField", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
 
 
 Kind = FloatLayout | CodeFormat
@@ -28,7 +28,7 @@ _IN_BITS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BitField:
     """Some bits of a word.
 
     Args:
@@ -52,7 +52,7 @@ class Word:
 
     label: str
     text: str
-    fields: tuple[Field, ...]
+    fields: tuple[BitField, ...]
 
 
 def of_float(label: str, bits: int, layout: FloatLayout, wanted: int | None = None) -> Word:
@@ -107,14 +107,14 @@ def of_word(label: str, word: int, kind: Kind, wanted: int | None = None) -> Wor
 
 def _fields(
     word: int, width: int, widths: tuple[tuple[str, int], ...], wanted: int | None
-) -> tuple[Field, ...]:
+) -> tuple[BitField, ...]:
     bits = f"{word:0{width}b}"
     other = bits if wanted is None else f"{wanted:0{width}b}"
     marked = [(bit, bit != right) for bit, right in zip(bits, other, strict=True)]
     fields, start = [], 0
     for name, size in widths:
         if size:
-            fields.append(Field(name, tuple(marked[start : start + size])))
+            fields.append(BitField(name, tuple(marked[start : start + size])))
         start += size
     return tuple(fields)
 

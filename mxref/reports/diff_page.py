@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mxref.conformance.differing.cast_difference import CastDifference
-from mxref.conformance.differing.difference import Bytes, Difference, Example
+from mxref.conformance.differing.difference import BlockBytes, Difference, Example
 from mxref.conformance.differing.figures import DataFigures
 from mxref.conformance.differing.sides import numbers_of_words
 from mxref.reports.bit_fields import Word, of_code, of_float
@@ -164,7 +164,7 @@ def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:
 
 
 def _side(
-    found: Difference, made: Bytes, lanes: Sequence[int], other: Bytes | None = None
+    found: Difference, made: BlockBytes, lanes: Sequence[int], other: BlockBytes | None = None
 ) -> tuple[Word, ...]:
     """The words that a side makes of a block; none where that is an error."""
     if made.scale is None:

@@ -32,7 +32,7 @@ from mxref.targets.line_protocol import (
     prompt_lines,
     questions_of,
 )
-from mxref.targets.process import Running, SilenceError
+from mxref.targets.process import RunningProgram, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
 
 __all__ = ["CommandTarget", "command_results"]
@@ -77,7 +77,7 @@ class CommandTarget:
         self._left = restarts + 1  # how often it may still be started
         self._answered = False  # whether any question was ever answered
         self._failed = ""  # why the last run ended
-        self._running: Running | None = None
+        self._running: RunningProgram | None = None
         self._reader = AnswerReader(command, Claims(formats=_unclaimed()))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
@@ -194,7 +194,7 @@ class CommandTarget:
             self._starts += 1
             self._left -= 1
             self._reader = AnswerReader(self._name, self.claims)
-            self._running = Running(self._command, self._timeout)
+            self._running = RunningProgram(self._command, self._timeout)
         running, dialogue = self._running, Dialogue(questions, self._reader)
         sound = False
         try:
@@ -222,7 +222,7 @@ class CommandTarget:
                 self._running = None
         return dialogue.answers
 
-    def _judge_end(self, dialogue: Dialogue, running: Running) -> None:
+    def _judge_end(self, dialogue: Dialogue, running: RunningProgram) -> None:
         """Note what is wrong with a program whose output has ended."""
         try:
             how = running.ending() or "ended"
@@ -238,7 +238,7 @@ class CommandTarget:
         where = f", within a line: {_shown(rest)}" if rest else ""
         self._break_off(dialogue, running, f"{how} {when}{where}")
 
-    def _break_off(self, dialogue: Dialogue, running: Running, what: str) -> None:
+    def _break_off(self, dialogue: Dialogue, running: RunningProgram, what: str) -> None:
         self._failed = f"the program {what}{running.last_errors()}"
         dialogue.break_off(self._failed)
 

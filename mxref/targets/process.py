@@ -22,7 +22,7 @@ from mxref.support.text import one_line
 from mxref.targets.line_protocol import LONGEST
 from mxref.targets.target import TargetError
 
-__all__ = ["Running", "SilenceError"]
+__all__ = ["RunningProgram", "SilenceError"]
 
 _CHUNK = 1 << 16
 #: Seconds between two checks whether the program has ended, while its pipes are silent.
@@ -33,7 +33,7 @@ class SilenceError(Exception):
     """The time for an answer passed without one."""
 
 
-class Running:
+class RunningProgram:
     """A running program.
 
     Args:

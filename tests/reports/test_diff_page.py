@@ -15,7 +15,7 @@ from browser import problems
 
 from mxref.bits.floats import F32
 from mxref.cli import main
-from mxref.conformance.differing.difference import Bytes, Example
+from mxref.conformance.differing.difference import BlockBytes, Example
 from mxref.reports.diff_page import _plots
 from mxref.support.spread import SMALLEST, Spread
 
@@ -105,9 +105,9 @@ def test_a_spread_counts_by_the_binade_of_the_relative_error() -> None:
 
 def test_a_block_is_drawn_where_two_sides_read_other_numbers() -> None:
     one, two, inf, nan = 0x3F800000, 0x40000000, F32.inf_bits, F32.nan_bits
-    read, other = Bytes(127, (2,), (one,), (one,)), Bytes(128, (2,), (two,), (two,))
+    read, other = BlockBytes(127, (2,), (one,), (one,)), BlockBytes(128, (2,), (two,), (two,))
     found: Any = SimpleNamespace(a="a", b="b", layout=F32)
-    error = Bytes(None, (), (), ())
+    error = BlockBytes(None, (), (), ())
     pairs = {
         "other numbers": (read, other),
         "the same numbers": (read, read),

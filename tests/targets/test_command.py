@@ -35,7 +35,7 @@ from mxref.conformance import CommandTarget, Report, TargetError, check, command
 from mxref.golden import VectorFile
 from mxref.targets.calls import without_cases
 from mxref.targets.line_protocol import Dialogue, questions_of
-from mxref.targets.process import Running
+from mxref.targets.process import RunningProgram
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")
 
@@ -272,8 +272,8 @@ def test_time_counts_from_answer_to_answer(program: Program, files: Files) -> No
 
 def test_what_came_while_mxref_did_not_run_came_in_time(program: Program) -> None:
     command = shlex.split(program("say('a'); pass_time(99)"))
-    for look, want in ((Running.line, b"a\n"), (Running.ending, "")):
-        running = Running(command, timeout=1.0)
+    for look, want in ((RunningProgram.line, b"a\n"), (RunningProgram.ending, "")):
+        running = RunningProgram(command, timeout=1.0)
         os.waitid(os.P_PID, running._process.pid, os.WEXITED | os.WNOWAIT)
         assert program.passed - running._progress == 99
         assert look(running) == want
@@ -511,7 +511,7 @@ def test_no_such_program(files: Files) -> None:
 
 def test_the_last_line_of_errors_is_read_when_nothing_else_is_ready() -> None:
     text = "import sys; sys.stderr.write('one\\ntwo\\n'); sys.stderr.flush(); input()"
-    running = Running([sys.executable, "-c", text], 60)
+    running = RunningProgram([sys.executable, "-c", text], 60)
     try:
         select.select([running._errors], [], [], 60)
         assert running.last_errors() == "; the last line of its stderr: two"

@@ -15,7 +15,7 @@ import mxref
 from mxref import integer
 from mxref.integer import QParams, quantize_affine
 from mxref.operations import registry
-from mxref.operations.product_words import Side
+from mxref.operations.product_words import DotSide
 from mxref.targets.calls import without_cases
 from mxref.targets.target import target_of
 
@@ -81,7 +81,7 @@ def test_other_bits_are_differences_of_a_named_accumulation_only() -> None:
 
 def test_elements_times_their_own_scale_beyond_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     one = (0x7E, *[0] * 31)
-    rows = [Side((0xFE,), one)], [Side((0x01,), one)]
+    rows = [DotSide((0xFE,), one)], [DotSide((0x01,), one)]
     monkeypatch.setattr(products, "_LENGTHS", (32,))
     monkeypatch.setattr(products, "_drawn", lambda *given: rows)
 

@@ -24,7 +24,7 @@ from mxref.conformance.compare.product_intervals import held, inside_all, tolera
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.layers import fast_layer, layer_bounds, layer_parts
-from mxref.operations.product_words import PAIRS, Side, pair_formats
+from mxref.operations.product_words import PAIRS, DotSide, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -189,11 +189,11 @@ _HOWS = (
 )
 
 
-def _size(a: Side, b: Side) -> int:
+def _size(a: DotSide, b: DotSide) -> int:
     return sum(map(bool, a.codes)) + sum(map(bool, b.codes))
 
 
-def _example(a: Side, b: Side, want: int, got: int, layout: FloatLayout) -> str:
+def _example(a: DotSide, b: DotSide, want: int, got: int, layout: FloatLayout) -> str:
     """Operands without what is not needed, then the two answers."""
     if (np.array(a.codes) != 0).sum() > 4 or len(a.codes) > 64:
         operands = f"K = {len(a.codes)}"
@@ -214,7 +214,7 @@ def _short(codes: tuple[int, ...]) -> tuple[int, ...]:
     return codes[: last + 1]
 
 
-def dot_rounds(file: VectorFile, count: int) -> Iterator[tuple[str, list[Side], list[Side]]]:
+def dot_rounds(file: VectorFile, count: int) -> Iterator[tuple[str, list[DotSide], list[DotSide]]]:
     """Rows of both sides with the name of their origin; every row is asked with every row.
 
     Args:
@@ -237,7 +237,7 @@ def _drawn(
     length: int,
     rows: int,
     state: np.random.Generator,
-) -> tuple[list[Side], list[Side]]:
+) -> tuple[list[DotSide], list[DotSide]]:
     """Rows of finite codes: all, or few among zeros; scales around powers where sums go wrong."""
     sums = np.array(_SUMS)[state.integers(len(_SUMS), size=(rows, 1))]
     sums = sums + state.integers(-9, 10, (rows, length // 32))
@@ -251,12 +251,15 @@ def _drawn(
         scales = np.clip(powers + 127, 0, 254)
         some = np.where(few, some, 0)
         found.append(
-            [Side(tuple(s), tuple(c)) for s, c in zip(scales.tolist(), some.tolist(), strict=True)]
+            [
+                DotSide(tuple(s), tuple(c))
+                for s, c in zip(scales.tolist(), some.tolist(), strict=True)
+            ]
         )
     return found[0], found[1]
 
 
-def _kinds(a: list[Side], b: list[Side], file: VectorFile) -> NDArray[np.intp]:
+def _kinds(a: list[DotSide], b: list[DotSide], file: VectorFile) -> NDArray[np.intp]:
     """The number of the first of KINDS that applies to each row with each row."""
     layout, parts = LAYOUTS[file.float], []
     for rows, fmt in zip((a, b), pair_formats(file.format), strict=True):

@@ -12,7 +12,7 @@ from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
 from mxref.cases.records import VectorFile
 from mxref.operands.word_rows import stripped
 from mxref.operations.layers import layer_bounds
-from mxref.operations.product_words import Side, pair_formats
+from mxref.operations.product_words import DotSide, pair_formats
 from mxref.operations.products import bounds, groups
 from mxref.operations.registry import (
     CALL_OPERATIONS,
@@ -107,7 +107,7 @@ def nibbles_of(file: VectorFile, policy: str) -> str:
 
 
 def inside_all(
-    file: VectorFile, a: Sequence[Side], b: Sequence[Side], got: Words, rounding: Rounding
+    file: VectorFile, a: Sequence[DotSide], b: Sequence[DotSide], got: Words, rounding: Rounding
 ) -> Bools:
     """Whether the outputs of every row with every row are inside their intervals."""
     return held(bounds(a, b, pair_formats(file.format), file.float, rounding), got, file.float)

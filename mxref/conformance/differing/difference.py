@@ -17,7 +17,7 @@ from mxref.cases.read import vectors_folder
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing import inputs
 from mxref.conformance.differing.difference_kinds import KINDS, READINGS, kinds, readings
-from mxref.conformance.differing.figures import DataFigures, Tally, figures, tally
+from mxref.conformance.differing.figures import DataFigures, FigureTally, figures, tally
 from mxref.conformance.differing.sides import (
     BlockAnswers,
     Side,
@@ -32,11 +32,11 @@ from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat, block_format
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
 
-__all__ = ["Bytes", "Difference", "Example", "Reading", "difference"]
+__all__ = ["BlockBytes", "Difference", "Example", "Reading", "difference"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class BlockBytes:
     """The bytes that a side quantizes a block to; no scale where it raises an error.
 
     Args:
@@ -59,8 +59,8 @@ class Example:
     kind: str
     count: int
     words: tuple[int, ...]
-    a: Bytes
-    b: Bytes
+    a: BlockBytes
+    b: BlockBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def difference(
     quantize = all(one.profile.speaks_of("quantize", fmt.name) for one in sides)
     examples: list[Example] = []
     weighed: list[DataFigures] = []
-    total = Tally(*sides, fmt)
+    total = FigureTally(*sides, fmt)
     tried = 0
     if quantize:
         words = inputs.blocks(fmt, layout, vectors or vectors_folder())
@@ -230,11 +230,11 @@ def _examples(
 
 def _bytes(
     answers: BlockAnswers, own: Side, other: Side, fmt: BlockFormat, layout: FloatLayout
-) -> Bytes:
+) -> BlockBytes:
     if answers.failed[0]:
-        return Bytes(None, (), (), ())
+        return BlockBytes(None, (), (), ())
     read = [tuple(one.read(answers, fmt, layout)[0].tolist()) for one in (own, other)]
-    return Bytes(int(answers.scales[0]), tuple(answers.codes[0].tolist()), *read)
+    return BlockBytes(int(answers.scales[0]), tuple(answers.codes[0].tolist()), *read)
 
 
 def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[Reading]:

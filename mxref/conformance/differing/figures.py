@@ -16,7 +16,7 @@ from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.spread import Spread
 
-__all__ = ["DataFigures", "Tally", "figures", "tally"]
+__all__ = ["DataFigures", "FigureTally", "figures", "tally"]
 
 #: Elements of a part, unless a row is longer.
 _PART = 1 << 18
@@ -81,7 +81,7 @@ class DataFigures:
         return any((*shares, *self.other_reading))
 
 
-class Tally:
+class FigureTally:
     """What two sides do on tensors with blocks along their last axes, added up.
 
     Args:
@@ -136,7 +136,7 @@ class Tally:
         self.elements += part.size
         self.blocks += of_a.scale_codes.size
 
-    def __iadd__(self, other: Tally) -> Tally:
+    def __iadd__(self, other: FigureTally) -> FigureTally:
         """Add what another one has seen."""
         for one, ratio in other.ratios.items():
             self.ratios[one].signal.bins += ratio.signal.bins
@@ -168,13 +168,13 @@ class Tally:
         )
 
 
-def tally(values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> Tally:
+def tally(values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> FigureTally:
     """The tally of one tensor.
 
     Raises:
         ValueError: values that a side refuses.
     """
-    result = Tally(a, b, fmt)
+    result = FigureTally(a, b, fmt)
     result.add(values)
     return result
 

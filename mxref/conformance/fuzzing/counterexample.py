@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference, show_input, show_output
-from mxref.conformance.fuzzing.fuzz_call import Call
+from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import block_format
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import REGISTRY
@@ -33,7 +33,7 @@ class Changed:
         second: the answer of the second call.
     """
 
-    call: Call
+    call: FuzzCall
     failure: Failure
     first: Answer
     second: Answer

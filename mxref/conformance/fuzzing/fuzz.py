@@ -22,7 +22,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_policies import decided, nearest
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
-from mxref.conformance.fuzzing.fuzz_call import SIZES, Call, has_batches
+from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall, has_batches
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.conformance.fuzzing.reproduce import reproduction
@@ -182,7 +182,7 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
         words = _drawn(file, trial.policy)
         if words.size:
             trial.search(words)
-    found: Changed | tuple[Call, Failure] | None = trial.changed
+    found: Changed | tuple[FuzzCall, Failure] | None = trial.changed
     if trial.last is not None:
         found = _shrunk(trial, *trial.last)
     if found is None:
@@ -221,7 +221,7 @@ def _no_folder() -> Iterator[None]:
             set_hypothesis_home_dir(None)
 
 
-def _shrunk(trial: Trial, call: Call, failure: Failure) -> tuple[Call, Failure] | Changed:
+def _shrunk(trial: Trial, call: FuzzCall, failure: Failure) -> tuple[FuzzCall, Failure] | Changed:
     """The simplest call found with a wrong answer, or two answers to one question."""
     simple = _simplified(trial, call, failure.index)
     for one in (simple, call):
@@ -232,25 +232,25 @@ def _shrunk(trial: Trial, call: Call, failure: Failure) -> tuple[Call, Failure] 
     return trial.change(call, failure) or (call, failure)
 
 
-def _simplified(trial: Trial, call: Call, place: int) -> Call:
+def _simplified(trial: Trial, call: FuzzCall, place: int) -> FuzzCall:
     """A simpler call that fails: of one case if any case fails alone."""
     for row in range(len(call.rows)):
         one = call.rows[row : row + 1]
         if trial.wrong(one, call.memory)[0]:
             wrong = functools.partial(trial.wrong, memory=call.memory)
-            return Call(simplest(wrong, trial.file, one[0])[np.newaxis], call.memory)
+            return FuzzCall(simplest(wrong, trial.file, one[0])[np.newaxis], call.memory)
     if not call.size and len(call.rows) <= _FEW:
         return call
-    batch = call if call.size else Call(call.rows, size=len(call.rows))
+    batch = call if call.size else FuzzCall(call.rows, size=len(call.rows))
 
-    def first_wrong(one: Call) -> int | None:
+    def first_wrong(one: FuzzCall) -> int | None:
         found = trial.failure(one)
         return None if found is None else found.index
 
     return smallest_call(first_wrong, trial.file, batch, place)
 
 
-def _is_right_below(trial: Trial, call: Call) -> bool:
+def _is_right_below(trial: Trial, call: FuzzCall) -> bool:
     """Whether a batch with one case less is answered rightly."""
     less = call.size - 1
     return less >= len(call.rows) and trial.failure(dataclasses.replace(call, size=less)) is None

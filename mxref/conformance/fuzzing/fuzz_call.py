@@ -12,7 +12,7 @@ from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operations.registry import REGISTRY
 
-__all__ = ["SIZES", "Call", "has_batches"]
+__all__ = ["SIZES", "FuzzCall", "has_batches"]
 
 Words = NDArray[np.uint64]
 #: Numbers of cases in a call: those that kernels of some lanes, warps or tiles treat in their own
@@ -21,7 +21,7 @@ SIZES = (1, 2, 3, *(2**k + side for k in (3, 4, 5, 6, 7, 8, 10, 12) for side in 
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FuzzCall:
     """One call of a target: a few questions, or a batch that repeats them.
 
     Args:
@@ -46,7 +46,7 @@ class Call:
     def order(self) -> NDArray[np.intp]:
         """The question in each place of the call.
 
-        >>> Call(np.zeros((2, 1), np.uint64), size=5).order.tolist()
+        >>> FuzzCall(np.zeros((2, 1), np.uint64), size=5).order.tolist()
         [0, 1, 0, 1, 0]
         """
         places: NDArray[np.intp] = np.arange(self.count)
@@ -54,12 +54,12 @@ class Call:
             places = np.random.RandomState(self.count).permutation(self.count)
         return places % len(self.rows)
 
-    def alone(self, place: int) -> Call:
+    def alone(self, place: int) -> FuzzCall:
         """The call with only the question in a place."""
         row = int(self.order[place])
-        return Call(self.rows[row : row + 1], self.memory)
+        return FuzzCall(self.rows[row : row + 1], self.memory)
 
-    def of(self, rows: Words) -> Call:
+    def of(self, rows: Words) -> FuzzCall:
         """The same call with other questions."""
         return dataclasses.replace(self, rows=rows)
 

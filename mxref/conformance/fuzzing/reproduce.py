@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile, words
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.fuzzing.fuzz_call import Call
+from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
@@ -31,7 +31,7 @@ _TIMES = 100
 
 
 def reproduction(
-    target: Target, file: VectorFile, call: Call, failure: Failure, *, changes: bool = False
+    target: Target, file: VectorFile, call: FuzzCall, failure: Failure, *, changes: bool = False
 ) -> str:
     """Code that asks a target again and prints the wanted and the given answer.
 
@@ -65,7 +65,7 @@ def _shell(
 
 
 def _python(
-    target: Target, file: VectorFile, call: Call, failure: Failure, *, changes: bool
+    target: Target, file: VectorFile, call: FuzzCall, failure: Failure, *, changes: bool
 ) -> Iterator[str]:
     assigned, expression = _call(target, file, call.rows)
     source, mode = split_spec(target.name)
@@ -118,7 +118,7 @@ _SHOWN = (
 )
 
 
-def _parts(file: VectorFile, call: Call, failure: Failure) -> Iterator[str]:
+def _parts(file: VectorFile, call: FuzzCall, failure: Failure) -> Iterator[str]:
     """Lines that take the answer to one case from the result."""
     if failure.got is None:
         return
@@ -133,7 +133,7 @@ def _parts(file: VectorFile, call: Call, failure: Failure) -> Iterator[str]:
         yield f"parts = [np.asarray(result){some}]"
 
 
-def _filled(name: str, call: Call) -> str:
+def _filled(name: str, call: FuzzCall) -> str:
     """A batch of repeated questions, as code."""
     if len(call.rows) == 1:
         return f"np.repeat({name}, {call.size}, axis=0)"

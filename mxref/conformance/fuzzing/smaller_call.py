@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
+from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import REGISTRY
 
@@ -17,7 +17,7 @@ __all__ = ["smallest_call"]
 
 Words = NDArray[np.uint64]
 #: From a call to the place of its first wrong answer, None if all are right.
-FirstWrong: TypeAlias = Callable[[Call], int | None]
+FirstWrong: TypeAlias = Callable[[FuzzCall], int | None]
 
 #: Limits of the calls made to simplify a batch: their number, and their cases together.
 _CALLS, _CASES = 1000, 400_000
@@ -25,7 +25,9 @@ _CALLS, _CASES = 1000, 400_000
 _TRIED = 40
 
 
-def smallest_call(first_wrong: FirstWrong, file: VectorFile, call: Call, place: int = 0) -> Call:
+def smallest_call(
+    first_wrong: FirstWrong, file: VectorFile, call: FuzzCall, place: int = 0
+) -> FuzzCall:
     """The smallest call found that fails like a given batch.
 
     Args:
@@ -39,12 +41,12 @@ def smallest_call(first_wrong: FirstWrong, file: VectorFile, call: Call, place: 
     return _simpler_questions(first_wrong, file, call)
 
 
-def _fewer_questions(first_wrong: FirstWrong, call: Call, place: int) -> Call:
+def _fewer_questions(first_wrong: FirstWrong, call: FuzzCall, place: int) -> FuzzCall:
     """The batch of one question if that fails, else without the questions that do not matter."""
-    one = Call(call.alone(place).rows, size=call.count)
+    one = FuzzCall(call.alone(place).rows, size=call.count)
     if first_wrong(one) is not None:
         return one
-    in_order = Call(call.rows, size=call.count)
+    in_order = FuzzCall(call.rows, size=call.count)
     if call.permuted and first_wrong(in_order) is not None:
         call = in_order
     part = len(call.rows) // 2
@@ -58,11 +60,11 @@ def _fewer_questions(first_wrong: FirstWrong, call: Call, place: int) -> Call:
     return call
 
 
-def _fewer_cases(first_wrong: FirstWrong, call: Call) -> Call:
+def _fewer_cases(first_wrong: FirstWrong, call: FuzzCall) -> FuzzCall:
     """The batch with the fewest cases: the first of `SIZES` that fails, then by bisection."""
 
-    def of_size(size: int) -> Call:
-        return Call(call.rows, size=size, permuted=call.permuted)
+    def of_size(size: int) -> FuzzCall:
+        return FuzzCall(call.rows, size=size, permuted=call.permuted)
 
     least = max(2, len(call.rows))
     right, wrong = least - 1, call.count
@@ -79,16 +81,16 @@ def _fewer_cases(first_wrong: FirstWrong, call: Call) -> Call:
     return of_size(wrong)
 
 
-def _simpler_questions(first_wrong: FirstWrong, file: VectorFile, call: Call) -> Call:
+def _simpler_questions(first_wrong: FirstWrong, file: VectorFile, call: FuzzCall) -> FuzzCall:
     """The batch with simpler numbers, as far as the limits of calls and cases allow."""
     left = min(_CALLS, _CASES // call.count)
 
-    def is_wrong(call: Call) -> bool:
+    def is_wrong(call: FuzzCall) -> bool:
         nonlocal left
         left -= 1
         return left >= 0 and first_wrong(call) is not None
 
-    def simpler(call: Call, row: int) -> Call | None:
+    def simpler(call: FuzzCall, row: int) -> FuzzCall | None:
         """The first simpler batch that fails, of those that differ in one question."""
         words_of = stripped(call.rows[row])
         for attempt in REGISTRY[file.op].attempts(file.format, file.float, words_of):
@@ -107,13 +109,13 @@ def _simpler_questions(first_wrong: FirstWrong, file: VectorFile, call: Call) ->
     return call
 
 
-def _wrong_together(first_wrong: FirstWrong, call: Call, rows: Words) -> Words:
+def _wrong_together(first_wrong: FirstWrong, call: FuzzCall, rows: Words) -> Words:
     """The first of some questions that is answered wrongly when all are asked in one batch.
 
     None if the batch has several questions: what fails may be their order.
     """
     if len(call.rows) > 1 or not len(rows):
         return rows[:0]
-    batch = Call(rows, size=max(call.count, len(rows)))
+    batch = FuzzCall(rows, size=max(call.count, len(rows)))
     place = first_wrong(batch)
     return rows[:0] if place is None else batch.alone(place).rows

@@ -17,7 +17,7 @@ from mxref.conformance.compare.product_intervals import (
     widened,
 )
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
-from mxref.conformance.fuzzing.fuzz_call import Call
+from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.operands.returned import AnswerError
@@ -68,7 +68,7 @@ class Trial:
         self.target, self.file, self.policy, self.profile = target, file, policy, profile
         self.examples = 0
         #: The last call with a wrong answer, and this.
-        self.last: tuple[Call, Failure] | None = None
+        self.last: tuple[FuzzCall, Failure] | None = None
         #: Two different answers to one question.
         self.changed: Changed | None = None
         #: Whether nothing more is asked.
@@ -77,7 +77,7 @@ class Trial:
         self._states = states or RandomStates()
         self._sizes, self._step = sizes, max(1, examples // (len(sizes) + 1))
         self._recent: deque[Words] = deque(maxlen=_RECENT)
-        self._right: tuple[Call, Answers] | None = None
+        self._right: tuple[FuzzCall, Answers] | None = None
 
     def fails(self, question: Question) -> bool:
         """Whether the target answers a question wrongly each time; keeps the last such question.
@@ -90,7 +90,7 @@ class Trial:
             return False
         is_new = self.last is None
         self.examples += is_new
-        call = Call(*question)
+        call = FuzzCall(*question)
         if self._finds(call):
             return True
         if self._sizes and is_new and not self.stopped:
@@ -105,18 +105,18 @@ class Trial:
         """Put many questions to the target, and keep the first with a wrong answer."""
         for start in range(0, len(words), _RECENT):
             rows = words[start : start + _RECENT]
-            wrong, _, _ = self._compared(Call(rows))
+            wrong, _, _ = self._compared(FuzzCall(rows))
             if wrong.any() and not self.stopped:
                 first = int(np.argmax(wrong))
-                if not self._finds(Call(rows[first : first + 1])):  # right when it is alone
-                    self._finds(Call(rows))
+                if not self._finds(FuzzCall(rows[first : first + 1])):  # right when it is alone
+                    self._finds(FuzzCall(rows))
                 return
 
     def _remember(self, rows: Words) -> None:
         """Keep some questions for batches."""
         self._recent.extend(rows[:: -(-len(rows) // _KEPT)])
 
-    def _batches(self) -> Iterator[Call]:
+    def _batches(self) -> Iterator[FuzzCall]:
         """Batches of the last questions, if it is the turn of a size: of a small one several."""
         turn, rest = divmod(self.examples, self._step)
         if rest or turn > len(self._sizes):
@@ -125,9 +125,9 @@ class Trial:
         if self.file.op == "encode_stochastic":  # a call has one width of random bits
             rows = rows[rows[:, 2] == rows[0, 2]]
         for first in range(0, max(1, min(len(rows) - size, _SMALL)), size):
-            yield Call(rows[first : first + size], size=size, permuted=True)
+            yield FuzzCall(rows[first : first + size], size=size, permuted=True)
 
-    def _finds(self, call: Call) -> bool:
+    def _finds(self, call: FuzzCall) -> bool:
         """Whether a call has a wrong answer, and the first time the same one again."""
         wrong, wanted, answers = self._compared(call)
         if not wrong.any():
@@ -141,12 +141,12 @@ class Trial:
         self.last = call, self._failure(call, int(np.argmax(wrong)), wanted, answers)
         return True
 
-    def failure(self, call: Call) -> Failure | None:
+    def failure(self, call: FuzzCall) -> Failure | None:
         """The first wrong answer in a call."""
         wrong, wanted, answers = self._compared(call)
         return self._failure(call, int(np.argmax(wrong)), wanted, answers) if wrong.any() else None
 
-    def _failure(self, call: Call, place: int, wanted: Words, answers: Answers) -> Failure:
+    def _failure(self, call: FuzzCall, place: int, wanted: Words, answers: Answers) -> Failure:
         row = call.order[place]
         want = stripped(wanted[row])
         case = dataclasses.replace(_CASE, inputs=stripped(call.rows[row]), answers=(want,))
@@ -156,9 +156,9 @@ class Trial:
 
     def wrong(self, inputs: Words, memory: int = 0) -> NDArray[np.bool_]:
         """Which cases the target answers wrongly in one call."""
-        return self._compared(Call(inputs, memory))[0]
+        return self._compared(FuzzCall(inputs, memory))[0]
 
-    def _compared(self, call: Call) -> tuple[NDArray[np.bool_], Words, Answers]:
+    def _compared(self, call: FuzzCall) -> tuple[NDArray[np.bool_], Words, Answers]:
         """Which answers in a call are wrong, the right ones by question, and the answers."""
         file, rows, order = self.file, call.rows, call.order
         own = fast_right_answers(file, rows, self.policy, self.profile)
@@ -172,13 +172,13 @@ class Trial:
         wrong[[place for place in raised if order[place] in own.errors]] = False
         return wrong, wanted, Answers(words, answers.errors)
 
-    def _answers(self, call: Call) -> Answers:
+    def _answers(self, call: FuzzCall) -> Answers:
         """The target's answers to a call."""
         rows = call.rows[call.order] if call.size else call.rows
         with self._states.of_target():
             return _ask(self._asked, self.file, rows, call.memory)
 
-    def change(self, call: Call, failure: Failure) -> Changed | None:
+    def change(self, call: FuzzCall, failure: Failure) -> Changed | None:
         """Two different answers to one question, if a target has given any.
 
         Args:
@@ -204,7 +204,7 @@ class Trial:
                 return found
         return changed
 
-    def _again(self, call: Call, failure: Failure) -> Answers:
+    def _again(self, call: FuzzCall, failure: Failure) -> Answers:
         """The answers to a call, with the wrong answer that it has had before."""
         answers, place = self._answers(call), failure.index
         words, got = same_width(answers.words, padded([failure.got or ()]))
@@ -215,7 +215,7 @@ class Trial:
             errors[place] = failure.error
         return Answers(words, errors)
 
-    def _difference(self, call: Call, first: Answers, second: Answers) -> Changed | None:
+    def _difference(self, call: FuzzCall, first: Answers, second: Answers) -> Changed | None:
         """The first question of a call that has got two different answers."""
         words = same_width(first.words, second.words)
         differs = np.zeros(call.count, bool)

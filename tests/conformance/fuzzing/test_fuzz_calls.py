@@ -18,7 +18,7 @@ import mxref
 from mxref.conformance import load_target, target_of
 from mxref.conformance.fuzzing.counterexample import Counterexample
 from mxref.conformance.fuzzing.fuzz import FuzzRow, _is_right_below, fuzz
-from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
+from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall
 from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial
 from mxref.policy.policy import Policy
@@ -122,7 +122,7 @@ def test_a_call_of_one_case_less_is_asked_if_it_has_room_for_all_questions(
     least: int, rows: int, size: int, right_below: bool
 ) -> None:
     trial = trial_of(lambda values, format: np.full(len(values), len(values) >= least, np.uint8))
-    call = Call(np.zeros((rows, 1), np.uint64), size=size)
+    call = FuzzCall(np.zeros((rows, 1), np.uint64), size=size)
     assert trial.failure(call) is not None
     assert _is_right_below(trial, call) == right_below
 
@@ -267,10 +267,10 @@ def test_hypothesis_is_not_told_of_an_answer_that_changes() -> None:
 def test_questions_stay_in_a_permuted_order_only_if_they_must(only_permuted: bool) -> None:
     """A call of two questions fails, and one of one does not."""
 
-    def first_wrong(call: Call) -> int | None:
+    def first_wrong(call: FuzzCall) -> int | None:
         return 0 if len(call.rows) > 1 and call.permuted >= only_permuted else None
 
-    call = Call(np.uint64([[0x3F800000], [0x40000000]]), size=3, permuted=True)
+    call = FuzzCall(np.uint64([[0x3F800000], [0x40000000]]), size=3, permuted=True)
     smallest = smallest_call(first_wrong, without_cases("encode", "e2m1", "f32"), call)
     assert (smallest.count, smallest.permuted) == (2, only_permuted)
 
@@ -308,7 +308,7 @@ def test_of_an_error_and_an_answer_one_is_wrong(nan: str, raises: bool) -> None:
         return mxref.encode(values, format)
 
     trial = trial_of(encode, Policy().replace(nan_to_finite=nan))
-    call = Call(np.uint64([[0x7FC00000]]))
+    call = FuzzCall(np.uint64([[0x7FC00000]]))
     first = trial._answers(call)
     raises = not raises
     changed = trial._difference(call, first, trial._answers(call))
@@ -324,7 +324,7 @@ def test_an_error_that_does_not_come_again_was_wrong() -> None:
             raise MemoryError("no memory")
         return mxref.encode(values, format)
 
-    trial, zero = trial_of(encode), Call(np.zeros((1, 1), np.uint64))
+    trial, zero = trial_of(encode), FuzzCall(np.zeros((1, 1), np.uint64))
     failure = trial.failure(zero)
     raises = False
     assert failure is not None

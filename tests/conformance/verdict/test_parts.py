@@ -12,7 +12,7 @@ from mxref import golden
 from mxref.cases.answers import exact_answers
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, Order, reordered
+from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, CodeOrder, reordered
 from mxref.conformance.verdict.cause.suspects import suspects
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.operands.word_rows import padded
@@ -73,7 +73,7 @@ def test_right_parts_make_a_right_whole(stem: str, whole: object, policy: str) -
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.name)
-def test_an_order_is_one(order: Order) -> None:
+def test_an_order_is_one(order: CodeOrder) -> None:
     for count in (0, 1, 5, 16, 31, 32, 33, 64, 100):
         for block in (16, 32):
             places = order.of(count, block)

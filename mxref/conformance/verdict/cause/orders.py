@@ -14,11 +14,11 @@ from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 
-__all__ = ["ORDERS", "REORDERED", "Order", "lanes_of", "reordered"]
+__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lanes_of", "reordered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CodeOrder:
     """An order of the codes of a block.
 
     Args:
@@ -45,8 +45,8 @@ class Order:
         return np.concatenate([lines[:, self.sources(unit)].reshape(-1), places[whole:]])
 
 
-def _listed(name: str, text: str, *sources: int) -> Order:
-    return Order(name, text, lambda size: np.array(sources), len(sources))
+def _listed(name: str, text: str, *sources: int) -> CodeOrder:
+    return CodeOrder(name, text, lambda size: np.array(sources), len(sources))
 
 
 ORDERS = (
@@ -70,28 +70,28 @@ ORDERS = (
     ),
     _listed("fours_reversed", "reverses every four codes", 3, 2, 1, 0),
     _listed("eights_reversed", "reverses every eight codes", *range(7, -1, -1)),
-    Order("block_reversed", "reverses a block", lambda size: np.arange(size)[::-1]),
-    Order(
+    CodeOrder("block_reversed", "reverses a block", lambda size: np.arange(size)[::-1]),
+    CodeOrder(
         "halves_exchanged",
         "exchanges the halves of a block",
         lambda size: np.roll(np.arange(size), size // 2),
     ),
-    Order(
+    CodeOrder(
         "halves_interleaved",
         "puts code j of a block beside code j + 16, as halves of bytes",
         lambda size: np.arange(size).reshape(2, -1).T.reshape(-1),
     ),
-    Order(
+    CodeOrder(
         "halves_separated",
         "puts even codes into a block's first half and odd ones into the second",
         lambda size: np.arange(size).reshape(-1, 2).T.reshape(-1),
     ),
-    Order(
+    CodeOrder(
         "one_later",
         "puts each code one place later, the last one first",
         lambda size: np.roll(np.arange(size), 1),
     ),
-    Order(
+    CodeOrder(
         "one_earlier",
         "puts each code one place earlier, the first one last",
         lambda size: np.roll(np.arange(size), -1),
@@ -111,7 +111,7 @@ REORDERED = {
 }
 
 
-def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
+def reordered(order: CodeOrder) -> Callable[[Questions, Policy], Words]:
     """The answers of an implementation that is right except for the order of codes."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
@@ -130,7 +130,7 @@ def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
     return answer
 
 
-def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> Order | None:
+def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | None:
     """The order in which all right codes or numbers of blocks are given, whatever it is.
 
     A lane may have the answer of another one that has it, too.
@@ -167,14 +167,14 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> Order | None
         moved.size > 1
     )
     what = "numbers" if op == "dequantize" else "codes"
-    return Order(
+    return CodeOrder(
         name,
         f"gives {what} in other lanes of a block: {', '.join(told)}{others}",
         lambda _: sources,
     )
 
 
-def _moved(row: Words, order: Order, first: int, size: int) -> Words:
+def _moved(row: Words, order: CodeOrder, first: int, size: int) -> Words:
     """The words of a row, with the words after the first ones reordered."""
     words = row[: len(stripped(row))]
     places = order.of(len(words) - first, size)

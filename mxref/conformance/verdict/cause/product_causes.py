@@ -16,7 +16,7 @@ from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
 from mxref.operands.word_rows import stripped
-from mxref.operations.product_words import Side, operands, pair_formats
+from mxref.operations.product_words import DotSide, operands, pair_formats
 from mxref.operations.products import accumulations, bounds, groups
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -162,7 +162,10 @@ def _inside_changed(id: str, outcome: Outcome) -> bool:
         ]
         *changed, left, right = change(*arrays, *names)
         x, y = (
-            [Side(tuple(s), tuple(c)) for s, c in zip(scales.tolist(), codes.tolist(), strict=True)]
+            [
+                DotSide(tuple(s), tuple(c))
+                for s, c in zip(scales.tolist(), codes.tolist(), strict=True)
+            ]
             for scales, codes in (changed[:2], changed[2:])
         )
         formats = pair_formats(f"{left}-{right}")

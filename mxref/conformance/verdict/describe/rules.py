@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, adjacent
 
-__all__ = ["Literal", "Rule", "common", "cover"]
+__all__ = ["FeatureRule", "Literal", "common", "cover"]
 
 Indices = NDArray[np.intp]
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
@@ -110,7 +110,7 @@ class Literal:
         return Literal(self.feature, (), low, high, above, below)
 
 
-class Rule(NamedTuple):
+class FeatureRule(NamedTuple):
     """Literals that hold together, in the order of FEATURES, and the units of which they do."""
 
     literals: tuple[Literal, ...]
@@ -121,7 +121,7 @@ class Rule(NamedTuple):
 _MOST = 4000
 
 
-def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
+def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[FeatureRule] | None:
     """Rules that together hold of every failure and of no success; None if it takes too many.
 
     Failures with equal changes may make a rule. Of very many units rules are made from some, until
@@ -137,7 +137,7 @@ def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule
         found = _cover(part, failed[chosen], changes[chosen])
         if found is None:
             return None
-        rules = [Rule(rule.literals, _holds(rule.literals, table)) for rule in found]
+        rules = [FeatureRule(rule.literals, _holds(rule.literals, table)) for rule in found]
         wrong = np.flatnonzero(np.any([rule.holds for rule in rules], axis=0) != failed)
         if not wrong.size:
             return [_told(rule.literals, table, failed, _widest(table)) for rule in rules]
@@ -154,7 +154,7 @@ def _holds(literals: Sequence[Literal], table: Table) -> Bool:
 
 def _told(
     literals: Sequence[Literal], table: Table, failed: Bool, layout: FloatLayout | None
-) -> Rule:
+) -> FeatureRule:
     """The rule of literals with the ends that are said."""
     inside = failed & _holds(literals, table)
     columns = [table[one.feature] for one in literals]
@@ -162,7 +162,7 @@ def _told(
         one.told(column[inside], column, layout)
         for one, column in zip(literals, columns, strict=True)
     ]
-    return Rule(tuple(told), _holds(told, table))
+    return FeatureRule(tuple(told), _holds(told, table))
 
 
 def _widest(table: Table) -> FloatLayout | None:
@@ -172,10 +172,10 @@ def _widest(table: Table) -> FloatLayout | None:
     return max(layouts, key=lambda layout: layout.mantissa_bits, default=None)
 
 
-def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
+def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[FeatureRule] | None:
     """`cover` for all units at once."""
     search = _Search(table, failed)
-    rules: list[Rule] = []
+    rules: list[FeatureRule] = []
     left = np.flatnonzero(failed)
     while left.size:
         rule = search.rule(left) or search.widest(left, changes[left])
@@ -189,14 +189,14 @@ def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rul
     return rules
 
 
-def common(table: Table, failed: Bool) -> Rule:
+def common(table: Table, failed: Bool) -> FeatureRule:
     """The literal that holds of all failures and of the fewest successes."""
     search = _Search(table, failed)
     rules = [search.widened([]), *(search.widened([one]) for one in search.hulls(failed))]
     return min(rules, key=lambda rule: int(rule.holds.sum()))
 
 
-def _effort(rule: Rule) -> tuple[int, int, int]:
+def _effort(rule: FeatureRule) -> tuple[int, int, int]:
     """How little a rule says, then its letters, then its ranges.
 
     A literal of all classes but one, other than the first (zero, exact), may be true by accident.
@@ -233,7 +233,7 @@ class _Search:
             found += [literal] if high != UNKNOWN else []
         return found
 
-    def rule(self, chosen: Indices) -> Rule | None:
+    def rule(self, chosen: Indices) -> FeatureRule | None:
         """A short rule that holds of the chosen failures and of no success."""
         literals = self.hulls(chosen)
         inside = [literal.holds(self.passed[literal.feature]) for literal in literals]
@@ -252,7 +252,7 @@ class _Search:
             sets = dict(order[:_SETS])
         return None
 
-    def widened(self, literals: list[Literal]) -> Rule:
+    def widened(self, literals: list[Literal]) -> FeatureRule:
         """The rule of literals for all failures to which they reach before a success comes in."""
         for i, literal in enumerate(literals):
             stops = self.passed[literal.feature]
@@ -261,14 +261,14 @@ class _Search:
                 outside &= other.holds(self.passed[other.feature])
             literals[i] = literal.between(stops[outside])
         if not literals:
-            return Rule((), np.ones(len(self.failed), bool))
+            return FeatureRule((), np.ones(len(self.failed), bool))
         return _told(literals, self.table, self.failed, self.layout)
 
-    def left(self, rules: list[Rule]) -> Indices:
+    def left(self, rules: list[FeatureRule]) -> Indices:
         """The failures of which no rule holds."""
         return np.flatnonzero(self.failed & ~np.any([rule.holds for rule in rules], axis=0))
 
-    def widest(self, left: Indices, changes: NDArray[np.generic]) -> Rule | None:
+    def widest(self, left: Indices, changes: NDArray[np.generic]) -> FeatureRule | None:
         """A rule for the failures with the most frequent change, or for the most between successes.
 
         The latter share values of at most two classes, and a gap of an ordered feature.
