@@ -347,28 +347,10 @@ def test_the_plain_file_holds_the_same_columns(stem: str) -> None:
     assert (VECTORS / f"plain/{stem}.txt").read_text("ascii") == "\n".join(want) + "\n"
 
 
-_C_PROGRAM = r"""
-#include <stdio.h>
-#include "encode.h"
-#include "encode.h" /* twice does no harm */
-#define SHOW(format) do { \
-    size_t i; \
-    for (i = 0; i < sizeof mxref_encode_##format / sizeof *mxref_encode_##format; i++) \
-        printf(#format " %08lx %02x %02x\n", (unsigned long)mxref_encode_##format[i].in, \
-            mxref_encode_##format[i].sat, mxref_encode_##format[i].nonsat); \
-} while (0)
-int main(void) {
-    SHOW(e5m2); SHOW(e4m3); SHOW(e3m2); SHOW(e2m3); SHOW(e2m1); SHOW(int8);
-    return 0;
-}
-"""
-
-
 def test_the_c_header_holds_the_same_cases(tmp_path: Path) -> None:
     """Saturated and nonsaturated codes; one column serves for both where a file has one."""
-    (tmp_path / "show.c").write_text(_C_PROGRAM)
     strict = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{VECTORS / 'plain'}")
-    built(tool("gcc"), *strict, tmp_path / "show.c", "-o", tmp_path / "show")
+    built(tool("gcc"), *strict, DATA / "show.c", "-o", tmp_path / "show")
     want = []
     for format in MAX_CODE:
         header, cases = records(f"encode/{format}.f32")
