@@ -15,6 +15,7 @@ from helpers import ELEMENT, FILES, records, words
 
 from mxref import exact
 from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.golden import level2
 
 DTYPES = {
     "f32": (np.float32, np.uint32),
@@ -94,20 +95,22 @@ def test_every_binade_far_below_the_scale_holds_three_significands(stem: str) ->
         assert np.isin(wanted, found).all(), exponent
 
 
-def seen_in_lanes(rows: Rows, float: str, first: int) -> set[tuple[int, str]]:
+KINDS = ("nan", "+inf", "-inf", "+", "-")
+
+
+def seen_in_lanes(blocks: list[list[int]], float: str) -> set[tuple[int, str]]:
     """Lanes with the one special, or the one largest element, that a block has."""
     width, fraction = FLOATS[float]
     sign, inf = 1 << (width - 1), (1 << (width - 1)) - (1 << fraction)
     seen = set()
-    for _, inputs, _ in rows:
-        block = inputs[first:]
+    for block in blocks:
         magnitudes = [bits & (sign - 1) for bits in block]
         top = max(magnitudes)
         if sum(m >= inf for m in magnitudes) == 1:
             lane = magnitudes.index(top)
             is_nan = top > inf
             seen.add((lane, "nan" if is_nan else "-inf" if block[lane] & sign else "+inf"))
-        elif top < inf and sorted(magnitudes)[-2] < top:
+        elif top < inf and sorted(magnitudes)[-2] >> fraction < top >> fraction:
             lane = magnitudes.index(top)
             seen.add((lane, "-" if block[lane] & sign else "+"))
     return seen
@@ -123,9 +126,19 @@ def seen_in_lanes(rows: Rows, float: str, first: int) -> set[tuple[int, str]]:
     ],
 )
 def test_every_lane_holds_each_special_and_the_largest_of_each_sign_alone(stem: str) -> None:
-    float, lanes = stem.rpartition(".")[2], 32 if "/mx" in stem else 16
-    seen = seen_in_lanes(rows(stem), float, 1 if "nvfp4" in stem else 0)
-    assert seen >= set(itertools.product(range(lanes), ("nan", "+inf", "-inf", "+", "-")))
+    lanes = range(32 if "/mx" in stem else 16)
+    blocks = [inputs["nvfp4" in stem :] for _, inputs, _ in rows(stem)]
+    seen = seen_in_lanes(blocks, stem.rpartition(".")[2])
+    assert seen >= {*itertools.product(lanes, KINDS)}
+
+
+@pytest.mark.parametrize("float", ["f16", "f64"])
+@pytest.mark.parametrize("block", ELEMENT)
+def test_every_lane_of_level_2_holds_them(block: str, float: str) -> None:
+    (family,) = level2.select(f"quantize.{block}.{float}.ocp")
+    (words,) = family.chunks()
+    seen = seen_in_lanes(words.astype(object).tolist(), float)
+    assert seen == {*itertools.product(range(32), KINDS)}
 
 
 @pytest.mark.parametrize("stem", [stem for stem in BLOCKS if stem.endswith((".f32", ".bf16"))])
