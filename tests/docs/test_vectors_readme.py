@@ -8,18 +8,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from helpers import (
-    FILES,
-    INFINITY,
-    ROOT,
-    SMALL_FLOATS,
-    SOURCES,
-    VECTORS,
-    built,
-    records,
-    run,
-    tool,
-)
+from helpers import FILES, INFINITY, ROOT, SMALL_FLOATS, SOURCES, VECTORS, built, records, run, tool
 from pages import blocks
 
 TEXT = (VECTORS / "README.md").read_text("utf-8")

@@ -113,8 +113,7 @@ def seen_in_lanes(blocks: list[list[int]], float: str) -> set[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    "stem",
-    [*NARROW, "quantize/fp4_ue4m3.f32", "quantize/fp4_ue4m3.bf16", "quantize/nvfp4.f32"],
+    "stem", [*NARROW, "quantize/fp4_ue4m3.f32", "quantize/fp4_ue4m3.bf16", "quantize/nvfp4.f32"]
 )
 def test_every_lane_holds_each_special_and_the_largest_of_each_sign_alone(stem: str) -> None:
     lanes = range(32 if "/mx" in stem else 16)

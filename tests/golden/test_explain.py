@@ -200,9 +200,7 @@ def test_clauses_come_from_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert clauses.__wrapped__() == {"N1": ("N1", "One", "text")}
 
 
-def test_standings_of_a_choice_on_which_the_standard_speaks_of_fp8_alone(
-    explain: Explain,
-) -> None:
+def test_standings_of_a_choice_on_which_the_standard_speaks_of_fp8_alone(explain: Explain) -> None:
     standings = {
         "kept": "required for FP8, silent for FP6 and FP4",
         "dropped": "contradicts for FP8, silent for FP6 and FP4",

@@ -16,12 +16,7 @@ from shares import Share
 import mxref
 from mxref import exact
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    CODE_FORMATS,
-    ELEMENT_FORMATS,
-    code_format,
-)
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, ELEMENT_FORMATS, code_format
 from mxref.golden import models
 from mxref.policy.choices import Choice
 from mxref.policy.policy import READS, Policy
