@@ -327,14 +327,7 @@ def test_the_manifest_has_every_family() -> None:
         assert list(entry) == KEYS
 
 
-@pytest.mark.sampled(0)
-def test_families_are_as_recorded() -> None:
-    """One in 28; .ci/run has `mxref regen --level 2 --check --complete`, which takes all."""
-    known = recorded()
-    for one in families()[::28]:
-        found = compute(one)
-        entry = known[one.name]
-        assert (found.cases, found.sha256) == (entry["cases"], entry["sha256"]), one.name
+# That all families are as recorded is what `.ci/run` shows: it checks level 2 completely.
 
 
 # --- a wrong reference is found -------------------------------------------------------------------

@@ -36,23 +36,6 @@ def test_flags_of_blocks_under_small_float_scales() -> None:
     assert dequantized == (False, "N41", ("scale_subnormal",))
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "slot", "words", "rule"),
-    [
-        ("pack", "e2m1", "bytes", (1, 2), "N32"),
-        ("unpack_scales", "e8m0", "row_major", (1, 1, 0x7F), "N32"),
-        ("unpack_blocks", "mxint8", "bytes", (0x7F, *[0] * 32), "N32"),
-        ("quantize_tensor", "mxint8", "f32", (1, 1, 1, 0), "N29"),
-        ("quantize_tensor", "mxint8", "f32", (1, 32, 1, *[0] * 32), "N30"),
-        ("encode_stochastic", "e2m1", "f32", (0x3F900000, 3, 8), "N18"),
-    ],
-)
-def test_layouts_and_stochastic_rounding_have_their_clause(
-    op: str, format: str, slot: str, words: tuple[int, ...], rule: str
-) -> None:
-    assert reason(op, format, slot, words, (0,))[:2] == (False, rule)
-
-
 @pytest.mark.parametrize("slot", ["f32", "bf16", "f64"])
 def test_a_binade_edge_is_a_power_of_two_and_the_float_on_either_side(slot: str) -> None:
     layout = LAYOUTS[slot]
