@@ -39,13 +39,8 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from mxref import exact
-from mxref.bits.floats import LAYOUTS, split
 from mxref.cli import main
-from mxref.formats.catalog import code_format
 from mxref.golden.export import encode_table, files, read_npy, write
-from mxref.numbers.element import encode_parts
-from mxref.numbers.source import narrowed
-from mxref.policy.policy import Policy
 
 DATA = Path(__file__).parent / "data"
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
@@ -69,20 +64,16 @@ def export(*words: object) -> int:
     return main(["export", *map(str, words)])
 
 
-def plain(stem: str) -> list[list[str]]:
-    return [
-        line.split() for line in (VECTORS / f"plain/{stem}.txt").read_text("ascii").splitlines()
-    ]
+def encoder(format: str, float: str, policy: str) -> Callable[[int], int]:
+    """The slow twin."""
+    choices = choices_of(policy)
+    return lambda bits: exact.encode(bits, float, format, **choices)
 
 
 def telling_inputs(format: str, float: str, policy: str) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """Inputs at every threshold and 2 ulp to both sides, all of level 1, and their exact codes."""
-    width, choices = WIDTH[float], choices_of(policy)
-
-    def code(bits: int) -> int:
-        return exact.encode(bits, float, format, **choices)
-
-    inputs = {int(words[0], 16) for words in plain(f"encode/{format}.{float}")}
+    width, code = WIDTH[float], encoder(format, float, policy)
+    inputs = {int(case["in"], 16) for case in records(f"encode/{format}.{float}")[1]}
     sign = 1 << (width - 1)
     for start in (0, sign):
         for at in steps(code, start, start + INFINITY[float]):
@@ -133,36 +124,26 @@ def test_the_c_lookup_is_the_encoder(format: str, policy: str, tmp_path: Path) -
     np.testing.assert_array_equal(c_lookup(tmp_path, format, policy)(inputs), want)
 
 
-@pytest.mark.parametrize(("format", "policy"), TABLES)
-def test_all_floats_of_a_key_have_one_code(format: str, policy: str) -> None:
-    """Both ends of each key's interval, by the integer path without a table.
-
-    Codes are monotone in the magnitude, so this is every float32.
-    """
-    table, layout = encode_table(format, policy), LAYOUTS["f32"]
-    keys = np.arange(table.codes.size, dtype=np.uint64)
-    odd = (keys & np.uint64(1)).astype(bool)
-    element = Policy.parse(policy).element
-    for low, high in ((0, 0), (-(1 << table.drop) + 1, (1 << table.drop) - 1)):
-        for step in (low, high):
-            ends = (keys << np.uint64(table.drop)).astype(np.int64) + np.where(odd, step, 0)
-            bits, to = narrowed(ends.astype(np.uint32), layout, element.pre_rounding)
-            if "subnormal_inputs=flushed" in policy:
-                sign = to.uint.type(to.sign_bit)
-                tiny = bits & to.uint.type(to.sign_bit - 1) < to.uint.type(1 << to.mantissa_bits)
-                bits = np.where(tiny, bits & sign, bits)
-            codes = encode_parts(split(bits, to), code_format(format), element)
-            np.testing.assert_array_equal(codes, table.codes)
+#: Rounding to float16 first needs 12 fraction bits: a table of 2 MiB.
+LARGE = ("e5m2", "ocp+overflow=propagate+subnormal_inputs=flushed+pre_rounding=float16")
 
 
-def test_a_table_of_2_mib_is_the_encoder() -> None:
-    """Rounding to float16 first needs 12 fraction bits; too large to be compiled in a test."""
-    policy = "ocp+overflow=propagate+subnormal_inputs=flushed+pre_rounding=float16"
-    inputs, want = telling_inputs("e5m2", "f32", policy)
-    table = encode_table("e5m2", policy)
-    assert (table.codes.size, table.drop) == (1 << 21, 11)
-    keys = (inputs | ((inputs & np.uint32(0x7FF)) + np.uint32(0x7FF))) >> np.uint32(11)
-    np.testing.assert_array_equal(table.codes[keys], want)
+@pytest.mark.parametrize(("format", "policy"), [*TABLES, LARGE])
+def test_the_table_has_the_code_of_every_float(format: str, policy: str) -> None:
+    """At both ends of each key's interval: the codes are those of the steps of the slow twin."""
+    code, infinity = encoder(format, "f32", policy), INFINITY["f32"]
+    starts = [
+        at
+        for sign in (0, 1 << 31)
+        for at in (sign, *sorted(steps(code, sign, sign + infinity)), sign + infinity + 1)
+    ]
+    codes = np.array([code(at) for at in starts], np.uint8)
+    table = encode_table(format, policy)
+    keys = np.arange(table.codes.size, dtype=np.int64)
+    reach = np.where(keys & 1, (1 << table.drop) - 1, 0)
+    for ends in ((keys << table.drop) - reach, (keys << table.drop) + reach):
+        places = np.searchsorted(starts, ends, "right") - 1
+        np.testing.assert_array_equal(codes[places], table.codes)
 
 
 @pytest.mark.parametrize("wrong", ["0x3fffeu", "0x1ffffu", "0u"])
@@ -214,6 +195,7 @@ def test_the_cuda_lookup_as_cpp(format: str, tmp_path: Path) -> None:
         ("e4m3", "f64", "ocp", 17),
         ("int8", "bf16", "ocp", 16),
         ("e4m3", "f32", "ocp+pre_rounding=bfloat16", 18),
+        (LARGE[0], "f32", LARGE[1], 21),
     ],
 )
 def test_a_key_has_two_bits_more_than_the_precision(
