@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from data_files import rows
 from helpers import ROOT
 
 FOLDERS = (".ci", ".github", "docs", "mxref", "tests", "tools", "vectors")
@@ -19,10 +20,8 @@ DOCUMENTS = (
 )
 #: Names of other projects' files, of what a reader makes, and of what is still to be written.
 OTHERS = {
-    document: {*names.split()}
-    for line in (Path(__file__).parent / "data" / "other_files.txt").read_text().splitlines()
-    for document, _, names in (line.partition(": "),)
-    if line[0] != "#"
+    document.rstrip(":"): {*names}
+    for document, *names in rows(Path(__file__).parent / "data" / "other_files.txt")
 }
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import assert_answered, rows, transcript
 from helpers import ROOT, copy_vectors
-from transcripts import assert_answered, transcript
 
 import mxref
 from mxref.bits.floats import LAYOUTS
@@ -30,9 +30,6 @@ from mxref.profiles import PROFILES
 
 Explain = Callable[..., str]
 DATA = Path(__file__).parent / "data"
-NUMBERS = [
-    line.split() for line in (DATA / "numbers.txt").read_text().splitlines() if line[0] != "#"
-]
 
 
 @pytest.fixture
@@ -54,7 +51,7 @@ def test_the_transcript(command: str, answer: str, capsys: pytest.CaptureFixture
     assert_answered(command, answer, capsys)
 
 
-@pytest.mark.parametrize(("text", "float", "bits"), NUMBERS)
+@pytest.mark.parametrize(("text", "float", "bits"), rows(DATA / "numbers.txt"))
 def test_numbers_in_words(text: str, float: str, bits: str) -> None:
     assert parse_number(text, LAYOUTS[float]) == int(bits, 16)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transcripts import assert_answered, transcript
+from data_files import assert_answered, transcript
 
 REFUSED = transcript(Path(__file__).parent / "data" / "refused.txt")
 

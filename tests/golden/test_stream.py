@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_files import rows
 from helpers import ELEMENT, exact_words
 
 from mxref import exact
@@ -80,11 +81,7 @@ def test_states_are_chained_every_65536_cases() -> None:
     assert next(one.chain()) == expected[0]  # an endless one
 
 
-FROZEN = [
-    line.split()
-    for line in (Path(__file__).parent / "data" / "streams.txt").read_text().splitlines()
-    if line[0] != "#"
-]
+FROZEN = rows(Path(__file__).parent / "data" / "streams.txt")
 
 
 @pytest.mark.parametrize(("name", "state"), FROZEN)

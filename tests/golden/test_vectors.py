@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import rows, uncommented
 from helpers import (
     ELEMENT,
     FILES,
@@ -191,7 +192,7 @@ def test_every_answer_is_the_exact_one(stem: str, share: Share) -> None:
 
 def by_hand() -> dict[str, list[list[str]]]:
     """Of each case of answers.txt the answers, and the columns of each."""
-    text = re.sub(r"^#.*\n", "", (DATA / "answers.txt").read_text(), flags=re.MULTILINE)
+    text = uncommented(DATA / "answers.txt")
     text = re.sub(r"(\w+)\*(\d+)", lambda match: " ".join([match[1]] * int(match[2])), text)
     found = (block.split("\n") for block in text.strip().split("\n\n"))
     return {id: [line.strip().split(": ") for line in lines] for id, *lines in found}
@@ -211,10 +212,7 @@ def test_answers_worked_out_by_hand(id: str, lines: list[list[str]]) -> None:
     assert not others or {*answers.values()} == {*others}
 
 
-RULES = [line.split() for line in (DATA / "rules.txt").read_text().splitlines() if line[0] != "#"]
-
-
-@pytest.mark.parametrize(("id", "rule", "standing"), RULES)
+@pytest.mark.parametrize(("id", "rule", "standing"), rows(DATA / "rules.txt"))
 def test_what_the_standard_requires(id: str, rule: str, standing: str) -> None:
     header, case = case_of(id)
     assert case["rule"] == rule

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_files import rows
 from helpers import SOURCES
 
 import mxref
@@ -18,9 +19,8 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import E2M1, E8M0, UE4M3, BlockFormat, block_format
 
 FACTS = [
-    pytest.param(*line.split(" -> "), id=" ".join(line.split()))
-    for line in (Path(__file__).parent / "data" / "clauses.txt").read_text("utf-8").splitlines()
-    if line[:1] == "N"
+    pytest.param(*line.split(" -> "), id=line)
+    for line in map(" ".join, rows(Path(__file__).parent / "data" / "clauses.txt"))
 ]
 
 

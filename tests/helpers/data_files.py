@@ -1,9 +1,9 @@
-"""Transcripts: commands with what they print, in text files that lie beside the tests.
+"""Text files beside the tests: rows of words, and transcripts; a line `# ...` is a comment.
 
-A command is a line `$ mxref ...`, its answer the lines up to the next one. `...` stands for any
-words, alone in a line for any lines; a line `# ...` is a comment. An answer that begins with
-`mxref: error: ` is one sentence for stderr, and the exit status is 2; each other one is all that is
-printed.
+A transcript has commands with what they print. A command is a line `$ mxref ...`, its answer the
+lines up to the next one. `...` stands for any words, alone in a line for any lines. An answer that
+begins with `mxref: error: ` is one sentence for stderr, and the exit status is 2; each other one is
+all that is printed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ import pytest
 from mxref.cli import main
 
 
+def uncommented(path: Path) -> str:
+    """The text of a file without its comments."""
+    return re.sub(r"^# .*\n", "", path.read_text("utf-8"), flags=re.MULTILINE)
+
+
+def rows(path: Path) -> list[list[str]]:
+    """The words of each line, but for empty ones."""
+    return [line.split() for line in uncommented(path).splitlines() if line]
+
+
 def transcript(path: Path) -> list[object]:
     """The commands of a file with their answers, named by the commands."""
-    text = re.sub(r"^# .*\n", "", path.read_text("utf-8"), flags=re.MULTILINE)
-    parts = (part.partition("\n") for part in re.split(r"^\$ mxref ", text, flags=re.M)[1:])
+    commands = re.split(r"^\$ mxref ", uncommented(path), flags=re.MULTILINE)[1:]
+    parts = (part.partition("\n") for part in commands)
     return [pytest.param(line, answer.rstrip("\n") + "\n", id=line) for line, _, answer in parts]
 
 
