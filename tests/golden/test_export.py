@@ -413,68 +413,65 @@ SELECTED = {"op": ["quantize"], "format": ["mxfp4_e2m1"], "float": ["bf16"], "co
 MADE = files(VECTORS, "npy", SELECTED)
 WHOLE, INDEX = MADE[OUT], MADE["index.json"]
 ARRAY = np.load(io.BytesIO(WHOLE))
-NO_NPY = f"{OUT} must be a .npy file of format 1.0, it does not begin as one"
-NO_INDEX = "index.json is no index of an export"
+OTHER_BYTE = WHOLE[:2000] + bytes([WHOLE[2000] ^ 1]) + WHOLE[2001:]
+#: Of the array: the name of a damage, its content (none if it is removed), and what is said.
+OF_THE_ARRAY: list[tuple[str, bytes | None, str]] = [
+    (
+        "cut in the data",
+        WHOLE[:-1],
+        r"must have \d+ bytes of data for the shape \(\d+, 33\), got \d+",
+    ),
+    ("cut in the header", WHOLE[:100], "is cut off in its header, after 100 bytes"),
+    ("longer", WHOLE + b"\0", r"must have \d+ bytes"),
+    ("pickled", saved(np.array([Planted()], object)), "must hold numbers, it holds pickled Python"),
+    ("another shape", saved(ARRAY[:-1]), r"must have the shape \(\d+, 33\), got \(\d+, 33\)"),
+    ("another order", saved(np.asfortranarray(ARRAY)), "C order, got '|u1', fortran_order True"),
+    ("another type", saved(ARRAY.astype(np.float32)), "must hold little-endian unsigned integers"),
+    (
+        "fields",
+        saved(np.zeros(9, [("a", "u1"), ("b", "O")])),
+        "must have a header of descr, fort",
+    ),
+    ("another byte", OTHER_BYTE, "differs, first at byte 2000"),
+    ("gone", None, "cannot be read: No such file"),
+    *(
+        (name, content, "must be a .npy file of format 1.0, it does not begin as one")
+        for name, content in (
+            ("cut in the magic", WHOLE[:4]),
+            ("empty", b""),
+            ("a bare pickle", pickle.dumps(Planted())),
+            ("another header of the same array", saved(ARRAY, (2, 0))),
+        )
+    ),
+]
 
 
 def index(**changes: Any) -> bytes:
     return json.dumps(json.loads(INDEX) | changes).encode()
 
 
-#: A file, its content (none if it is removed), and what is said.
-DAMAGES: dict[str, tuple[str, bytes | None, str]] = {
-    "cut in the data": (
-        *(OUT, WHOLE[:-1]),
-        rf"{OUT} must have \d+ bytes of data for the shape \(\d+, 33\), got \d+",
+ABSENT = "asks for what there is not: "
+OF_THE_INDEX: list[tuple[str, bytes | None, str]] = [
+    ("no index", None, "index.json cannot be read: No such file"),
+    ("another kind", index(**{"as": "bin"}), "in.bin cannot be read"),
+    ("an unknown kind", index(**{"as": "pickle"}), f"{ABSENT}--as must be one of"),
+    ("an unknown column", index(column=["ocp+odd"]), f"{ABSENT}--column must be one of"),
+    ("fewer arrays", index(arrays=[]), "index.json differs"),
+    *(
+        (name, content, "index.json is no index of an export")
+        for name, content in (
+            ("no kind", index(**{"as": ["npy"]})),
+            ("half an index", INDEX[:100]),
+            ("a list", b"[]"),
+            ("deep", b"[" * 100000),
+            ("binary", b"\xff\xfe\x00"),
+        )
     ),
-    "cut in the header": (OUT, WHOLE[:100], f"{OUT} is cut off in its header, after 100 bytes"),
-    "cut in the magic": (OUT, WHOLE[:4], NO_NPY),
-    "empty": (OUT, b"", NO_NPY),
-    "longer": (OUT, WHOLE + b"\0", rf"{OUT} must have \d+ bytes"),
-    "pickled": (
-        *(OUT, saved(np.array([Planted()], object))),
-        f"{OUT} must hold numbers, it holds pickled Python objects",
-    ),
-    "a bare pickle": (OUT, pickle.dumps(Planted()), NO_NPY),
-    "another shape": (
-        *(OUT, saved(ARRAY[:-1])),
-        rf"{OUT} must have the shape \(\d+, 33\), got \(\d+, 33\)",
-    ),
-    "another order": (
-        *(OUT, saved(np.asfortranarray(ARRAY))),
-        "in C order, got '|u1', fortran_order True",
-    ),
-    "another type": (
-        *(OUT, saved(ARRAY.astype(np.float32))),
-        "must hold little-endian unsigned integers",
-    ),
-    "several fields": (
-        *(OUT, saved(np.zeros((66, 33), [("a", "u1"), ("b", "O")]))),
-        "must have a header of descr, fortran_order and shape alone",
-    ),
-    "another byte": (
-        *(OUT, WHOLE[:2000] + bytes([WHOLE[2000] ^ 1]) + WHOLE[2001:]),
-        f"{OUT} differs, first at byte 2000",
-    ),
-    "another header of the same array": (OUT, saved(ARRAY, (2, 0)), NO_NPY),
-    "gone": (OUT, None, f"{OUT} cannot be read: No such file"),
+]
+DAMAGES = {
+    **{name: (OUT, content, f"{OUT}.* {said}") for name, content, said in OF_THE_ARRAY},
+    **{name: ("index.json", content, said) for name, content, said in OF_THE_INDEX},
     "one more": ("a.npy", b"", "a.npy is no file of this export"),
-    "no index": ("index.json", None, "index.json cannot be read: No such file"),
-    "half an index": ("index.json", INDEX[:100], NO_INDEX),
-    "a list as index": ("index.json", b"[]", NO_INDEX),
-    "deep index": ("index.json", b"[" * 100000, NO_INDEX),
-    "binary index": ("index.json", b"\xff\xfe\x00", NO_INDEX),
-    "index of another kind": ("index.json", index(**{"as": "bin"}), "in.bin cannot be read"),
-    "index of no kind": ("index.json", index(**{"as": ["npy"]}), NO_INDEX),
-    "index of an unknown kind": (
-        *("index.json", index(**{"as": "pickle"})),
-        "index.json asks for what there is not: --as must be one of",
-    ),
-    "index of an unknown column": (
-        *("index.json", index(column=["ocp+rounding=odd"])),
-        "index.json asks for what there is not: --column must be one of",
-    ),
-    "index of fewer arrays": ("index.json", index(arrays=[]), "index.json differs"),
 }
 
 
