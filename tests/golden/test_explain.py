@@ -176,9 +176,9 @@ def test_every_clause_of_spec_notes(explain: Explain) -> None:
 
 def test_every_section_of_mx_that_is_named(explain: Explain) -> None:
     assert {"MX-5.1", "MX-5.3.1", "MX-5.3.4", "MX-6.3"} <= {f"MX-{one}" for one in sections()}
-    for name in {*(f"MX-{one}" for one in sections()), *(r for r in RULES if r[0] == "M")}:
+    for name in {*(f"MX-{one}" for one in sections()), *(r for r in rules() if r[0] == "M")}:
         out = explain(name)
-        about = f": {RULES[name]}" if name in RULES else ""
+        about = f": {rules()[name]}" if name in rules() else ""
         where = name[3:].replace("-T", ", Table ")
         assert out.startswith(f"clause {name}{about}\nin OCP MX v1.0, {where}\n")
         assert re.search(r"\nN\d+: .*\n  - Text\. ", out), name

@@ -8,7 +8,6 @@ import pytest
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
 from mxref.golden.reasons import reason
-from mxref.operands.splitmix import splitmix64
 
 
 def test_powers_outside_a_float_type_are_not_required() -> None:

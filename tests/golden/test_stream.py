@@ -53,7 +53,7 @@ def inputs(one: CaseStream, words: list[int]) -> bytes:
     return b"".join(word.to_bytes(width, "little") for word in words)
 
 
-def next_state(state: bytes, one: Stream, start: int, count: int) -> bytes:
+def next_state(state: bytes, one: CaseStream, start: int, count: int) -> bytes:
     """The state after some cases, from the bytes of their inputs and exact answers."""
     cases = one.inputs(start, count).tolist()
     state += b"".join(inputs(one, words) for words in cases)
@@ -86,7 +86,7 @@ FROZEN = rows(Path(__file__).parent / "data" / "streams.txt")
 
 @pytest.mark.parametrize(("name", "state"), FROZEN)
 def test_streams_are_frozen(name: str, state: str) -> None:
-    assert list(Stream(*name.split("."), 2026).chain(300)) == [(300, state)]
+    assert list(CaseStream(*name.split("."), 2026).chain(300)) == [(300, state)]
 
 
 @pytest.mark.parametrize("one", every_stream(7), ids=lambda one: one.name)
@@ -154,8 +154,8 @@ def test_a_difference_is_printed_as_a_case(name: str, monkeypatch: pytest.Monkey
         found[61 * 3] ^= 1  # the slow twin answers one case in 61
         return found
 
-    monkeypatch.setattr(stream, "fast_answers", wrong)
-    one = Stream(*name.split("."), 1)
+    monkeypatch.setattr(case_streams, "fast_answers", wrong)
+    one = CaseStream(*name.split("."), 1)
     words = one.inputs(61 * 3, 1)[0].tolist()
     with pytest.raises(DisagreementError) as caught:
         next(one.chain(1000))
@@ -198,14 +198,14 @@ def test_the_command_prints_names_counts_and_states(regen: Callable[[str], list[
 @pytest.mark.sampled(3)
 def test_seconds_end_an_endless_stream(regen: Callable[[str], list[str]]) -> None:
     name, count, state, *_ = regen("--seed 1 --seconds 0.5 --only encode.e2m1.")
-    first = next(Stream("encode", "e2m1", "f32", 1).chain())
+    first = next(CaseStream("encode", "e2m1", "f32", 1).chain())
     assert (name, int(count), state) == ("encode.e2m1.f32", *first)
 
 
 def test_a_policy_is_another_stream(regen: Callable[[str], list[str]]) -> None:
     policy = "ocp+rounding=to_odd"
     found = regen(f"--seed 1 --count 9 --only encode.e2m1.f32 --policy {policy}")
-    one = Stream("encode", "e2m1", "f32", 1, policy)
+    one = CaseStream("encode", "e2m1", "f32", 1, policy)
     cases = one.inputs(0, 9).tolist()
     data = hashlib.sha256(f"mxref-stream-1 1 encode e2m1 f32 {policy}".encode()).digest()
     data += b"".join(inputs(one, words) for words in cases)

@@ -34,7 +34,7 @@ from helpers import (
 from shares import Share
 
 from mxref import exact
-from mxref.operations.registry import INTEGER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import READS, Policy
 
 DATA = Path(__file__).parent / "data"

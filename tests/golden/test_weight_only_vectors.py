@@ -39,6 +39,11 @@ def columns(stem: str) -> dict[str, dict[str, tuple[int, ...]]]:
     }
 
 
+def arguments(op: str, format: str, case: tuple[int, ...]) -> Any:
+    """The activations, weights and scales of a case."""
+    return CALL_OPERATIONS[op].call(format, case).arguments
+
+
 def inputs(stem: str) -> dict[str, tuple[int, ...]]:
     return {case["name"]: tuple(words(case["in"])) for case in records(stem)[1]}
 
@@ -85,14 +90,12 @@ def test_the_worked_examples_are_there() -> None:
 
 def test_codes_lanes_and_pads_are_there() -> None:
     words8, words4 = (inputs(stem) for stem in (INT8, INT4))
-    codes = layer_arguments("linear_qcs8w", "int8", words8["codes"])[1]
+    codes = arguments("linear_qcs8w", "int8", words8["codes"])[1]
     assert {*codes.reshape(-1).tolist()} == {*range(-128, 128)}
-    stored = CALL_OPERATIONS["linear_qcs4w"].call("int4", words4["codes"]).arguments[1]
+    stored = arguments("linear_qcs4w", "int4", words4["codes"])[1]
     assert {*stored.reshape(-1).tolist()} == {*range(256)}
     for k in (1, 2, 3, 7, 8, 9):
-        x, w, scales = (
-            CALL_OPERATIONS["linear_qcs4w"].call("int4", words4[f"lanes_{k}_1"]).arguments
-        )
+        x, w, scales = arguments("linear_qcs4w", "int4", words4[f"lanes_{k}_1"])
         assert np.array_equal(x, np.eye(k))
         want = (integer.unpack_int4(w, k) * scales[:, np.newaxis]).T
         got = np.uint32(columns(INT4)[f"lanes_{k}_1"]["bits"]).view("f4")
@@ -107,7 +110,7 @@ def test_weights_of_eight_bits_may_be_those_of_four() -> None:
     found = [columns(stem) for stem in (INT8, INT4)]
     for k in (3, 8):
         names = "linear_qcs8w", "int8", inputs(INT8)[f"four_bits_{k}"]
-        x, w, scales = layer_arguments(*names)
+        x, w, scales = arguments(*names)
         assert w.min() >= -8
         assert w.max() <= 7
         for order in ("exact", "dequantize", "scale_last", "offset"):
@@ -122,7 +125,7 @@ def test_int8_activations_are_sums_of_integers() -> None:
         if not name.startswith("activations"):
             continue
         zero = int(name.split("_")[1]) - 128
-        x, w, _ = CALL_OPERATIONS["linear_qcs8w"].call("int8", case).arguments
+        x, w, _ = arguments("linear_qcs8w", "int8", case)
         codes = x.astype(np.int64) + zero
         assert codes.min() >= -128
         assert codes.max() <= 127

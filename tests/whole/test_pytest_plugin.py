@@ -84,7 +84,7 @@ def one_error(result: Result, text: str) -> None:
 
 def test_one_test_for_each_file(run: Pytester) -> None:
     lines = tried(run, "right.py", "-v", passed=6)
-    assert exits._outcome() == 0
+    assert exit_guards._outcome() == 0
     assert names_of_passed(lines) == IDS
     start = "mxref: not covered: encode e5m2, e4m3, e3m2 (bf16, f64), e2m3, e2m1 (b"
     assert not_covered(lines).startswith(start)
@@ -97,7 +97,7 @@ def test_one_test_for_each_file(run: Pytester) -> None:
 
 def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
     lines = tried(run, "wrong.py", *NARROW, passed=1, failed=1)
-    assert exits._outcome() == 1  # what a target that ends the process now cannot hide
+    assert exit_guards._outcome() == 1  # what a target that ends the process now cannot hide
     text = after(lines, "test_mx[encode-e3m2-f16]")
     text = text[: text.index(not_covered(lines))]
     cause = "encode e3m2: your output equals ocp+rounding=ties_to_away on 596 of 596 cases"
