@@ -376,6 +376,7 @@ def test_regen_level_2_writes_and_checks_digests(
     assert regen(*four, "--check") == 1
     assert capsys.readouterr().out.endswith("4 differ from the manifest\n")
     assert regen(*four) == 0
+    assert capsys.readouterr().out.endswith(f"the manifest of {folder} has changed\n")
     known = recorded()
     names = [f"dequantize.mxfp4_e2m1.{float}.ocp" for float in ("f32", "f16", "bf16", "f64")]
     entries = store.read_level2(folder)
