@@ -81,7 +81,7 @@ def test_both_sides_of_every_threshold_are_inputs(format: str, float: str) -> No
 @pytest.mark.parametrize("stem", [*ENCODED, *DECODED])
 def test_both_references_agree_in_every_column(stem: str) -> None:
     file = made_files()[stem]()
-    _compare_references(file)
+    compare_references(file)
 
 
 class Table:
