@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import re
 import shlex
 from pathlib import Path
@@ -21,15 +22,7 @@ PAGES = ["README.md", "vectors/README.md"]
 PAGES += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 #: Blocks that no test runs, each by its beginning: they need a network, a GPU or hours, or are the
 #: two commands of the README that .ci/run runs, or are lines of a file, which have tests.
-NOT_RUN = {
-    "README.md": ["python3 -m venv", "[ -d .venv ]", "[ -d .venv ]"],
-    "vectors/README.md": ['{"in":', "mxref verify", "encode.e4m3.f32"],
-    "docs/check.md": ["python tools/gpu/gpu_check.py"],
-    "docs/index.md": ["python3 -m venv"],
-    "docs/performance.md": ["python tools/gpu/sass_counts.py"],
-    "docs/suites.md": ["python tools/suites"],
-    "docs/tensors.md": ["pip download", "format  "],
-}
+NOT_RUN = json.loads((Path(__file__).parent / "data" / "not_run.json").read_text("utf-8"))
 SLOW = {"docs/check.md", "docs/ci.md", "docs/consumers.md", "docs/integers.md"}
 WITH_COMMANDS = [
     pytest.param(name, marks=pytest.mark.sampled(0 if name in SLOW else 6))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import figures
 import pytest
@@ -19,26 +20,8 @@ PAGES = ("README.md", "docs/score.md", "docs/performance.md")
 MEASURED = re.compile(r"(?:EPYC|Xeon|H100)[^\n]*?\b20\d\d-\d\d-\d\d\b")
 #: Words of a time or a speed.
 TIME = re.compile(r"\b(?:ns|seconds|minutes?|hours?|MB|MiB|GB/s|times as (?:fast|long))\b")
-#: Figures that are neither.
-FIXED = {
-    "README.md": {
-        "0 for a PASS, 1 for a FAIL, 2 for misuse": "the exit status",
-        "every 16-bit float": "a width",
-    },
-    "docs/score.md": {"for a 64th of a binade": "how wrong it is"},
-    "docs/performance.md": {
-        "that 16 numbers (packed FP6: 32) need": "the vectors of a kernel",
-        "takes 64 lanes a clock": "of the GPU",
-        "An instruction is 1, SHFL 2, FLO and POPC 4": "the unit of a slot",
-        "3.0 TB/s, 132 multiprocessors at 1.7 GHz": "what a prediction assumes",
-        "100 % says": "a share",
-        "85 % for MXFP8 by conversions, 75 % for both directions": "targets",
-        "to 16 bits a product of up to 30 bits": "widths",
-        "loads of 64 bytes a thread (float32) and of 32 (bfloat16)": "of the kernels",
-        "four and two neighbouring loads of 16 bytes": "of the kernels",
-        "each sector of 32 bytes": "of the GPU",
-    },
-}
+#: Figures of pages that are neither, and what they are.
+FIXED = json.loads((Path(__file__).parent / "data" / "fixed_figures.json").read_text("utf-8"))
 
 
 def text_of(page: str) -> str:

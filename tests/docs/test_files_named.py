@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from data_files import rows
 from helpers import ROOT
 
 FOLDERS = (".ci", ".github", "docs", "mxref", "tests", "tools", "vectors")
@@ -19,39 +20,8 @@ DOCUMENTS = (
 )
 #: Names of other projects' files, of what a reader makes, and of what is still to be written.
 OTHERS = {
-    "README.md": {"e4m3.h", "wrong_kernel.py"},
-    "SPEC_NOTES.md": {
-        "bench_qdq.py",
-        "core_nvfp4.cuh",
-        "cuda_fp4.h",
-        "cuda_fp6.h",
-        "cuda_fp8.h",
-        "export_executorch.py",
-        "fp_format_spec.py",
-        "fuse_quantized_ops.py",
-        "llama.cpp",
-        "mxfp8_quantize.py",
-        "nvfp4_tensor.py",
-        "quantize_4over6_nvfp4.cuh",
-        "reference_nvfp4.py",
-        "quantization_utils.cuh",
-    },
-    "docs/architecture.md": {
-        "cli/NAME_verb.py",
-        "profiles/LIBRARY.py",
-        "tools/adapters/LIBRARY_adapter.py",
-        "tools/suites/shims/NAME_shim.py",
-    },
-    "docs/bits.md": {"weights.npy"},
-    "docs/check.md": {"cuda_fp8.h"},
-    "docs/ci.md": {"badge.json", ".github/workflows/mx.yml", "test_mx.py", "test_properties.py"},
-    "docs/consumers.md": {"e4m3.h"},
-    "docs/index.md": {"fp4.py", "fp4_even.py"},
-    "docs/profiles.md": {"llama.cpp", "weights.npy"},
-    "docs/verdicts.md": {"ties_away.py"},
-    "docs/reports/README.md": {"llama.cpp"},
-    "vectors/README.md": {"mx_nan.h", "stdint.h", "string.h"},
-    "docs/suites.md": {"test/test_encode.py", "test/test_p3109_spec.py"},
+    document.rstrip(":"): {*names}
+    for document, *names in rows(Path(__file__).parent / "data" / "other_files.txt")
 }
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")
@@ -79,9 +49,8 @@ def test_the_files_that_a_document_names_exist(name: str, known: set[str]) -> No
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
     named = set(_FILE.findall(re.sub(r"\]\([^)]*\)", "]", text)))
     assert named - known == OTHERS.get(name, set())
-    assert [folder for folder in _FOLDER.findall(text) if not (ROOT / folder).exists()] == [
-        folder for folder in _FOLDER.findall(text) if folder in OTHERS.get(name, set())
-    ]
+    absent = {folder for folder in _FOLDER.findall(text) if not (ROOT / folder).exists()}
+    assert absent == {*_FOLDER.findall(text)} & OTHERS.get(name, set())
     for link in links:
         if "://" not in link:
             assert (ROOT / Path(name).parent / link).exists(), link

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,22 +25,7 @@ from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import CALL_OPERATIONS
 
 #: Of operations with many or large files, those whose generators do most; all files of the others.
-SOME = {
-    "encode": ("e2m1.f16", "e2m1.f64", "e5m2fnuz.f32"),
-    "decode": ("e2m1.f32", "e5m2fnuz.f32"),
-    "encode_scale": ("e8m0.f16",),
-    "shared_scale": ("e2m1.bf16", "e2m1.f64"),
-    "encode_stochastic": ("e2m1.f32", "int8.bf16"),
-    "quantize": (
-        *("mxfp4_e2m1.f32", "mxint8.bf16", "mxfp6_e3m2.f16"),
-        *("fp4_ue4m3.bf16", "nvfp4.f32"),
-    ),
-    "dequantize": ("mxfp4_e2m1.f16", "mxfp6_e2m3.f32", "fp4_ue4m3.f32", "nvfp4.f32"),
-    "quantize_tensor": ("mxfp4_e2m1.bf16", "mxint8.bf16"),
-    "matmul": ("mxfp8_e4m3-mxfp8_e4m3.bf16", "mxint8-mxint8.f16"),
-    "linear_qcs8w": (),
-    "linear_qcs4w": (),
-}
+SOME = json.loads((Path(__file__).parent / "data" / "some_files.json").read_text())
 WHOLE = [
     stem
     for stem in FILES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,6 +56,13 @@ def made(**choices: Any) -> SimpleNamespace:
 def report_on(module: object, *stems: str) -> Report:
     files = read_vectors(VECTORS, lambda stem: stem in stems)
     return verify(target_of(module, "mine"), files)
+
+
+INT8 = "quantize_affine/int8.f32"
+
+
+def identified(module: object, format: str = "int8") -> Any:
+    return identify_integers(target_of(module, "mine"), ["quantize_affine"], [format])
 
 
 @pytest.mark.sampled(6)  # `mxref regen` compares them as well
@@ -130,11 +138,17 @@ def test_axes_and_groups() -> None:
 # --- targets --------------------------------------------------------------------------------------
 
 
+def wrapped(change: Callable[[Any], Any], **choices: Any) -> SimpleNamespace:
+    """A target that follows a policy, with its `quantize_affine` changed."""
+    module = made(**choices)
+    module.quantize_affine = change(module.quantize_affine)
+    return module
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("choices", CHOICES)
 def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str]) -> None:
-    stem = "quantize_affine/int8.f32"
-    report = report_on(made(**choices), stem)
+    report = report_on(made(**choices), INT8)
     spelled = "+".join(f"{name}={value}" for name, value in choices.items())
     assert report.passed
     end = f"; quantize_affine (int8) under {spelled}" if spelled else ""
@@ -144,8 +158,7 @@ def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str])
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("choices", CHOICES[1:4])
 def test_identify_names_the_choices(choices: dict[str, str]) -> None:
-    module = SimpleNamespace(quantize_affine=made(**choices).quantize_affine)
-    (found,) = identify_integers(target_of(module, "mine"), formats=["int8"])
+    (found,) = identified(SimpleNamespace(quantize_affine=made(**choices).quantize_affine))
     assert found.probes <= 64
     spelled = "+".join(f"{name}={value}" for name, value in choices.items())
     assert found.policies == (spelled or "default",)
@@ -171,9 +184,7 @@ def test_the_type_of_the_reciprocal_is_named(scale_type: str) -> None:
     assert report.rows[0].policy == own
     columns = records(stem)[0]["columns"]
     assert outs[columns.index(own)] == (11 if scale_type == "float32" else 12)
-    (found,) = identify_integers(
-        target_of(module, "mine"), ["quantize_affine"], formats=["int8_scale64"]
-    )
+    (found,) = identified(module, "int8_scale64")
     assert found.policies[0] == own
     (choice,) = (one for one in found.choices if one.name == "scale_type")
     assert choice.values == (scale_type,)
@@ -182,8 +193,7 @@ def test_the_type_of_the_reciprocal_is_named(scale_type: str) -> None:
 
 @pytest.mark.sampled(6)
 def test_a_refused_nan_is_shown() -> None:
-    module = SimpleNamespace(quantize_affine=made().quantize_affine)
-    (found,) = identify_integers(target_of(module, "mine"), formats=["int8"])
+    (found,) = identified(SimpleNamespace(quantize_affine=made().quantize_affine))
     (shown,) = (one.shown for one in found.choices if one.name == "nan")
     assert int(shown[:8], 16) & 0x7FFFFFFF > 0x7F800000
     assert shown.endswith("-> an error")
@@ -191,10 +201,10 @@ def test_a_refused_nan_is_shown() -> None:
 
 @pytest.mark.sampled(6)
 def test_identify_says_that_no_policy_gives_the_answers() -> None:
-    module = made(nan="zero")
-    right = module.quantize_affine
-    module.quantize_affine = lambda *a: np.where(a[0] == -1.5, 0, right(*a)).astype(a[5])
-    found = identify_integers(target_of(module, "mine"), ["quantize_affine"], ["int8"])
+    def change(right: Any) -> Any:
+        return lambda *a: np.where(a[0] == -1.5, 0, right(*a)).astype(a[5])
+
+    found = identified(wrapped(change, nan="zero"))
     assert [(one.policies, one.nearest) for one in found] == [((), "nan=zero")]
 
 
@@ -264,15 +274,13 @@ def test_every_byte_and_every_int8_code_is_asked() -> None:
 
 
 def test_a_bug_is_named_over_the_policy_of_the_target() -> None:
-    module = made(nan="lowest")
-    right = module.quantize_affine
+    def change(right: Any) -> Any:
+        def wrong(x: Any, scale: Any, *rest: Any) -> Any:
+            return right(x, np.roll(scale, -1) if np.ndim(scale) else scale, *rest)
 
-    def wrong(x: Any, scale: Any, zero: Any, *rest: Any) -> Any:
-        scale = np.roll(scale, -1) if np.ndim(scale) else scale
-        return right(x, scale, zero, *rest)
+        return wrong
 
-    module.quantize_affine = wrong
-    report = report_on(module, "quantize_affine/int8.f32", "quantize_affine/int8_axis.f32")
+    report = report_on(wrapped(change, nan="lowest"), INT8, "quantize_affine/int8_axis.f32")
     assert not report.passed
     assert report.verdict == "has bug I6: takes the scale of the next channel"
 
@@ -297,7 +305,7 @@ def test_ties_of_quotients_are_named_whatever_a_nan_becomes(
         codes = np.clip(nearest(x / np.float32(scale)) + np.float32(zero), low, high)
         return np.where(np.isnan(x), 0 if nan == "zero" else low, codes).astype(dtype)
 
-    report = report_on(SimpleNamespace(quantize_affine=run), "quantize_affine/int8.f32")
+    report = report_on(SimpleNamespace(quantize_affine=run), INT8)
     assert not report.passed
     if bug:
         assert report.verdict.startswith(f"has bug {bug}: divides, ")
@@ -317,21 +325,20 @@ def test_ties_of_quotients_are_named_whatever_a_nan_becomes(
     ],
 )
 def test_results_of_another_dtype_or_shape_fail(result: Any, want: str) -> None:
-    module = made(nan="zero")
-    right = module.quantize_affine
-    module.quantize_affine = lambda *a: result(right(*a))
-    report = report_on(module, "quantize_affine/int8.f32")
+    report = report_on(wrapped(lambda right: lambda *a: result(right(*a)), nan="zero"), INT8)
     assert len(report.failures) >= report.compared - 12  # of cases with a NaN, which may be errors
     assert all(want in failure.error for _, failure in report.failures)
 
 
 def test_one_wrong_code_fails_and_is_told() -> None:
-    module = made(nan="zero")
-    right = module.quantize_affine
-    module.quantize_affine = lambda *a: (
-        right(*a) + ((a[0] == np.float32(2.5)) & (np.float32(a[1]) == 1)).astype(a[5])
-    )
-    report = report_on(module, "quantize_affine/int8.f32")
+    def change(right: Any) -> Any:
+        def wrong(x: Any, scale: Any, *rest: Any) -> Any:
+            codes = right(x, scale, *rest)
+            return codes + ((x == 2.5) & (np.float32(scale) == 1)).astype(codes.dtype)
+
+        return wrong
+
+    report = report_on(wrapped(change, nan="zero"), INT8)
     assert report.failures
     assert {failure.case.flags for _, failure in report.failures} <= {("tie",), ("inf",)}
 

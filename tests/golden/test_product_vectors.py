@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import FILES, SOURCES, WIDTH, records
 from shares import Share
 
 from mxref.exact import adders, dot
 
-VECTORS = ROOT / "vectors"
-STEMS = sorted(
-    str(path.relative_to(VECTORS).with_suffix("")) for path in (VECTORS / "matmul").glob("*.jsonl")
-)
+STEMS = [stem for stem in FILES if stem.startswith("matmul/")]
 E4M3 = "matmul/mxfp8_e4m3-mxfp8_e4m3.f32"
 MIXED = "matmul/mxfp8_e5m2-mxfp6_e2m3.f32"
 ENDS = ("lo", "hi", "overflow")
@@ -25,15 +22,11 @@ NAN = {"f32": 0x7FC00000, "bf16": 0x7FC0, "f16": 0x7E00}
 @cache
 def cases(stem: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The header, and the cases with the answer of each column by its name."""
-    header, *lines = map(json.loads, (VECTORS / f"{stem}.jsonl").read_text().splitlines())
-    for case in lines:
-        out = [case["out"]] if isinstance(case["out"], str) else case["out"]
-        by = case.get("by", "0" * len(header["columns"]))
-        case["by column"] = {
-            name: int(out[int(digit)], 16)
-            for name, digit in zip(header["columns"], by, strict=True)
-        }
-    return header, lines
+    header, found = records(stem)
+    for case in found:
+        outs = (int(out, 16) for out in case["outs"])
+        case["by column"] = dict(zip(header["columns"], outs, strict=True))
+    return header, found
 
 
 def rows(case: dict[str, Any]) -> list[tuple[list[int], list[int]]]:
@@ -45,20 +38,9 @@ def rows(case: dict[str, Any]) -> list[tuple[list[int], list[int]]]:
     return [(side[:blocks], side[blocks:]) for side in (words[:half], words[half:])]
 
 
-def float_of(bits: int, float: str) -> float:
-    """The number of a pattern, by its fields."""
-    exponent_bits, m = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10)}[float]
-    sign, magnitude = bits >> (exponent_bits + m), bits & ((1 << exponent_bits + m) - 1)
-    field, fraction = magnitude >> m, magnitude & (1 << m) - 1
-    bias = (1 << exponent_bits - 1) - 1
-    if field == (1 << exponent_bits) - 1:
-        value = float_nan if fraction else float_inf
-    else:
-        value = (fraction + (field > 0) * 2.0**m) * 2.0 ** (max(field, 1) - bias - m)
-    return -value if sign else value
-
-
-float_nan, float_inf = float("nan"), float("inf")
+def float_of(bits: int, float: str) -> Any:
+    """The number of a pattern, as NumPy and ml_dtypes have it."""
+    return np.array(bits, f"u{WIDTH[float] // 8}").view(SOURCES[float]).astype(np.float64).item()
 
 
 @pytest.mark.parametrize("stem", STEMS)

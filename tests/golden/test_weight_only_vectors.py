@@ -22,15 +22,9 @@ from mxref.products.intervals import Bounds
 
 Array = np.ndarray[Any, Any]
 Layer = Callable[[Array, Array, Array], Array]
-STEMS = {
-    f"{op}/{format}.f32": (op, format)
-    for op, format in (
-        ("linear_qcs8w", "int8"),
-        ("linear_qcs8w", "int8_groups"),
-        ("linear_qcs4w", "int4"),
-        ("linear_qcs4w", "int4_groups"),
-    )
-}
+INT8, INT8_GROUPS = "linear_qcs8w/int8.f32", "linear_qcs8w/int8_groups.f32"
+INT4, INT4_GROUPS = "linear_qcs4w/int4.f32", "linear_qcs4w/int4_groups.f32"
+STEMS = (INT8, INT8_GROUPS, INT4, INT4_GROUPS)
 ORDERS = ("default", *(f"order={name}" for name in ("dequantize", "scale_last", "offset")))
 
 
@@ -43,6 +37,11 @@ def columns(stem: str) -> dict[str, dict[str, tuple[int, ...]]]:
         )
         for case in cases
     }
+
+
+def arguments(op: str, format: str, case: tuple[int, ...]) -> Any:
+    """The activations, weights and scales of a case."""
+    return CALL_OPERATIONS[op].call(format, case).arguments
 
 
 def inputs(stem: str) -> dict[str, tuple[int, ...]]:
@@ -71,7 +70,7 @@ def test_every_order_is_inside_of_the_interval(stem: str) -> None:
 
 def test_the_worked_examples_are_there() -> None:
     one = [0x3F71463A, 0x3F71463B, 0x3F71463A, 0x3F71463D]
-    for stem in ("linear_qcs8w/int8.f32", "linear_qcs4w/int4.f32"):
+    for stem in (INT8, INT4):
         found = columns(stem)
         assert found["worked"]["bits"] == (0xBF800000, 0xC0700000)  # -1 and -3.75
         assert [found["one_product"][order][0] for order in ORDERS] == one
@@ -79,29 +78,27 @@ def test_the_worked_examples_are_there() -> None:
         assert [found["swamped_3"][order][0] for order in ORDERS] == [three, three, three, 0]
         assert found["no_columns"]["bits"] == (0,) * 6
         assert inputs(stem)["no_columns"][2] == 0
-    packed = inputs("linear_qcs4w/int4.f32")["worked"]
+    packed = inputs(INT4)["worked"]
     assert packed[6:10] == (0x0F, 0x87, 0x9A, 0xB4)
     # A sum that overflows before the scale, and not after it.
-    row = columns("linear_qcs8w/int8.f32")["overflow_way"]
+    row = columns(INT8)["overflow_way"]
     assert row["order=scale_last"][0] == 0x7F800000
     assert row["default"][0] == row["order=dequantize"][0] < 0x7F800000
-    groups = columns("linear_qcs8w/int8_groups.f32")["subnormal"]
+    groups = columns(INT8_GROUPS)["subnormal"]
     assert (groups["default"][0], groups["order=scale_last"][0]) == (3, 4)
 
 
 def test_codes_lanes_and_pads_are_there() -> None:
-    words8, words4 = (inputs(stem) for stem in ("linear_qcs8w/int8.f32", "linear_qcs4w/int4.f32"))
-    codes = CALL_OPERATIONS["linear_qcs8w"].call("int8", words8["codes"]).arguments[1]
+    words8, words4 = (inputs(stem) for stem in (INT8, INT4))
+    codes = arguments("linear_qcs8w", "int8", words8["codes"])[1]
     assert {*codes.reshape(-1).tolist()} == {*range(-128, 128)}
-    stored = CALL_OPERATIONS["linear_qcs4w"].call("int4", words4["codes"]).arguments[1]
+    stored = arguments("linear_qcs4w", "int4", words4["codes"])[1]
     assert {*stored.reshape(-1).tolist()} == {*range(256)}
     for k in (1, 2, 3, 7, 8, 9):
-        x, w, scales = (
-            CALL_OPERATIONS["linear_qcs4w"].call("int4", words4[f"lanes_{k}_1"]).arguments
-        )
+        x, w, scales = arguments("linear_qcs4w", "int4", words4[f"lanes_{k}_1"])
         assert np.array_equal(x, np.eye(k))
         want = (integer.unpack_int4(w, k) * scales[:, np.newaxis]).T
-        got = np.uint32(columns("linear_qcs4w/int4.f32")[f"lanes_{k}_1"]["bits"]).view("f4")
+        got = np.uint32(columns(INT4)[f"lanes_{k}_1"]["bits"]).view("f4")
         assert np.array_equal(got.reshape(k, 2), want)
         if k % 2:  # the pad is stored as 8, and as 15
             filled = words4[f"lanes_{k}_1_filled"]
@@ -110,10 +107,10 @@ def test_codes_lanes_and_pads_are_there() -> None:
 
 
 def test_weights_of_eight_bits_may_be_those_of_four() -> None:
-    found = [columns(stem) for stem in ("linear_qcs8w/int8.f32", "linear_qcs4w/int4.f32")]
+    found = [columns(stem) for stem in (INT8, INT4)]
     for k in (3, 8):
-        names = "int8", inputs("linear_qcs8w/int8.f32")[f"four_bits_{k}"]
-        x, w, scales = CALL_OPERATIONS["linear_qcs8w"].call(*names).arguments
+        names = "linear_qcs8w", "int8", inputs(INT8)[f"four_bits_{k}"]
+        x, w, scales = arguments(*names)
         assert w.min() >= -8
         assert w.max() <= 7
         for order in ("exact", "dequantize", "scale_last", "offset"):
@@ -124,17 +121,17 @@ def test_weights_of_eight_bits_may_be_those_of_four() -> None:
 
 
 def test_int8_activations_are_sums_of_integers() -> None:
-    for name, case in inputs("linear_qcs8w/int8.f32").items():
+    for name, case in inputs(INT8).items():
         if not name.startswith("activations"):
             continue
         zero = int(name.split("_")[1]) - 128
-        x, w, _ = CALL_OPERATIONS["linear_qcs8w"].call("int8", case).arguments
+        x, w, _ = arguments("linear_qcs8w", "int8", case)
         codes = x.astype(np.int64) + zero
         assert codes.min() >= -128
         assert codes.max() <= 127
         wide = w.astype(np.int64)
         sums = codes @ wide.T - zero * wide.sum(1)
-        found = np.uint32(columns("linear_qcs8w/int8.f32")[name]["bits"]).view("f4")
+        found = np.uint32(columns(INT8)[name]["bits"]).view("f4")
         assert found.tolist() == sums.reshape(-1).tolist()
         # And so RESCALE of the sums, or a quantization of the float32 numbers, may follow.
         multiplier, shift = integer.multiplier_shift(2.0**-6)
@@ -220,7 +217,7 @@ def test_sums_in_another_order_are_inside(order: str, said: str) -> None:
 def test_answers_beyond_the_intervals_fail() -> None:
     last = named("scale_last")
     wrong = of_codes(lambda x, w, s: last(x, w, s) * np.float32(1 + 2.0**-12))
-    report = report_on(wrong, "linear_qcs8w/int8.f32")
+    report = report_on(wrong, INT8)
     assert not report.passed
     assert report.verdict == "outside every float32 accumulation"
     description = report.rows[0].description
@@ -231,37 +228,34 @@ def test_answers_beyond_the_intervals_fail() -> None:
     )
 
 
+def next_row(x: Array, w: Array, scales: Array) -> Array:
+    return backwards("scale_last")(x, w, np.roll(scales, -1, 0))
+
+
+def next_group(x: Array, w: Array, scales: Array) -> Array:
+    return backwards("scale_last")(x, w, np.roll(scales, -1, 1))
+
+
+def half_of_the_columns(x: Array, w: Array, scales: Array) -> Array:
+    return backwards("offset")(x * (np.arange(x.shape[1]) % 2 == 0), w, scales)
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
-    ("module", "stem", "bug"),
+    ("layer", "offset", "stem", "verdict"),
     [
-        (of_codes(backwards("dequantize"), offset=0), "linear_qcs4w/int4.f32", "I18"),
-        (
-            of_codes(lambda x, w, s: backwards("scale_last")(x, w, np.roll(s, -1, 0))),
-            "linear_qcs8w/int8.f32",
-            "I20",
-        ),
-        (
-            of_codes(lambda x, w, s: backwards("scale_last")(x, w, np.roll(s, -1, 1))),
-            "linear_qcs4w/int4_groups.f32",
-            "I20cw",
-        ),
-        (
-            of_codes(
-                lambda x, w, s: backwards("offset")(x * (np.arange(x.shape[1]) % 2 == 0), w, s)
-            ),
-            "linear_qcs8w/int8.f32",
-            "",
-        ),
+        (backwards("dequantize"), 0, INT4, "has bug I18: "),
+        (next_row, 8, INT8, "has bug I20: "),
+        (next_group, 8, INT4_GROUPS, "has bug I20cw: "),
+        (half_of_the_columns, 8, INT8, "outside every float32 accumulation"),
     ],
 )
 def test_bugs_are_named_whatever_the_order_of_additions(
-    module: SimpleNamespace, stem: str, bug: str
+    layer: Layer, offset: int, stem: str, verdict: str
 ) -> None:
-    report = report_on(module, stem)
+    report = report_on(of_codes(layer, offset=offset), stem)
     assert not report.passed
-    want = f"has bug {bug}: " if bug else "outside every float32 accumulation"
-    assert report.verdict.startswith(want)
+    assert report.verdict.startswith(verdict)
 
 
 def test_nan_is_one_class_and_shapes_count() -> None:
@@ -274,5 +268,5 @@ def test_nan_is_one_class_and_shapes_count() -> None:
     assert report.passed
     assert {row.policy for row in report.rows} == {"order=scale_last"}
     flat = of_codes(lambda x, w, s: integer.linear_qcs8w(x, w, s).reshape(-1))
-    report = report_on(flat, "linear_qcs8w/int8.f32")
+    report = report_on(flat, INT8)
     assert "the result must have shape (1, 2), got (2,)" in report.failures[0][1].error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -25,36 +26,30 @@ CODES = GENERATOR.integers(0, 16, (5, 3 * CHUNK + 32), np.uint8)
 SIXES = GENERATOR.integers(0, 64, (3, 2 * CHUNK + 31), np.uint8)
 SCALES = GENERATOR.integers(0, 255, (3, CHUNK // 2 + 1), np.uint8)
 
+
+def unpack_fp4(packed: np.ndarray, **choices: Any) -> Any:
+    return mxref.unpack(packed, "e2m1", 2 * packed.shape[-1] - (packed.size > 0), **choices)
+
+
+NARROW = GENERATOR.standard_normal((3, CHUNK + 5))
 #: Name, input, call with further keywords.
 OPERATIONS: dict[str, tuple[np.ndarray, Call]] = {
-    "encode": (X, lambda x, **k: mxref.encode(x, "e4m3", **k)),
-    "encode float64": (
-        GENERATOR.standard_normal((3, CHUNK + 5)),
-        lambda x, **k: mxref.encode(x, "e2m1", pre_rounding="float32", **k),
-    ),
-    "encode integers": (CODES.view(np.int8), lambda x, **k: mxref.encode(x, "e3m2", **k)),
-    "decode": (CODES, lambda x, **k: mxref.decode(x, "e2m1", **k)),
-    "decode bfloat16": (SIXES, lambda x, **k: mxref.decode(x, "e2m3", ml_dtypes.bfloat16, **k)),
-    "encode_scale": (X, lambda x, **k: mxref.encode_scale(x, **k)),
-    "decode_scale": (SCALES, lambda x, **k: mxref.decode_scale(x, np.float64, **k)),
-    "shared_scale": (AMAX, lambda x, **k: mxref.shared_scale(x, "e4m3", "rceil", **k)),
-    "pack FP4": (CODES, lambda x, **k: mxref.pack(x, "e2m1", **k)),
-    "pack FP4 halves": (CODES, lambda x, **k: mxref.pack(x, "e2m1", fp4_packing="halves", **k)),
-    "pack FP6": (SIXES, lambda x, **k: mxref.pack(x, "e2m3", **k)),
-    "pack FP6 planar": (
-        SIXES,
-        lambda x, **k: mxref.pack(x, "e2m3", fp6_packing="torchao_planar", **k),
-    ),
-    "pack FP8": (SIXES, lambda x, **k: mxref.pack(x, "e4m3", **k)),
-    "unpack FP4": (
-        CODES,
-        lambda x, **k: mxref.unpack(x, "e2m1", 2 * x.shape[-1] - (x.size > 0), **k),
-    ),
-    "pack_scales": (SCALES, lambda x, **k: mxref.pack_scales(x, **k)),
-    "pack_scales tiles": (
-        SCALES,
-        lambda x, **k: mxref.pack_scales(x, scale_layout="tiles_128x4", **k),
-    ),
+    "encode": (X, partial(mxref.encode, format="e4m3")),
+    "encode float64": (NARROW, partial(mxref.encode, format="e2m1", pre_rounding="float32")),
+    "encode integers": (CODES.view(np.int8), partial(mxref.encode, format="e3m2")),
+    "decode": (CODES, partial(mxref.decode, format="e2m1")),
+    "decode bfloat16": (SIXES, partial(mxref.decode, format="e2m3", dtype=ml_dtypes.bfloat16)),
+    "encode_scale": (X, mxref.encode_scale),
+    "decode_scale": (SCALES, partial(mxref.decode_scale, dtype=np.float64)),
+    "shared_scale": (AMAX, partial(mxref.shared_scale, format="e4m3", rule="rceil")),
+    "pack FP4": (CODES, partial(mxref.pack, format="e2m1")),
+    "pack FP4 halves": (CODES, partial(mxref.pack, format="e2m1", fp4_packing="halves")),
+    "pack FP6": (SIXES, partial(mxref.pack, format="e2m3")),
+    "pack FP6 planar": (SIXES, partial(mxref.pack, format="e2m3", fp6_packing="torchao_planar")),
+    "pack FP8": (SIXES, partial(mxref.pack, format="e4m3")),
+    "unpack FP4": (CODES, unpack_fp4),
+    "pack_scales": (SCALES, mxref.pack_scales),
+    "pack_scales tiles": (SCALES, partial(mxref.pack_scales, scale_layout="tiles_128x4")),
 }
 THREADED = [name for name in OPERATIONS if not name.startswith("pack_scales")]
 
@@ -92,23 +87,7 @@ def test_parts_of_a_call_are_parts_of_the_result(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", THREADED)
-def test_threads_change_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, call = OPERATIONS[name]
-    want = call(x)
-    out = np.empty_like(want)
-    assert same(call(x, threads=2), want)
-    assert same(call(x, threads=3, out=out), want)
-    monkeypatch.setenv("MXREF_THREADS", "2")
-    assert same(call(x), want)
-    monkeypatch.setenv("MXREF_THREADS", "none")
-    assert sentence(ValueError, lambda: call(x)).endswith("got 'none'")
-    for some in (x, x[:, :3]):
-        wrong = sentence(ValueError, lambda: call(some, threads=0))  # noqa: B023
-        assert wrong == "threads must be at least 1, got 0"
-
-
-@pytest.mark.parametrize("name", THREADED)
-def test_threads_are_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_started_and_change_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
 
     class Counted(threading.Thread):
@@ -116,24 +95,28 @@ def test_threads_are_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None
             started.append(self)
             super().start()
 
-    monkeypatch.setattr(threading, "Thread", Counted)
     x, call = OPERATIONS[name]
-    call(x, threads=2)
+    want = call(x)
+    out = np.empty_like(want)
+    monkeypatch.setattr(threading, "Thread", Counted)
+    assert same(call(x, threads=2), want)
     assert len(started) == 1  # and the one that calls
+    assert same(call(x, threads=3, out=out), want)
+    monkeypatch.setenv("MXREF_THREADS", "2")
+    assert same(call(x), want)
+    monkeypatch.setenv("MXREF_THREADS", "none")
+    assert sentence(ValueError, partial(call, x)).endswith("got 'none'")
+    for some in (x, x[:, :3]):
+        wrong = sentence(ValueError, partial(call, some, threads=0))
+        assert wrong == "threads must be at least 1, got 0"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_memory_orders(name: str) -> None:
     """Inputs that are transposed, cut, reversed or without elements."""
     x, call = OPERATIONS[name]
-    for some in (
-        x.T,
-        x[:, ::3],
-        x[::-1, ::-1],
-        x[:, :0],
-        x[:0],
-        np.broadcast_to(x[0], (4, x.shape[1])),
-    ):
+    repeated = np.broadcast_to(x[0], (4, x.shape[1]))
+    for some in (x.T, x[:, ::3], x[::-1, ::-1], x[:, :0], x[:0], repeated):
         want = call(some.copy(order="C"))
         assert same(call(some), want)
         assert same(call(some, out=np.empty_like(want, order="C")), want)
@@ -166,7 +149,7 @@ def test_memory_that_does_not_fit(name: str) -> None:
         (ValueError, np.repeat(good, 2, axis=-1)[..., ::2], "got one with strides"),
     ]
     for kind, out, got in wrong:
-        text = sentence(kind, lambda: call(x, out=out))  # noqa: B023
+        text = sentence(kind, partial(call, x, out=out))
         assert text.startswith(fits), text
         assert f", {got}" in text, text
 
@@ -179,16 +162,14 @@ def test_memory_of_the_input_is_refused(name: str) -> None:
     some = memory[: x[:, :64].nbytes].view(x.dtype).reshape(x[:, :64].shape)
     some[...] = x[:, :64]
     out = memory[: good.nbytes].view(good.dtype).reshape(good.shape)
-    assert "share no memory" in sentence(ValueError, lambda: call(some, out=out))
+    assert "share no memory" in sentence(ValueError, partial(call, some, out=out))
     assert (patterns(some) == patterns(x[:, :64])).all()
 
 
 @pytest.mark.parametrize(("format", "codes"), [("e2m1", CODES), ("e3m2", SIXES), ("int8", SIXES)])
 def test_codes_of_long_rows_come_back(format: str, codes: np.ndarray) -> None:
-    choice = {"e2m1": "fp4_packing", "e3m2": "fp6_packing"}.get(format)
-    members = mxref.Policy.members(choice) if choice else [None]
-    for member in members:
-        choices = {} if member is None else {choice: member}
+    choice = {"e2m1": "fp4_packing", "e3m2": "fp6_packing"}.get(format, "")
+    for choices in [{choice: one} for one in mxref.Policy.members(choice)] if choice else [{}]:
         packed = mxref.pack(codes, format, **choices)
         for threads in (1, 2):
             back = mxref.unpack(packed, format, codes.shape[1], threads=threads, **choices)
@@ -222,16 +203,12 @@ def test_stored_blocks(choices: dict[str, str]) -> None:
     assert same(out, want)
     into = ~scales, ~codes
     back = mxref.unpack_blocks(want, "mxfp4_e2m1", out=into, threads=2, **choices)
-    assert back[0] is into[0]
-    assert back[1] is into[1]
-    for got in (into, mxref.unpack_blocks(want[:, ::-1], "mxfp4_e2m1", **choices)):
-        found = (
-            got
-            if got is into
-            else (got[0][:, ::-1], got[1].reshape(3, -1, 32)[:, ::-1].reshape(3, -1))
-        )
-        assert same(found[0], scales)
-        assert same(found[1], codes)
+    assert [got is given for got, given in zip(back, into, strict=True)] == [True, True]
+    assert same(into[0], scales)
+    assert same(into[1], codes)
+    found = mxref.unpack_blocks(want[:, ::-1], "mxfp4_e2m1", **choices)
+    assert same(found[0][:, ::-1], scales)
+    assert same(found[1].reshape(3, -1, 32)[:, ::-1].reshape(3, -1), codes)
 
 
 def test_errors_of_stored_blocks() -> None:
@@ -239,7 +216,7 @@ def test_errors_of_stored_blocks() -> None:
     packed = mxref.pack_blocks(scales, codes, "mxfp4_e2m1", **GGUF)
 
     def unpack(out: Any) -> Callable[[], object]:
-        return lambda: mxref.unpack_blocks(packed, "mxfp4_e2m1", out=out, **GGUF)
+        return partial(mxref.unpack_blocks, packed, "mxfp4_e2m1", out=out, **GGUF)
 
     wanted = "out must be a tuple of scale codes and codes, got "
     assert sentence(TypeError, unpack(scales)) == wanted + "ndarray"
@@ -250,10 +227,8 @@ def test_errors_of_stored_blocks() -> None:
     assert "share no memory" in sentence(ValueError, unpack(shared))
     inside = packed.reshape(-1)[:6].reshape(2, 3), codes
     assert "share no memory" in sentence(ValueError, unpack(inside))
-    out = scales.reshape(-1)[:6]
-    text = sentence(
-        ValueError, lambda: mxref.pack_blocks(scales, codes, "mxfp4_e2m1", out=out, **GGUF)
-    )
+    given = partial(mxref.pack_blocks, scales, codes, "mxfp4_e2m1", **GGUF)
+    text = sentence(ValueError, partial(given, out=scales.reshape(-1)[:6]))
     assert text.endswith("of shape (2, 3, 17), got uint8 of shape (6,)")
 
 
@@ -263,17 +238,16 @@ def test_scales_and_back(shape: tuple[int, ...], layout: str) -> None:
     scales = GENERATOR.integers(0, 255, shape, np.uint8)
     packed = mxref.pack_scales(scales, scale_layout=layout)
 
-    def unpack(out: np.ndarray) -> np.ndarray:
-        return mxref.unpack_scales(packed, shape, scale_layout=layout, out=out)
+    unpack = partial(mxref.unpack_scales, packed, shape, scale_layout=layout)
 
     out = ~scales
-    assert unpack(out) is out
+    assert unpack(out=out) is out
     assert same(out, scales)
-    other = sentence(ValueError, lambda: unpack(out[np.newaxis]))
+    other = sentence(ValueError, partial(unpack, out=out[np.newaxis]))
     assert other.endswith(f"array of shape {shape}, got uint8 of shape {(1, *shape)}")
     if scales.size:
         inside = packed.reshape(-1)[: scales.size].reshape(shape)
-        assert "share no memory" in sentence(ValueError, lambda: unpack(inside))
+        assert "share no memory" in sentence(ValueError, partial(unpack, out=inside))
 
 
 @pytest.mark.parametrize("layout", ["row_major", "tiles_128x4"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
 import pytest
+from helpers import ROUNDINGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +15,8 @@ import mxref
 from mxref import exact
 from mxref.bits.floats import LAYOUTS, FloatLayout, split
 from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
     OTHER_FORMATS,
@@ -28,7 +32,7 @@ from mxref.numbers.element import encode_parts
 from mxref.policy.policy import READS, ElementPolicy, Policy
 
 ELEMENTS = (*ELEMENT_FORMATS, *OTHER_FORMATS)
-CODED = (*ELEMENTS, "ue4m3", "ue5m3")
+CODED = tuple(CODE_FORMATS)
 EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 LEFT_OUT = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 
@@ -195,6 +199,21 @@ def blocks_of(layout: FloatLayout, format: str, seed: int) -> list[list[int]]:
 
 
 @pytest.mark.sampled(6)
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_quantize_of_designed_and_random_blocks(block: str, source: str) -> None:
+    layout, format = LAYOUTS[source], BLOCK_FORMATS[block].element.name
+    blocks = [row for seed in range(11) for row in blocks_of(layout, format, seed)]
+    for overflow, rounding in itertools.product(("saturate", "nonsaturating"), ROUNDINGS[::3]):
+        choices = {"overflow": overflow, "rounding": rounding}
+        got = mxref.quantize(floats(blocks, layout), block, **choices)
+        for i, bits in enumerate(blocks):
+            scale, codes = exact.quantize(bits, source, format, **choices)
+            assert got.scale_codes[i].tolist() == [scale], bits
+            assert got.codes[i].tolist() == codes, bits
+
+
+@pytest.mark.sampled(6)
 @given(policies("quantize"), SOURCES, st.sampled_from(ELEMENTS), SEEDS)
 def test_quantize(choices: dict[str, str], source: str, format: str, seed: int) -> None:
     layout = LAYOUTS[source]
@@ -218,20 +237,3 @@ def test_dequantize(choices: dict[str, str], target: str, format: str, scale: in
     got = tensor.dequantize(layout.dtype, **choices).view(layout.uint).tolist()
     for row, one in zip(got, scales[:, 0].tolist(), strict=True):
         assert row == [exact.dequantize(one, c, format, target, **choices) for c in codes.tolist()]
-
-
-@pytest.mark.parametrize("target", LAYOUTS)
-@pytest.mark.parametrize("format", CODED)
-def test_decode(format: str, target: str) -> None:
-    layout, fmt = LAYOUTS[target], code_format(format)
-    for zero in ("kept", "dropped"):
-        got = mxref.decode(np.arange(fmt.code_count), format, layout.dtype, decoded_zero=zero)
-        want = [exact.decode(c, format, target, decoded_zero=zero) for c in range(fmt.code_count)]
-        assert got.view(layout.uint).tolist() == want
-
-
-@given(policies("decode_scale"), SOURCES)
-def test_decode_scale(choices: dict[str, str], target: str) -> None:
-    layout = LAYOUTS[target]
-    got = mxref.decode_scale(np.arange(256), layout.dtype, **choices).view(layout.uint).tolist()
-    assert got == [exact.decode_scale(code, target, **choices) for code in range(256)]

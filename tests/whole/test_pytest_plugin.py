@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,48 +53,58 @@ def run(pytester: Pytester, monkeypatch: pytest.MonkeyPatch) -> Pytester:
     return pytester
 
 
+def tried(run: Pytester, target: str, *words: str, **outcomes: int) -> list[str]:
+    """The lines of a run with a target, which has these outcomes."""
+    result = run.runpytest("--mxref-target", target, *words)
+    result.assert_outcomes(**outcomes)
+    return result.outlines
+
+
+def after(lines: list[str], text: str) -> list[str]:
+    """The lines after the first one with a text."""
+    return lines[next(i for i, line in enumerate(lines) if text in line) + 1 :]
+
+
+def names_of_passed(lines: list[str]) -> list[str]:
+    return [line.split("[")[1].split("]")[0] for line in lines if "PASSED" in line]
+
+
+def not_covered(lines: list[str]) -> str:
+    (line,) = [line for line in lines if line.startswith("mxref: not covered: ")]
+    return line
+
+
 def one_error(result: Result, text: str) -> None:
     """The collection failed with one sentence and nothing else."""
     result.assert_outcomes(errors=1)
-    lines = result.outlines
-    start = next(i for i, line in enumerate(lines) if "ERROR collecting" in line)
-    end = next(i for i, line in enumerate(lines) if "short test summary" in line)
-    (sentence,) = lines[start + 1 : end]
+    sentence, end = after(result.outlines, "ERROR collecting")[:2]
     assert text in sentence
+    assert "short test summary" in end
 
 
 def test_one_test_for_each_file(run: Pytester) -> None:
-    result = run.runpytest("--mxref-target", "right.py", "-v")
-    result.assert_outcomes(passed=6)
-    passed = [line.split("[")[1].split("]")[0] for line in result.outlines if "PASSED" in line]
-    assert passed == IDS
-    (line,) = [line for line in result.outlines if line.startswith("mxref: not covered: ")]
-    assert line.startswith("mxref: not covered: encode e5m2, e4m3, e3m2 (bf16, f64), e2m3, e2m1 (b")
-    assert "; shared_scale; quantize;" in line
-    assert result.ret == exit_guards._outcome() == 0
-    result = run.runpytest("--mxref-target", "right.py", "--collect-only")
-    (line,) = [line for line in result.outlines if line.startswith("mxref: not covered: ")]
+    lines = tried(run, "right.py", "-v", passed=6)
+    assert exit_guards._outcome() == 0
+    assert names_of_passed(lines) == IDS
+    start = "mxref: not covered: encode e5m2, e4m3, e3m2 (bf16, f64), e2m3, e2m1 (b"
+    assert not_covered(lines).startswith(start)
+    assert "; shared_scale; quantize;" in not_covered(lines)
+    line = not_covered(tried(run, "right.py", "--collect-only"))
     counts = "operations, and formats or float types of 2 others (--verbose lists them)"
     assert line.endswith(counts)
     assert len(line) < 120
 
 
 def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
-    result = run.runpytest("--mxref-target", "wrong.py", *NARROW)
-    result.assert_outcomes(passed=1, failed=1)
+    lines = tried(run, "wrong.py", *NARROW, passed=1, failed=1)
     assert exit_guards._outcome() == 1  # what a target that ends the process now cannot hide
-    lines = result.outlines
-    start = next(i for i, line in enumerate(lines) if "test_mx[encode-e3m2-f16]" in line)
-    end = next(i for i, line in enumerate(lines) if line.startswith("mxref: not covered"))
-    text = lines[start + 1 : end]
+    text = after(lines, "test_mx[encode-e3m2-f16]")
+    text = text[: text.index(not_covered(lines))]
     cause = "encode e3m2: your output equals ocp+rounding=ties_to_away on 596 of 596 cases"
     assert text[0].endswith(f" cases failed: {cause}")
     count, _, total = text[0].split()[:3]
-    assert 0 < int(count) < int(total)
-    assert (
-        f"  encode e3m2: your output equals ocp+rounding=ties_to_away on {total} of {total} cases"
-        in text
-    )
+    assert 0 < int(count) < int(total) == 596
+    assert f"  {cause}" in text
     assert any(line.startswith("    encode.e3m2.f16.") and "want" in line for line in text)
     assert not any("check()" in line or "Traceback" in line for line in text)
 
@@ -181,53 +192,49 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [id for group in groups for id in group["cases"]]
 
 
-def test_known_divergences_are_expected_failures(run: Pytester, failing: list[str]) -> None:
-    arguments = ("--mxref-target", "wrong.py", "--mxref-xfail", listed(run.path, *failing))
-    result = run.runpytest(*arguments, *NARROW, "-rx")
-    result.assert_outcomes(passed=1, xfailed=1)
-    reason = f"{len(failing)} of {COUNT} cases: away from zero (https://example.org/1)"
-    assert any(line.endswith(reason) for line in result.outlines)
+STALE = ("encode.e3m2.f16.0000", "encode.e3m2.f16.0001")
 
 
-def test_a_known_divergence_that_passes_fails(run: Pytester, failing: list[str]) -> None:
-    arguments = ("--mxref-target", "right.py", "--mxref-xfail", listed(run.path, *failing[:1]))
-    result = run.runpytest(*arguments, *NARROW)
-    result.assert_outcomes(passed=1, failed=1)
-    assert any(line.startswith(f"{failing[0]}: is listed") for line in result.outlines)
-    assert any(line.startswith("1 listed as known but pass: ") for line in result.outlines)
-    assert not any("0 of" in line for line in result.outlines)
-
-
-def test_failures_and_stale_ones_are_both_said(run: Pytester, failing: list[str]) -> None:
-    stale = ("encode.e3m2.f16.0000", "encode.e3m2.f16.0001")
-    known = listed(run.path, *failing[2:], *stale)
-    result = run.runpytest("--mxref-target", "wrong.py", "--mxref-xfail", known, *NARROW)
-    result.assert_outcomes(passed=1, failed=1)
-    first = f"2 of {COUNT} cases failed, 2 listed as known but pass: encode e3m2: your output"
-    assert any(line.startswith(first) for line in result.outlines)
-
-
-def test_a_divergence_that_is_not_listed_fails(run: Pytester, failing: list[str]) -> None:
-    arguments = ("--mxref-target", "wrong.py", "--mxref-xfail", listed(run.path, *failing[1:]))
-    result = run.runpytest(*arguments, *NARROW)
-    result.assert_outcomes(passed=1, failed=1)
-    assert any(line.startswith(f"1 of {COUNT} cases failed") for line in result.outlines)
+@pytest.mark.parametrize(
+    ("target", "part", "stale", "failed", "said"),
+    [
+        ("wrong.py", slice(None), (), 0, r".* ALL of COUNT cases: away from zero \(https://exam.*"),
+        # One that passes fails.
+        ("right.py", slice(1), (), 1, r"FIRST: is listed.*"),
+        ("right.py", slice(1), (), 1, r"1 listed as known but pass: .*"),
+        # Failures and stale ones are both said.
+        (
+            *("wrong.py", slice(2, None), STALE, 1),
+            "2 of COUNT cases failed, 2 listed as known but pass: encode e3m2: your output.*",
+        ),
+        ("wrong.py", slice(1, None), (), 1, "1 of COUNT cases failed.*"),
+    ],
+)
+def test_known_divergences(
+    run: Pytester, failing: list[str], target: str, part: slice, stale: tuple[str, ...],
+    failed: int, said: str,
+) -> None:  # fmt: skip
+    known = listed(run.path, *failing[part], *stale)
+    outcomes = {"failed": 1} if failed else {"xfailed": 1}
+    lines = tried(run, target, "--mxref-xfail", known, *NARROW, "-rx", passed=1, **outcomes)
+    for name, value in (("ALL", len(failing)), ("COUNT", COUNT), ("FIRST", failing[0])):
+        said = said.replace(name, str(value))
+    assert any(re.fullmatch(said, line) for line in lines)
+    assert not any(line.startswith("0 of ") for line in lines)
 
 
 @pytest.mark.sampled(6)
 def test_listed_cases_that_do_not_exist_are_refused(run: Pytester) -> None:
-    listed(run.path, "encode.e3m2.f16.zzzz")
-    arguments = ("--mxref-target", "right.py", "--mxref-xfail", "known.json")
-    result = run.runpytest(*arguments, *NARROW)
-    result.assert_outcomes(passed=1, failed=1)
-    assert "--mxref-xfail: there is no case 'encode.e3m2.f16.zzzz'" in result.outlines
+    words = ("right.py", "--mxref-xfail", listed(run.path, "encode.e3m2.f16.zzzz"))
+    lines = tried(run, *words, *NARROW, passed=1, failed=1)
+    assert "--mxref-xfail: there is no case 'encode.e3m2.f16.zzzz'" in lines
     listed(run.path, "encode.e3m2.f99.0000")
-    one_error(run.runpytest(*arguments), "there is no case 'encode.e3m2.f99.0000'")
+    one_error(run.runpytest("--mxref-target", *words), "there is no case 'encode.e3m2.f99.0000'")
     listed(run.path, "encode.e4m3.f16.0000")
     text = "--mxref-xfail lists 'encode.e4m3.f16.0000', which target right.py does not cover"
-    one_error(run.runpytest(*arguments), text)
+    one_error(run.runpytest("--mxref-target", *words), text)
     # What is not asked for cannot be missed.
-    run.runpytest(*arguments, "--mxref-format", "e2m1").assert_outcomes(passed=3)
+    tried(run, *words, "--mxref-format", "e2m1", passed=3)
 
 
 # Parts: calls and a search.
@@ -257,11 +264,9 @@ def parts(run: Pytester, monkeypatch: pytest.MonkeyPatch) -> Pytester:
 
 @pytest.mark.sampled(0)
 def test_each_part_is_a_test(parts: Pytester) -> None:
-    result = parts.runpytest("--mxref-target", "right.py", "-v", "--mxref-float", "f32")
-    result.assert_outcomes(passed=10)
-    passed = [line.split("[")[1].split("]")[0] for line in result.outlines if "PASSED" in line]
+    lines = tried(parts, "right.py", "-v", "--mxref-float", "f32", passed=10)
     pairs = ["encode-e3m2", "encode-e2m1", "decode-e3m2", "decode-e2m1"]
-    assert passed == [
+    assert names_of_passed(lines) == [
         *(f"{pair}-f32" for pair in pairs),
         *(f"{pair}-calls" for pair in pairs),
         *(f"{pair}-search" for pair in pairs[:2]),  # every code is in the vectors
@@ -270,35 +275,28 @@ def test_each_part_is_a_test(parts: Pytester) -> None:
 
 @pytest.mark.sampled(6)
 def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
-    result = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-no-search")
-    result.assert_outcomes(passed=1, failed=1)
-    start = next(i for i, line in enumerate(result.outlines) if "[encode-e2m1-calls]" in line)
+    lines = tried(parts, "small.py", *PARTS, "--mxref-no-search", passed=1, failed=1)
     sentence = "encode e2m1: wrong only in calls with 8 numbers and fewer"
-    assert result.outlines[start + 1].startswith(sentence)
-    run_again = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-sizes", "0")
-    run_again.assert_outcomes(passed=2)
+    assert after(lines, "[encode-e2m1-calls]")[0].startswith(sentence)
+    tried(parts, "small.py", *PARTS, "--mxref-sizes", "0", passed=2)
 
 
 @pytest.mark.sampled(6)
 def test_what_the_search_finds(parts: Pytester) -> None:
-    arguments = ("--mxref-target", "searched.py", *PARTS, "--mxref-sizes", "0")
-    result = parts.runpytest(*arguments)
-    result.assert_outcomes(passed=1, failed=1)
-    start = next(i for i, line in enumerate(result.outlines) if "[encode-e2m1-search]" in line)
+    words = ("searched.py", *PARTS, "--mxref-sizes", "0")
+    lines = tried(parts, *words, passed=1, failed=1)
     first = "wrong answers in a search of 32,768 questions (seed 0): "
-    assert result.outlines[start + 1].startswith(first)
-    assert any(".search_0: " in line for line in result.outlines)
-    result = parts.runpytest(*arguments, "--mxref-seed", "5")
-    assert any("(seed 5)" in line for line in result.outlines)
+    assert after(lines, "[encode-e2m1-search]")[0].startswith(first)
+    assert any(".search_0: " in line for line in lines)
+    lines = tried(parts, *words, "--mxref-seed", "5", passed=1, failed=1)
+    assert any("(seed 5)" in line for line in lines)
 
 
 def test_a_search_that_cannot_be_made_is_skipped(parts: Pytester) -> None:
-    (parts.path / "wrong.py").write_text(
-        RIGHT.replace("(values, format,", "(values[::-1], format,")
-    )
-    result = parts.runpytest("--mxref-target", "wrong.py", *PARTS, "--mxref-sizes", "0", "-rs")
-    result.assert_outcomes(failed=1, skipped=1)
-    assert any("no policy that is known explains" in line for line in result.outlines)
+    reversed = RIGHT.replace("(values, format,", "(values[::-1], format,")
+    (parts.path / "wrong.py").write_text(reversed)
+    lines = tried(parts, "wrong.py", *PARTS, "--mxref-sizes", "0", "-rs", failed=1, skipped=1)
+    assert any("no policy that is known explains" in line for line in lines)
 
 
 @pytest.mark.sampled(6)
@@ -308,45 +306,40 @@ def test_known_kinds(parts: Pytester) -> None:
     small = "\ndef decode(codes, format):\n"
     small += "    return mxref.decode(codes, format) * (-1 if len(codes) < 9 else 1)\n"
     (parts.path / "both.py").write_text(away + small)
-    arguments = ("--mxref-target", "both.py", "--mxref-float", "f32", "--mxref-format", "e2m1")
-    command = ["verify", str(parts.path / "both.py"), "--float", "f32", "--format", "e2m1"]
-    command += ["--sizes", "300", "--write-xfail"]
-    assert mxref.cli.main([*command, str(parts.path / "known.json")]) == 0
-    record = json.loads((parts.path / "known.json").read_text())
+    known = parts.path / "known.json"
+    command = ["verify", "both.py", "--float", "f32", "--format", "e2m1", "--sizes", "300"]
+    assert mxref.cli.main([*command, "--write-xfail", "known.json"]) == 0
+    record = json.loads(known.read_text())
     for group in record["groups"]:
         group |= {"reason": "by design", "link": "T-1"}
-    (parts.path / "known.json").write_text(json.dumps(record))
-    result = parts.runpytest(*arguments, "--mxref-xfail", "known.json", "-rx")
+    known.write_text(json.dumps(record))
+    options = ("--mxref-format", "e2m1", "--mxref-xfail", "known.json")
+    f32 = ("--mxref-float", "f32")
     # The calls of encode and the vectors of decode are right; the other three are known.
-    result.assert_outcomes(passed=2, xfailed=3)
-    for line in ("[encode-e2m1-f32] - ", "[encode-e2m1-search] - ", "[decode-e2m1-calls] - "):
-        assert any(line in shown and "by design (T-1)" in shown for shown in result.outlines)
+    lines = tried(parts, "both.py", *options, *f32, "-rx", passed=2, xfailed=3)
+    for name in ("[encode-e2m1-f32] - ", "[encode-e2m1-search] - ", "[decode-e2m1-calls] - "):
+        assert any(name in shown and "by design (T-1)" in shown for shown in lines)
     # What does not fail any more is said, in the part where it is looked for.
-    right = ("--mxref-target", "right.py", *arguments[2:])
-    result = parts.runpytest(*right, "--mxref-xfail", "known.json", "--mxref-op", "decode")
-    result.assert_outcomes(passed=1, failed=1)
-    assert "1 listed as known but pass: decode e2m1 size" in result.outlines
+    decode = ("--mxref-op", "decode")
+    lines = tried(parts, "right.py", *options, *f32, *decode, passed=1, failed=1)
+    assert "1 listed as known but pass: decode e2m1 size" in lines
     # A kind is not stale where a float type that may show it is left out.
-    only = ("--mxref-op", "encode", "--mxref-format", "e2m1", "--mxref-sizes", "0")
-    one_less, neither = {"passed": 1, "failed": 1}, {"passed": 0, "failed": 2}
-    for floats, outcomes in (((), {**neither, "passed": 1}), (PARTS[2:4], one_less)):
-        result = parts.runpytest(*right[:2], "--mxref-xfail", "known.json", *only, *floats)
-        result.assert_outcomes(**outcomes)
-    (parts.path / "known.json").write_text(
-        json.dumps({"groups": [{**record["groups"][0], "cases": [], "kinds": ["encode e9m9 N1"]}]})
-    )
-    known = ("--mxref-xfail", "known.json")
-    one_error(parts.runpytest(*right, *known), "there is no case 'encode e9m9 N1'")
+    encode = ("--mxref-op", "encode", "--mxref-sizes", "0")
+    tried(parts, "right.py", *options, *encode, passed=1, failed=2)
+    tried(parts, "right.py", *options, *encode, *f32, passed=1, failed=1)
+    unknown = {**record["groups"][0], "cases": [], "kinds": ["encode e9m9 N1"]}
+    known.write_text(json.dumps({"groups": [unknown]}))
+    result = parts.runpytest("--mxref-target", "right.py", *options, *f32)
+    one_error(result, "there is no case 'encode e9m9 N1'")
 
 
 def test_a_known_kind_of_calls_that_passes_fails(parts: Pytester) -> None:
     """In the test of calls, although the format has one file alone; the vectors pass."""
     group = {"reason": "by design", "link": "T-1", "cases": [], "kinds": ["decode e2m1 size"]}
     (parts.path / "known.json").write_text(json.dumps({"groups": [group]}))
-    one = ("--mxref-op", "decode", "--mxref-format", "e2m1", "--mxref-sizes", "9")
-    result = parts.runpytest("--mxref-target", "right.py", *one, "--mxref-xfail", "known.json")
-    result.assert_outcomes(passed=1, failed=1)
-    assert "1 listed as known but pass: decode e2m1 size" in result.outlines
+    words = ("--mxref-op", "decode", "--mxref-format", "e2m1", "--mxref-sizes", "9")
+    lines = tried(parts, "right.py", *words, "--mxref-xfail", "known.json", passed=1, failed=1)
+    assert "1 listed as known but pass: decode e2m1 size" in lines
 
 
 def test_sizes_below_zero_are_refused(parts: Pytester) -> None:
@@ -380,7 +373,7 @@ def test_options_of_the_ini_file_name_a_target_as_well(run: Pytester) -> None:
 
 def test_a_module_is_a_target(run: Pytester) -> None:
     run.syspathinsert()
-    run.runpytest("--mxref-target", "right", "--mxref-op", "decode").assert_outcomes(passed=2)
+    tried(run, "right", "--mxref-op", "decode", passed=2)
 
 
 # In other company.
@@ -402,8 +395,7 @@ def test_a_worker_sends_what_is_not_covered() -> None:
 
 def test_a_format_beside_those_of_mx(run: Pytester) -> None:
     run.makepyfile(other=RIGHT.replace('["e2m1", "e3m2"]', '["e1m2"]'))
-    result = run.runpytest("--mxref-target", "other.py")
-    result.assert_outcomes(passed=3)
+    tried(run, "other.py", passed=3)
 
 
 def test_with_other_parameters_and_fixtures(run: Pytester) -> None:
@@ -421,24 +413,18 @@ def test_with_other_parameters_and_fixtures(run: Pytester) -> None:
     """
     (run.path / "test_kernel.py").unlink()
     run.makepyfile(test_both=code)
-    result = run.runpytest("--mxref-target", "right.py", "--mxref-op", "decode")
-    result.assert_outcomes(passed=4)
+    tried(run, "right.py", "--mxref-op", "decode", passed=4)
 
 
 def test_damaged_vectors_fail(run: Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     package = run.path / "site" / "mxref"
-    vectors = package / "_vectors"
-    for name in ("manifest.json", "decode/e2m1.f32.jsonl"):
-        (vectors / name).parent.mkdir(parents=True, exist_ok=True)
-        (vectors / name).write_bytes((ROOT / "vectors" / name).read_bytes())
+    both = ("decode/e2m1.f32.jsonl", "decode/e3m2.f32.jsonl")
+    vectors = copy_vectors(package / "_vectors", *both)
+    (vectors / both[1]).unlink()
     monkeypatch.setattr(mxref, "__file__", str(package / "__init__.py"))
-    arguments = ("--mxref-target", "right.py", "--mxref-op", "decode")
-    result = run.runpytest(*arguments)
-    result.assert_outcomes(passed=1, failed=1)
-    assert any(
-        line.endswith("e3m2.f32.jsonl cannot be read: No such file or directory")
-        for line in result.outlines
-    )
+    lines = tried(run, "right.py", "--mxref-op", "decode", passed=1, failed=1)
+    reason = "e3m2.f32.jsonl cannot be read: No such file or directory"
+    assert any(line.endswith(reason) for line in lines)
 
 
 @pytest.mark.sampled(12)
