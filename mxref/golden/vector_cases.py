@@ -33,7 +33,7 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import OwnFormat
 from mxref.golden import models
-from mxref.golden.agreement import compare_references
+from mxref.golden.agreement import compare_codes, compare_references
 from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks, resized
 from mxref.golden.infinity_blocks import infinity_blocks
@@ -149,15 +149,11 @@ def _own_call(row: CallOperation, format: str) -> VectorFile:
     Raises:
         ValueError: they differ, so that one of them is wrong.
     """
-    return _agreed(call_file(row.name, format), f"one reference of {row.name} is wrong")
-
-
-def _agreed(made: VectorFile, otherwise: str) -> VectorFile:
-    """A file, after its answers were compared with those of the fast path."""
+    made = call_file(row.name, format)
     try:
         compare_references(made)
     except RuntimeError as error:
-        raise ValueError(f"{error}: {otherwise}") from None
+        raise ValueError(f"{error}: {row.name} must have one that is right") from None
     return made
 
 
@@ -184,9 +180,12 @@ def _own_file(op: str, name: str, layout: FloatLayout, references: int) -> Vecto
     """A file of a format of a user, to which both references have the same answers.
 
     Raises:
-        ValueError: they differ, so that the format or the twin's table of it is wrong.
+        ValueError: codes stand for other numbers in the twin's table of the format.
     """
     fmt = OWN_FORMATS[name]
+    if references > 1:
+        for part in (fmt.element, fmt.scale) if isinstance(fmt, BlockFormat) else (fmt,):
+            compare_codes(part)
     if isinstance(fmt, BlockFormat) and not fmt.scale.is_power:
         made = _scaled(op, name, layout)
     elif isinstance(fmt, BlockFormat):
@@ -197,7 +196,9 @@ def _own_file(op: str, name: str, layout: FloatLayout, references: int) -> Vecto
         made = (_encode if op == "encode" else _shared_scale)(fmt, layout)
     else:
         made = _other_encode(fmt, layout)
-    return _agreed(made, f"{name} or its FORMAT_VALUES are wrong") if references > 1 else made
+    if references > 1:
+        compare_references(made)
+    return made
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
