@@ -18,7 +18,7 @@ from mxref.exact.conversion import decode, encode, encoder
 from mxref.exact.e8m0_scale import decode_scale, encode_scale, shared_scale
 from mxref.exact.format_table import value
 from mxref.exact.one_block import dequantize, quantize
-from mxref.exact.own_formats import described, knows
+from mxref.exact.own_formats import described, knows, numbers
 from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "encode_scale",
     "encoder",
     "knows",
+    "numbers",
     "pack",
     "pack_block",
     "pack_scales",

@@ -22,6 +22,7 @@ from mxref.exact.format_table import (
     ElementType,
     PowerFormat,
     domain_error,
+    look_up,
     read_code,
 )
 from mxref.exact.integers import NAN
@@ -81,6 +82,16 @@ def knows(name: str) -> bool:
     return name in FORMATS or name in POWERS
 
 
+def numbers(name: str) -> tuple[Fraction | str, ...]:
+    """Return what every code of a format stands for: a number, "inf", "-inf" or "nan".
+
+    >>> numbers("e2m1")[5:7], numbers("e8m0")[126:128]
+    ((Fraction(3, 1), Fraction(4, 1)), (Fraction(1, 2), Fraction(1, 1)))
+    """
+    scale = POWERS.get(name)
+    return _reads(look_up(FORMATS, "name", name)) if scale is None else _powers(scale)
+
+
 def format_of(name: str, values: Values) -> ElementType | PowerFormat:
     """Find the format whose codes stand for these numbers.
 
@@ -94,21 +105,20 @@ def format_of(name: str, values: Values) -> ElementType | PowerFormat:
     >>> format_of("e2m0", ["1/2", 1, 2, "nan"])
     PowerFormat(name='e2m0', bits=2, bias=1, max_code=2, nan=3)
     """
-    numbers = tuple(map(_number, values))
-    bits = len(numbers).bit_length() - 1
-    if not 2 <= bits <= 8 or len(numbers) != 1 << bits:
-        raise domain_error("values", f"4, 8, 16 ... or 256 numbers of {name}", len(numbers))
-    first = numbers[0]
+    listed = tuple(map(_number, values))
+    bits = len(listed).bit_length() - 1
+    if not 2 <= bits <= 8 or len(listed) != 1 << bits:
+        raise domain_error("values", f"4, 8, 16 ... or 256 numbers of {name}", len(listed))
+    first = listed[0]
     if isinstance(first, Fraction) and first > 0:
-        scale = PowerFormat(name, bits, -_log2(first), len(numbers) - 2, len(numbers) - 1)
-        powers = [Fraction(2) ** (code - scale.bias) for code in range(len(numbers) - 1)]
-        if numbers == (*powers, "nan"):
+        scale = PowerFormat(name, bits, -_log2(first), len(listed) - 2, len(listed) - 1)
+        if _powers(scale) == listed:
             return scale
     for sign in (PLAIN, MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, UNSIGNED):
         # Numbers in two's complement have one spacing: that of one exponent bit, as INT8 has.
         for mantissa_bits in range(bits - 2 if sign == TWOS_COMPLEMENT else 0, bits):
-            fmt = _fields(name, numbers, bits, mantissa_bits, sign)
-            if fmt is not None and _reads(fmt) == numbers:
+            fmt = _fields(name, listed, bits, mantissa_bits, sign)
+            if fmt is not None and _reads(fmt) == listed:
                 return fmt
     raise domain_error(
         "values", f"the numbers of a float format or of powers of two for {name}", values
@@ -116,10 +126,10 @@ def format_of(name: str, values: Values) -> ElementType | PowerFormat:
 
 
 def _fields(
-    name: str, numbers: tuple[_Number, ...], bits: int, mantissa_bits: int, sign: int
+    name: str, listed: tuple[_Number, ...], bits: int, mantissa_bits: int, sign: int
 ) -> ElementType | None:
     """Find the fields that go with that many mantissa bits; None if there are none."""
-    positive = numbers[: 1 << (bits - (sign != UNSIGNED))]
+    positive = listed[: 1 << (bits - (sign != UNSIGNED))]
     finite = [n for n in positive if isinstance(n, Fraction)]
     if len(finite) < 2 or finite[1] <= 0 or len(finite) <= 1 << mantissa_bits:
         return None  # the largest number of a float format is no subnormal
@@ -134,6 +144,11 @@ def _fields(
         nan=positive.index("nan") if "nan" in positive else None,
         sign=sign,
     )
+
+
+def _powers(scale: PowerFormat) -> tuple[_Number, ...]:
+    """Read every code of a format of powers of two."""
+    return (*(Fraction(2) ** (code - scale.bias) for code in range(scale.nan)), "nan")
 
 
 def _reads(fmt: ElementType) -> tuple[_Number, ...]:

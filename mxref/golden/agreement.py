@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
+from mxref import exact
 from mxref.cases.records import VectorFile
+from mxref.formats.catalog import CodeFormat
 from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.registry import REGISTRY
 
-__all__ = ["compare_references"]
+__all__ = ["compare_codes", "compare_references"]
+
+
+def compare_codes(fmt: CodeFormat) -> None:
+    """Compare what the codes of a format stand for with the slow twin's table of it.
+
+    Raises:
+        ValueError: another number; the sentence has the first one.
+
+    >>> from mxref.formats.catalog import ElementFormat
+    >>> compare_codes(ElementFormat("e2m1", 2, 1, 2))
+    Traceback (most recent call last):
+    ValueError: e2m1 must have the numbers of its list (FORMAT_VALUES), got 0.25 for 01, not 1/2
+    """
+    numbers = exact.numbers(fmt.name)
+    if len(numbers) != fmt.code_count:
+        raise ValueError(
+            f"{fmt.name} must have as many codes as its list (FORMAT_VALUES) has numbers, got "
+            f"{fmt.code_count}, not {len(numbers)}"
+        )
+    for code, listed in enumerate(numbers):
+        value = fmt.value(code)
+        known = Fraction(value) if math.isfinite(value) else str(value)
+        if known != listed:
+            raise ValueError(
+                f"{fmt.name} must have the numbers of its list (FORMAT_VALUES), got {value:g} for "
+                f"{code:02x}, not {listed}"
+            )
 
 
 def compare_references(file: VectorFile) -> None:

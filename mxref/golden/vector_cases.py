@@ -33,7 +33,7 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import OwnFormat
 from mxref.golden import models
-from mxref.golden.agreement import compare_references
+from mxref.golden.agreement import compare_codes, compare_references
 from mxref.golden.case_inputs import CaseInput, cases_of
 from mxref.golden.designed_blocks import designed_blocks, resized
 from mxref.golden.infinity_blocks import infinity_blocks
@@ -184,9 +184,12 @@ def _own_file(op: str, name: str, layout: FloatLayout, references: int) -> Vecto
     """A file of a format of a user, to which both references have the same answers.
 
     Raises:
-        ValueError: they differ, so that the format or the twin's table of it is wrong.
+        ValueError: codes stand for other numbers in the twin's table of the format.
     """
     fmt = OWN_FORMATS[name]
+    if references > 1:
+        for part in (fmt.element, fmt.scale) if isinstance(fmt, BlockFormat) else (fmt,):
+            compare_codes(part)
     if isinstance(fmt, BlockFormat) and not fmt.scale.is_power:
         made = _scaled(op, name, layout)
     elif isinstance(fmt, BlockFormat):

@@ -80,6 +80,8 @@ object, a class or a namespace, so that one file may have several targets.
 Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
 ``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent), ``PROFILE`` (the name of
 the profile that it equals to the last bit, whose policy it then claims unless it has a ``POLICY``).
+A format of its own is an object in ``FORMATS``, and a list of its numbers in ``FORMAT_VALUES``; a
+profile of its own is an object, too.
 
 Results may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any device;
 torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed, and has

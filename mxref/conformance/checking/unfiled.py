@@ -13,7 +13,7 @@ from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import Product
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.catalog import MX_BLOCKS
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -111,14 +111,14 @@ def _layers(
 ) -> Iterator[tuple[tuple[str, str, str], Policy]]:
     for op in LAYER_OPERATIONS:
         policy, formats = _policy(report, op), {format for other, format, _ in asked if other == op}
-        for format in BLOCK_FORMATS:
+        for format in MX_BLOCKS:
             if policy and format not in formats and target.covers(op, format, "f32"):
                 yield (op, format, "f32"), policy
 
 
 def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[tuple[str, str, str]]:
     policy = _policy(report, "matmul")
-    for pair in itertools.product(BLOCK_FORMATS, repeat=2) if policy else ():
+    for pair in itertools.product(MX_BLOCKS, repeat=2) if policy else ():
         for float in ("f32", "bf16", "f16"):
             names = "matmul", "-".join(pair), float
             if names not in asked and target.covers(*names):

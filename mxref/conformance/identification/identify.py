@@ -16,7 +16,14 @@ from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
-from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    CODE_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    MX_BLOCKS,
+    MX_ELEMENTS,
+)
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
@@ -191,8 +198,10 @@ def settings() -> Iterator[Setting]:
     for op in (op for op in OPERATIONS if op not in CALL_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
-        if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
+        if op in ("quantize", "dequantize"):
             formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
+        elif op.startswith(("quantize", "linear")) or op.endswith("_blocks"):
+            formats = MX_BLOCKS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
         if op in DOT_OPERATIONS:
@@ -202,7 +211,7 @@ def settings() -> Iterator[Setting]:
         elif "pack" in op:
             floats = ("bytes",)
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
-            formats = [name for name, fmt in ELEMENT_FORMATS.items() if fmt.bits < 8]
+            formats = [name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8]
         yield from (
             Setting(op, format, float)
             for format in formats
