@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable
 
 import pytest
+from helpers import Refusals, assert_refused
+from tables import rows
 
 from mxref.exact.bit_places import pack, pack_block, pack_scales, unpack, unpack_scales
 
@@ -24,38 +26,12 @@ GROUP |= {"torchao_quads": 4, "halves": 32, "torchao_planar": 32}
 BYTES = {"middle_bits": 1, "byte_each": 1}  # per code; the others are dense
 
 
-# Published or hand-written bytes: ONNX ([1, -2, 6]), CUDA (x is the low nibble of (1, -2)), Quark's
-# 01 12 23 34 and the two torchao layouts, bit by bit.
-@pytest.mark.parametrize(
-    ("codes", "bits", "packing", "block_size", "expected"),
-    [
-        ("02 0c 07", 4, "low_nibble_first", 32, "c2 07"),
-        ("02 0c", 4, "low_nibble_first", 32, "c2"),
-        ("02 0c 07", 4, "high_nibble_first", 32, "2c 70"),
-        ("01 02 03 04", 4, "halves", 4, "31 42"),
-        ("01 02 03 04 05 06", 4, "halves", 4, "31 42 05 06"),
-        ("01 02 03 04 05 06 07", 4, "halves", 4, "31 42 75 06"),
-        ("0f 08 01", 4, "middle_bits", 32, "3c 20 04"),
-        ("0f 08 01", 4, "byte_each", 32, "0f 08 01"),
-        ("01 12 23 34", 6, "quark", 32, "1b 12 34"),
-        ("01 12 23 34", 6, "lsb_first", 32, "81 34 d2"),
-        ("3f", 6, "lsb_first", 32, "3f 00 00"),
-        ("00 00 00 20 3f", 6, "lsb_first", 32, "00 00 80 3f 00 00"),
-        ("3f", 6, "quark", 32, "c0 f0 00"),
-        # top parts 0, 4, 8, d; low parts 01, 10, 11, 00
-        ("01 12 23 34", 6, "torchao_planar", 4, "04 8d 6c"),
-        ("01 12 23 34", 6, "torchao_quads", 32, "04 d8 63"),
-        ("01 12 23 34 3f", 6, "torchao_planar", 8, "04 f0 8d 00 6c c0"),
-        ("01 12 23 34 3f", 6, "torchao_quads", 32, "04 d8 63 f0 00 c0"),
-        ("3f 20", 6, "byte_each", 32, "3f 20"),
-        ("ff 00 80", 8, "byte_each", 32, "ff 00 80"),
-    ],
-)
-def test_bytes_by_hand(codes: str, bits: int, packing: str, block_size: int, expected: str) -> None:
-    row = list(bytes.fromhex(codes))
-    data = list(bytes.fromhex(expected))
-    assert pack(row, bits, packing, block_size) == data
-    assert unpack(data, bits, packing, len(row), block_size) == row
+@pytest.mark.parametrize(("how", "block_size", "codes", "expected"), rows("exact", "packed"))
+def test_bytes_by_hand(how: str, block_size: str, codes: str, expected: str) -> None:
+    bits, packing = how.split()
+    row, data = ([*bytes.fromhex(text)] for text in (codes, expected))
+    assert pack(row, int(bits), packing, int(block_size)) == data
+    assert unpack(data, int(bits), packing, len(row), int(block_size)) == row
 
 
 def nibbles(x: list[int]) -> list[int]:
@@ -215,36 +191,32 @@ def test_blocks_with_their_scale() -> None:
     assert {tuple(block[1:]) for block in signed} == {(0x21, 0x43)}
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: pack([16], 4, "byte_each"), "code must be a Python int from 0 to 0xf; got 16"),
-        (lambda: pack([0], 5, "byte_each"), "bits must be 4, 6 or 8; got 5"),
-        (lambda: pack([0], 8, "quark"), "packing of 8 bits must be one of byte_each; got 'quark'"),
-        (lambda: pack([0], 4, "halves", 3), "block_size must be even for halves; got 3"),
-        (
-            lambda: pack([0], 6, "torchao_planar", 6),
-            "block_size must be a multiple of 4 for torchao_planar; got 6",
-        ),
-        (lambda: unpack([0], 4, "byte_each", 2), "data must be 2 bytes long; got 1"),
-        (lambda: unpack([256], 4, "byte_each", 1), "byte must be a Python int from 0 to 0xff"),
-        (lambda: unpack([], 4, "byte_each", -1), "count must be a Python int of 0 or more; got -1"),
-        (lambda: pack_scales([[1], [1, 2]], "row_major"), "rows must be of equal length"),
-        (lambda: pack_scales([[1]], "tiles"), "layout must be one of row_major, tiles_128x4, "),
-        (lambda: unpack_scales([1], (1, 1), "tiles_128x4"), "data must be 512 bytes long; got 1"),
-        (lambda: unpack_scales([], (-1, 0), "row_major"), "shape must be two Python ints"),
-        (
-            lambda: pack_block(0, [0], 4, "byte_each", "in", "biased"),
-            "place must be one of before, after; got 'in'",
-        ),
-        (
-            lambda: pack_block(0, [0], 4, "byte_each", "after", "e8m0"),
-            "scale_byte must be one of biased, signed; got 'e8m0'",
-        ),
-        (lambda: pack_block(256, [0], 4, "byte_each", "after", "biased"), "scale_code must be"),
-    ],
-)
-def test_errors_name_parameter_and_requirement(call: Callable[[], object], text: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        call()
-    assert str(caught.value).startswith(text)
+BAD: Refusals = [
+    (lambda: pack([16], 4, "byte_each"), ValueError, "code must be a Python int from 0 to 0xf"),
+    (lambda: pack([0], 5, "byte_each"), ValueError, "bits must be 4, 6 or 8; got 5"),
+    (lambda: pack([0], 8, "quark"), ValueError, "packing of 8 bits must be one of byte_each"),
+    (lambda: pack([0], 4, "halves", 3), ValueError, "block_size must be even for halves; got 3"),
+    (lambda: pack([0], 6, "torchao_planar", 6), ValueError, "block_size must be a multiple of 4"),
+    (lambda: unpack([0], 4, "byte_each", 2), ValueError, "data must be 2 bytes long; got 1"),
+    (lambda: unpack([256], 4, "byte_each", 1), ValueError, "byte must be a Python int"),
+    (lambda: unpack([], 4, "byte_each", -1), ValueError, "count must be a Python int of 0 or more"),
+    (lambda: pack_scales([[1], [1, 2]], "row_major"), ValueError, "rows must be of equal length"),
+    (
+        lambda: pack_scales([[1]], "tiles"),
+        ValueError,
+        "layout must be one of row_major, tiles_",
+    ),
+    (lambda: unpack_scales([1], (1, 1), "tiles_128x4"), ValueError, "data must be 512 bytes long"),
+    (lambda: unpack_scales([], (-1, 0), "row_major"), ValueError, "shape must be two Python ints"),
+    (lambda: block(0, "in", "biased"), ValueError, "place must be one of before, after; got 'in'"),
+    (lambda: block(0, "after", "e8m0"), ValueError, "scale_byte must be one of biased, signed"),
+    (lambda: block(256, "after", "biased"), ValueError, "scale_code must be"),
+]
+
+
+def block(scale_code: int, place: str, scale_byte: str) -> list[int]:
+    return pack_block(scale_code, [0], 4, "byte_each", place, scale_byte)
+
+
+def test_errors_name_parameter_and_requirement() -> None:
+    assert_refused(BAD)

@@ -41,9 +41,7 @@ def test_encode(types: str, numbers: str, chosen: str, expected: str) -> None:
     assert found == codes(expected)
 
 
-@pytest.mark.parametrize(
-    ("source", "numbers", "chosen", "expected"), rows("exact", "encode_scale")
-)
+@pytest.mark.parametrize(("source", "numbers", "chosen", "expected"), rows("exact", "encode_scale"))
 def test_encode_scale(source: str, numbers: str, chosen: str, expected: str) -> None:
     x = patterns(numbers, source)
     found = [exact.encode_scale(bits, source, **each) for each in choices(chosen) for bits in x]
