@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from helpers import ROOT, ROUNDINGS, SOURCES
 
-__all__ = ["bits", "choices", "codes", "number", "pattern", "rows"]
+__all__ = ["arguments", "bits", "choices", "codes", "number", "pattern", "rows"]
 
 
 def rows(room: str, name: str) -> list[list[str]]:
@@ -46,6 +47,12 @@ def codes(text: str) -> list[int]:
     """Hexadecimal numbers; 7e*3 is 7e three times."""
     pairs = (word.partition("*")[::2] for word in text.split())
     return [code for word, times in pairs for code in [int(word, 16)] * int(times or 1)]
+
+
+def arguments(text: str) -> dict[str, Any]:
+    """Named arguments, as JSON whose lists are tuples."""
+    pairs = json.loads(text).items()
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in pairs}
 
 
 def choices(text: str) -> list[dict[str, Any]]:
