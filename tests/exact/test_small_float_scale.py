@@ -10,7 +10,6 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from itertools import product as pairs
 
 import numpy as np
@@ -206,143 +205,10 @@ def test_choices_of_elements() -> None:
     assert elements(rounding="toward_negative") == [7, 8, 9, 0]
 
 
-# --- float32, step by step: the formulas typed again in NumPy -------------------------------------
+# The arithmetics in float32 are those of another reading of their formulas: see test_two_level.py
+# in tests/blocks.
 
 F = np.float32
-
-
-def nearest_float(x: np.float32, values: list[Fraction], nan: int) -> int:
-    if np.isnan(x):
-        return nan
-    return len(values) - 1 if np.isinf(x) else nearest(Fraction(float(x)), values)
-
-
-def numpy_torchao(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]]:
-    b = np.max(np.abs(x)) / F(6)
-    s = nearest_float(np.clip(b if t is None else b / t, F(2**-6), F(448)), SCALES["ue4m3"], 0x7F)
-    value = F(np.nan) if s == 0x7F else F(float(SCALES["ue4m3"][s]))
-    r = F(1) / value if t is None else (F(1) / t) / value
-    return s, list(x * r)
-
-
-def numpy_te(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]]:
-    largest = np.finfo(F).max
-    encode = F(1)
-    if t is not None and t != 0:
-        encode = min(F(2688) / t, largest)
-        encode = F(1) if encode == 0 else encode
-    a = np.max(np.abs(x))
-    s = nearest_float(min(a * (encode * (F(1) / F(6))), largest), SCALES["ue4m3"], 0x7F)
-    e = min(F(1) / (F(float(SCALES["ue4m3"][s])) * (F(1) / encode)), largest)
-    return s, list(x * e)
-
-
-def numpy_4over6(
-    x: np.ndarray, t: np.float32 | None, *, squared: bool
-) -> tuple[int, list[np.float32]]:
-    largest = np.finfo(F).max
-    encode = F(1)
-    if t is not None and t != 0:
-        encode = min(F(1536) / t, largest)
-        encode = F(1) if encode == 0 else encode
-    base = np.max(np.abs(x)) / F(6) * encode
-    tried = []
-    for wanted in (base, base * F(1.5)):
-        s = nearest_float(min(wanted, F(448)), SCALES["ue4m3"], 0x7F)
-        scale = F(float(SCALES["ue4m3"][s]))
-        y = x * min(F(1) / (scale * (F(1) / encode)), largest)
-        error = F(0)
-        for number, quotient in zip(x, y, strict=True):
-            element = F(float(E2M1[nearest_float(np.abs(quotient), E2M1, 7)]))
-            value = np.copysign(element, quotient) * scale
-            if t is not None:
-                value = value * t / F(1536)
-            off = np.abs(value - number)
-            error += off * off if squared else off
-        tried.append((error, s, list(y)))
-    return min(tried, key=lambda one: one[0])[1:]  # of equal errors the first
-
-
-def numpy_cublas(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]]:
-    y = x if t is None else x * t
-    s = nearest_float(np.max(np.abs(y)) / F(6), SCALES["ue4m3"], 0x7F)
-    return s, list(y * (F(1) / F(float(SCALES["ue4m3"][s]))))
-
-
-def numpy_ct(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]]:
-    b = np.max(np.abs(x)) / F(6)
-    s = nearest_float(b if t is None else t * b, SCALES["ue4m3"], 0x7F) or 0x20
-    value = F(float(SCALES["ue4m3"][s]))
-    return s, list(x / (value if t is None else value / t))
-
-
-NUMPY: dict[str, Callable[[np.ndarray, np.float32 | None], tuple[int, list[np.float32]]]] = {
-    "torchao": numpy_torchao,
-    "transformer_engine": numpy_te,
-    "transformer_engine_4over6": partial(numpy_4over6, squared=False),
-    "transformer_engine_4over6_mse": partial(numpy_4over6, squared=True),
-    "cublas": numpy_cublas,
-    "compressed_tensors": numpy_ct,
-}
-TENSOR_SCALE: dict[str, Callable[[np.float32], np.float32]] = {
-    "torchao": lambda a: a / F(2688),
-    "transformer_engine": lambda a: a,
-    **dict.fromkeys(FOUR_OVER_SIX, lambda a: a),
-    "cublas": lambda a: F(2688) / a,
-    "compressed_tensors": lambda a: (F(1) / a) * F(2688),
-}
-
-
-def boundary_blocks(seed: str, factor: float) -> list[list[int]]:
-    """Blocks whose amax is at a tie between scales, and elements at ties, an ulp more or less.
-
-    factor: by which a scale is multiplied, so the tie of two scales is one of amax / (6 * factor).
-    """
-    drawn = random.Random(seed)
-    blocks = []
-    for code in range(8, 0x7D):
-        low, high = (float(v) for v in SCALES["ue4m3"][code : code + 2])
-        for scale in (low, high):
-            ties = [(low + high) / 2 * 6, *(scale * float(a + b) / 2 for a, b in pairwise(E2M1))]
-            near = [bits + drawn.choice((-1, 0, 1)) for bits in f32(*(factor * x for x in ties))]
-            blocks.append([bits | drawn.getrandbits(1) << 31 for bits in near])
-    return blocks
-
-
-# The number by which a tensor scale multiplies every other scale.
-FACTOR: dict[str, Callable[[float], float]] = {
-    "torchao": lambda t: t,
-    "transformer_engine": lambda t: t / 2688,
-    **dict.fromkeys(FOUR_OVER_SIX, lambda t: t / 1536),
-    "cublas": lambda t: 1 / t,
-    "compressed_tensors": lambda t: 1 / t,
-}
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:])
-@pytest.mark.parametrize("tensor_scale", [None, "dynamic", 0x3FAAAAAB, 0x44AAAAAB])
-def test_float32_formulas_in_numpy(arithmetic: str, tensor_scale: int | str | None) -> None:
-    blocks = drawn_blocks(arithmetic, 300)
-    if tensor_scale == "dynamic":  # A is 3 * 2**27
-        blocks += [*boundary_blocks(arithmetic, 3 * 2.0**27 / 2688), f32(3 * 2.0**27)]
-    else:
-        factor = 1.0 if tensor_scale is None else FACTOR[arithmetic](float(read(tensor_scale)))
-        blocks += boundary_blocks(arithmetic, factor)
-    bits, got = quantize_scaled(blocks, "f32", "e2m1", "ue4m3", arithmetic, tensor_scale)
-    x = [np.array(block, np.uint32).view(F) for block in blocks]
-    t = None if bits is None else np.array(bits, np.uint32).view(F)[()]
-    if tensor_scale == "dynamic":
-        assert t == TENSOR_SCALE[arithmetic](max(np.max(np.abs(row)) for row in x))
-    with np.errstate(all="ignore"):
-        for row, (code, elements) in zip(x, got, strict=True):
-            want_scale, y = NUMPY[arithmetic](row, t)
-            assert code == want_scale
-            for source, scaled, element in zip(row, y, elements, strict=True):
-                sign = np.signbit(source) and not np.isnan(scaled)
-                if arithmetic == "compressed_tensors" and scaled == 0:
-                    sign = False
-                assert element == nearest_float(np.abs(scaled), E2M1, 7) + (8 if sign else 0)
 
 
 # --- back -----------------------------------------------------------------------------------------
