@@ -277,16 +277,6 @@ def test_every_axis_is_seen(fmt: str, rule: Any) -> None:
     np.testing.assert_array_equal(ways[0][0], ways[1][0])
 
 
-def test_sequences_of_whole_blocks_are_all_rows() -> None:
-    x, w, grad, _ = operands(11, (3, 32), 20, 4)
-    ways = [
-        mxref.linear_gradients(x, w, grad, "mxfp4_e2m1", gradient_rows=rows)
-        for rows in ("flattened", "sequences")
-    ]
-    for flattened, sequences in zip(*ways, strict=True):
-        np.testing.assert_array_equal(flattened, sequences)
-
-
 def test_nothing_to_add() -> None:
     for lead, k, n in (((2,), 0, 3), ((0,), 5, 3), ((4,), 5, 0), ((2, 0), 4, 3), ((0, 3), 4, 3)):
         x, w, grad, bias = operands(12, lead, k, n)
