@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import Refusals, assert_refused
 from tables import choices, pattern, rows
 
 from mxref.bits import single
@@ -379,59 +378,3 @@ def test_q8_parameters_are_those_of_the_twin() -> None:
             patterns = (int(low[i].view(np.uint32)), int(high[i].view(np.uint32)))
             want = exact.choose_qparams(*patterns, least, most, int(eps), symmetric=symmetric)
             assert (int(np.float32(got.scale[i]).view(np.uint32)), zeros[i]) == want
-
-
-# --- refusals -------------------------------------------------------------------------------------
-
-ONE = np.float32([1])
-SCALE = "scale must be finite and above 2**-128"
-RANGE = "quant_min and quant_max must be a range of int8"
-UNREAD = "scale_type=float64 is not read where scaling is divide"
-AXIS = "axis must be given where scale is an array"
-BAD: Refusals = [
-    *((lambda s=s: QParams(s), ValueError, SCALE) for s in (0.0, -1.0, 2.0**-128, np.inf, 1e39)),
-    (lambda: QParams(np.nan), ValueError, SCALE),
-    (lambda: QParams(1.0, 128), ValueError, "zero_point must be from quant_min -128"),
-    (lambda: QParams(1.0, 0.5), TypeError, "zero_point must be integers, got float64"),
-    (lambda: QParams(1.0, 2**64 - 1), ValueError, "zero_point must be below 2**63, got 18446744"),
-    (lambda: QParams(1.0, [[1], [1, 2]]), TypeError, "zero_point must be a rectangular array of"),
-    (lambda: QParams(1.0, 0, cast(int, -1.5)), TypeError, "quant_min must be an integer, got"),
-    (lambda: QParams(1.0, [1, 2]), ValueError, "zero_point must be one integer, or one for"),
-    (lambda: QParams([1.0, 2.0]), ValueError, AXIS),
-    (lambda: QParams(1.0, axis=0), ValueError, AXIS),
-    (lambda: QParams(1.0, 0, 3, 3), ValueError, RANGE),
-    (lambda: QParams(1.0, 0, -129), ValueError, RANGE),
-    (lambda: QParams(1.0, dtype=np.int64), TypeError, "dtype must be one of int8, uint8, int16"),
-    (lambda: QParams("a"), TypeError, "scale must be float64, float32"),
-    (lambda: quantized([0.5]), TypeError, "values must be float32, float16"),
-    (lambda: quantized(np.arange(3)), TypeError, "values must be float64, float32"),
-    (lambda: quantize_affine(ONE, QParams([1.0, 2.0], axis=0)), ValueError, "scale must fit"),
-    (lambda: quantize_affine(FIVES, QParams([1.0], axis=1)), ValueError, "scale must fit"),
-    (lambda: quantize_affine(ONE, QParams([1.0], axis=1)), ValueError, "axis must be one of the"),
-    (lambda: quantize_affine(FIVES, HALVES), ValueError, "scale must fit (2, 5) with groups"),
-    (lambda: quantized(ONE, scaling="multiply"), ValueError, "scaling must be one of"),
-    (lambda: quantized(ONE, int32="wrap"), ValueError, "int32=wrap is not read"),
-    (lambda: quantized(ONE, scaling="divide", scale_type="float64"), ValueError, UNREAD),
-    (lambda: quantize_affine(ONE, INT32, nan="int32_min"), ValueError, "int32_min must be chosen"),
-    (
-        lambda: quantized(ONE, zero_point="before", infinite="int32_min"),
-        ValueError,
-        "int32_min must be chosen for 8 or 16 bits, with zero_point=after",
-    ),
-    (lambda: dequantize_affine(np.int16([1]), QParams(1.0)), TypeError, "codes must be int8"),
-    (lambda: choose_qparams(1.0, 0.0), ValueError, "low and high must be finite"),
-    (lambda: choose_qparams([0.0] * 2, [1.0] * 3, axis=0), ValueError, "low and high must have"),
-    (lambda: choose_qparams(0.0, 1.0, 3, 3), ValueError, RANGE),
-    (lambda: choose_qparams(0.0, 0.0, eps=0.0), ValueError, SCALE),
-    (lambda: choose_qparams(-np.inf, 0.0), ValueError, "low and high must be finite"),
-]
-FIVES, HALVES = np.ones((2, 5), np.float32), QParams(np.ones((2, 2)), axis=1)
-INT32 = QParams(1.0, 0, -9, 9, np.int32)
-
-
-def quantized(values: Any, **choices: str) -> np.ndarray:
-    return quantize_affine(values, QParams(1.0), **choices)
-
-
-def test_misuse_is_refused_in_one_sentence() -> None:
-    assert_refused(BAD)
