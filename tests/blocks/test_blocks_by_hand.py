@@ -1,4 +1,7 @@
-"""Blocks by hand: the tables of the slow twin's room, asked of the vectorised path."""
+"""Blocks by hand: the tables of the slow twin's room, asked of the vectorised path.
+
+A few elements and many of them are quantized in different ways.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tables import bits, choices, codes, pattern, rows
 
 import mxref
 from mxref.bits.floats import LAYOUTS
+from mxref.blocks.routes import FEW
 from mxref.formats.catalog import E8M0, BlockFormat, element_format
 
 #: Of float types: those of integers and small floats are in test_quantization.py.
@@ -29,11 +33,14 @@ def test_quantize(types: str, numbers: str, chosen: str, expected: str) -> None:
     source, element = types.split()
     words = [pattern(word, source) for word in numbers.split()]
     x = np.array(words, LAYOUTS[source].uint).view(SOURCES[source])
-    fmt = blocks_of(element, x.size)
-    found = [mxref.quantize(x, fmt, **each) for each in named(chosen)]
-    assert [[*one.scale_codes, *one.codes] for one in found] == [
-        codes(one) for one in expected.split("/")
-    ]
+    fmt, want = blocks_of(element, x.size), [codes(one) for one in expected.split("/")]
+    few = [mxref.quantize(x, fmt, **each) for each in named(chosen)]
+    assert [[*one.scale_codes, *one.codes] for one in few] == want
+    rows = np.tile(x, (FEW // x.size + 1, 1))
+    for each, (scale, *elements) in zip(named(chosen), want, strict=True):
+        many = mxref.quantize(rows, fmt, **each)
+        assert (many.scale_codes == scale).all()
+        assert (many.codes == elements).all()
 
 
 @pytest.mark.parametrize(

@@ -189,23 +189,6 @@ def test_a_scale_that_wraps_is_no_small_one() -> None:
     agree(rows, F32, fmt, Policy.parse("ocp+scale_overflow=wrap"))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_a_scale_that_wraps_to_ff_has_a_flushed_reciprocal(layout: FloatLayout) -> None:
-    """An amax that becomes infinite in float16 has scale 2**128, and every number is a zero."""
-    large = np.array([3e38, -3e38, 2e38, 1.0], np.float64)
-    rows = np.tile(large.view(np.uint64), (2, 8))
-    if layout != F64:
-        rows = (large.astype(np.float32).view(np.uint32) >> np.uint32(32 - layout.width))[None]
-    policy = Policy.parse("ocp+scaling=reciprocal_flushed+scale_overflow=wrap+amax_type=float16")
-    rows = rows.astype(layout.uint)
-    fmt = BLOCK_FORMATS["mxfp4_e2m1"]
-    agree(rows, layout, fmt, policy)
-    scales, codes = routes.quantize_lanes(rows[..., np.newaxis], layout, fmt, policy)
-    choices = {name: policy.choices()[name] for name in ("scaling", "scale_overflow", "amax_type")}
-    want = exact.quantize(rows[0].tolist(), layout.name, "e2m1", **choices)
-    assert (int(scales[0, 0]), codes[0, :, 0].tolist()) == want
-
-
 def test_patterns_are_widened_and_scaled_up_exactly() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
     for layout, dtype in ((F16, np.float16), (BF16, ml_dtypes.bfloat16)):
@@ -248,46 +231,6 @@ def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: ty
             moved = np.moveaxis(blocks.codes, axis, -1)
             assert (moved.reshape(-1, 32) == codes).all()
             assert (np.moveaxis(blocks.scale_codes, axis, -1).ravel() == scales).all()
-
-
-@pytest.mark.parametrize("layout", [F32, BF16, F64], ids=lambda layout: layout.name)
-@pytest.mark.parametrize("rounding", ["toward_positive", "to_odd", "ties_to_even"])
-def test_elements_of_a_flushed_block_are_zeros_under_every_rounding(
-    rounding: str, layout: FloatLayout
-) -> None:
-    """Even where the smallest number is rounded away from zero; the amax is below 2**-127."""
-    numbers = [1.25 * 2.0**-128, -(2.0**-133), 0.0, -0.0] * 8
-    values = np.array(numbers).astype(layout.dtype)
-    rows = np.tile(values.view(layout.uint), (2, 1))
-    choices = {"rounding": rounding, "scale_underflow": "flush"}
-    policy = Policy().replace(**choices)
-    for name in ("mxint8", "mxfp4_e2m1", "mxfp8_e5m2"):
-        scale, codes = exact.quantize(rows[0].tolist(), layout.name, ELEMENT[name], **choices)
-        minus = 0 if name == "mxint8" else BLOCK_FORMATS[name].element.sign_bit
-        assert (scale, codes) == (0, [0, minus, 0, minus] * 8)
-        found = routes.quantize_lanes(rows[..., np.newaxis], layout, BLOCK_FORMATS[name], policy)
-        assert found[0].tolist() == [[0], [0]]
-        assert found[1][..., 0].tolist() == [codes, codes]
-
-
-@pytest.mark.parametrize("layout", [F32, BF16, F64], ids=lambda layout: layout.name)
-def test_the_largest_scale_for_infinity_has_a_flushed_reciprocal(layout: FloatLayout) -> None:
-    """1 / 2**127 is flushed: every number of the block is a zero, and an infinity becomes NaN."""
-    choices = {"block_inf": "largest_scale", "scaling": "reciprocal_flushed"}
-    values = np.array([np.inf, 1.5 * 2.0**127, -(2.0**127), 1.0] * 8).astype(layout.dtype)
-    rows = np.tile(values.view(layout.uint), (2, 1))
-    for name in ("mxfp4_e2m1", "mxfp8_e4m3", "mxfp8_e5m2"):
-        fmt = BLOCK_FORMATS[name]
-        scale, codes = exact.quantize(rows[0].tolist(), layout.name, ELEMENT[name], **choices)
-        nan = fmt.element.max_code if fmt.element.nan_code is None else fmt.element.nan_code
-        assert scale == 254
-        assert codes[1:4] == [0, fmt.element.sign_bit, 0]
-        assert codes[0] >= nan
-        found = routes.quantize_lanes(
-            rows[..., np.newaxis], layout, fmt, Policy().replace(**choices)
-        )
-        assert found[0].tolist() == [[254], [254]]
-        assert found[1][..., 0].tolist() == [codes, codes]
 
 
 def test_which_blocks_take_keys() -> None:

@@ -16,16 +16,8 @@ from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.policy import Policy
 
 ROWS = 512
-NUMBERS = [
-    0x3F800000,
-    0x3F800001,
-    0x3A5F_1D37,
-    0x0000_0003,
-    0x7F12_3457,
-    0x0080_0001,
-    0x4112_ABCD,
-    0x3E9A_B700,
-]  # the last one: products that float32 holds
+# The last one gives products that float32 holds.
+NUMBERS = [0x3F800000, 0x3F800001, 0x3A5F1D37, 3, 0x7F123457, 0x800001, 0x4112ABCD, 0x3E9AB700]
 
 
 def tensor_of(fmt: BlockFormat, bits: int) -> TensorScale | None:
@@ -74,11 +66,8 @@ def test_thresholds_of_two_levels(name: str, number: int) -> None:
         half = np.random.default_rng(1).integers(0, 1 << 16, rows.shape, np.uint16)
         both_ways(half, F16, fmt, tensor, "ocp+block_nan=ignore+block_inf=largest_scale")
     for some in rows[:40].tolist():
-        given = number if fmt.tensor_scale else None
-        scale_format = fmt.scale.name
-        _, [(scale, codes)] = exact.quantize_scaled(
-            [some], "f32", "e2m1", scale_format, "exact", given
-        )
+        how = fmt.scale.name, "exact", number if fmt.tensor_scale else None
+        _, [(scale, codes)] = exact.quantize_scaled([some], "f32", "e2m1", *how)
         repeated = np.repeat(np.uint32([some]), ROWS, axis=0)
         found = routes.quantize_rows(repeated, F32, fmt, Policy(), tensor)
         assert (int(found[0][0]), found[1][0].tolist()) == (scale, codes)
