@@ -14,11 +14,12 @@ from helpers import ROOT, ROUNDINGS, SOURCES
 __all__ = ["arguments", "bits", "choices", "codes", "number", "pattern", "rows"]
 
 
-def rows(room: str, name: str) -> list[list[str]]:
-    """The cells of every line of tests/ROOM/data/NAME.txt."""
+def rows(room: str, name: str, kind: str | None = None) -> list[list[str]]:
+    """The cells of every line of tests/ROOM/data/NAME.txt; with a kind, what is behind it."""
     text = (ROOT / "tests" / room / "data" / f"{name}.txt").read_text("ascii")
     lines = (re.sub(r"(^|  )#.*", "", line).strip() for line in text.splitlines())
-    return [re.split(" {2,}", line) for line in lines if line]
+    found = [re.split(" {2,}", line) for line in lines if line]
+    return found if kind is None else [cells for first, *cells in found if first == kind]
 
 
 def number(text: str) -> float:

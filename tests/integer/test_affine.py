@@ -84,9 +84,7 @@ def check(x: np.ndarray, qparams: QParams, **policy: str) -> None:
 
 def by_hand(clause: str) -> Any:
     """What the table has of a clause."""
-    return pytest.mark.parametrize(
-        "row", [r[1:] for r in rows("integer", "quantized") if r[0] == clause]
-    )
+    return pytest.mark.parametrize("row", rows("integer", "quantized", clause))
 
 
 def check_codes(qparams: str, numbers: str, chosen: str, want: str) -> None:

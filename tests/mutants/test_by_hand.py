@@ -192,70 +192,57 @@ def test_products_too_small_for_float16() -> None:
 # Conventions: biases, emax, scales of tensors and of neighbours.
 
 
-@pytest.mark.parametrize(
-    ("id", "scale"), [("C5a", 120), ("C5b", 118), ("C5c", 127), ("C5d", 135)], ids=str
-)
-def test_the_scale_of_one(id: str, scale: int) -> None:
-    """1 in E4M3, whose emax is 8: 127 - 8 = 119 is right. Its element is 1 over that scale."""
-    assert mxref.shared_scale(np.float32([1.0]), "e4m3").tolist() == [119]
+def of(kind: str) -> Any:
+    return pytest.mark.parametrize(("id", "want"), rows("mutants", "small", kind))
+
+
+def numbers(text: str) -> list[float]:
+    return [number(word) for word in text.split()]
+
+
+@of("scale_of_one")
+def test_the_scale_of_one(id: str, want: str) -> None:
+    """Its element is 1 over that scale."""
+    scale = int(want)
     assert run(id, np.float32([1.0]), "e4m3").tolist() == [scale]
-    values = np.full((1, 32), 1.0, np.float32)
-    element = min(2.0 ** (127 - scale), 448.0)
-    code = mxref.encode(np.float32([element]), "e4m3")[0]
+    code = mxref.encode(np.float32([min(2.0 ** (127 - scale), 448.0)]), "e4m3")[0]
     for letter, more in (("q", ()), ("t", (1,))):
-        scales, codes = run(id + letter, values, "mxfp8_e4m3", *more)
-        assert (scales.reshape(-1)[0], codes[0, 0]) == (scale, code)
+        scales, elements = run(id + letter, block({}), "mxfp8_e4m3", *more)
+        assert (scales.reshape(-1)[0], elements[0, 0]) == (scale, code)
 
 
-@pytest.mark.parametrize(("id", "scale"), [("C6q", 126), ("C6r", 125), ("C6s", 128)], ids=str)
-def test_a_scale_that_is_stored_with_another_bias(id: str, scale: int) -> None:
-    values = np.full((1, 32), 448.0, np.float32)
-    assert [side.reshape(-1)[0] for side in run(id, values, "mxfp8_e4m3")] == [scale, 0x7E]
-    tensor = run(f"{id}t", values, "mxfp8_e4m3", 1)
-    assert [side.reshape(-1)[0] for side in tensor] == [scale, 0x7E]
+@of("stored_scale")
+def test_a_scale_that_is_stored_with_another_bias(id: str, want: str) -> None:
+    values = block({}, 448.0)
+    for found in (run(id, values, "mxfp8_e4m3"), run(f"{id}t", values, "mxfp8_e4m3", 1)):
+        assert [side.reshape(-1)[0] for side in found] == [int(want), 0x7E]
     ends = np.full((2, 32), np.ldexp(448.0, 127))
     ends[1, 5] = np.nan  # FE and FF
-    assert run(id, ends, "mxfp8_e4m3")[0].tolist() == [min(127 + scale, 254), 0xFF]
+    assert run(id, ends, "mxfp8_e4m3")[0].tolist() == [min(127 + int(want), 254), 0xFF]
 
 
-@pytest.mark.parametrize(
-    ("id", "output"),
-    [("C6dq", 0.5), ("C6fq", 2.0), ("C6gq", 4.0), ("C5e", 256.0), ("C5f", 2.0**-8)],
-    ids=str,
-)
-def test_the_output_of_one(id: str, output: float) -> None:
-    codes = np.full((1, 32), ONE, np.uint8)
-    assert run(id, u8(127), codes, "mxfp8_e4m3", np.float32)[0, 0] == output
+@of("output_of_one")
+def test_the_output_of_one(id: str, want: str) -> None:
+    ones = np.full((1, 32), ONE, np.uint8)
+    assert run(id, u8(127), ones, "mxfp8_e4m3", np.float32)[0, 0] == number(want)
     if id.startswith("C6"):
-        assert run(id[:-1], u8(127)) == output
+        assert run(id[:-1], u8(127)) == number(want)
 
 
-#: Id, and of amax 12 and of 2 under the tensor's scale 2 the scale code and both codes.
-TENSOR_SCALES = [
-    ("D7b", 0x40, 7, 2),  # 2; 6, 1
-    ("D7d", 0x48, 7, 2),  # 12 * 2 / 6 = 4; 6, 1
-    ("D7e", 0x38, 7, 4),  # 1; 12, 2
-    ("D7f", 0x40, 5, 1),  # 2; 3, 0.5
-    ("D7g", 0x30, 7, 2),  # 12 / 4 / 6 = 0.5; 6, 1
-    ("D7h", 0x38, 5, 1),  # 1; 3, 0.5
-    ("D7i", 0x38, 7, 6),  # 1; 24, 4
-    ("D7j", 0x48, 3, 0),  # 4; 1.5, 0.25
-]
-
-
-@pytest.mark.parametrize(("id", "scale", "first", "second"), TENSOR_SCALES)
-def test_the_scale_of_a_tensor(id: str, scale: int, first: int, second: int) -> None:
+@of("tensor_scale")
+def test_the_scale_of_a_tensor(id: str, want: str) -> None:
     values = np.array([[12.0, 2.0] * 8], np.float32)
     right = mxref.quantize(values, "nvfp4", tensor_scale=2.0)
-    assert (right.scale_codes[0, 0], *right.codes[0, :2]) == (0x38, 7, 2)
-    scales, codes = run(id, values, "nvfp4", np.float32(2.0))
-    assert (scales[0], *codes[0, :2]) == (scale, first, second)
+    assert [right.scale_codes[0, 0], *right.codes[0, :2]] == [0x38, 7, 2]
+    scales, elements = run(id, values, "nvfp4", np.float32(2.0))
+    assert [scales[0], *elements[0, :2]] == codes(want)
 
 
-@pytest.mark.parametrize(("id", "output"), [("D7c", 1), ("D7k", 0.5), ("D7l", 0.5), ("D7m", 4)])
-def test_the_scale_of_a_tensor_on_reading(id: str, output: float) -> None:
-    codes = np.full((1, 16), 2, np.uint8)
-    assert run(id, u8(ONE), codes, "nvfp4", np.float32, np.float32(2.0))[0, 0] == output
+@of("tensor_scale_read")
+def test_the_scale_of_a_tensor_on_reading(id: str, want: str) -> None:
+    twos = np.full((1, 16), 2, np.uint8)
+    found = run(id, u8(ONE), twos, "nvfp4", np.float32, np.float32(2.0))
+    assert found[0, 0] == number(want)
 
 
 def test_a_rounded_reciprocal_of_the_scale_of_a_tensor() -> None:
@@ -289,26 +276,13 @@ def test_scales_of_neighbours() -> None:
         assert read[:, 0].tolist() == [2.0, 1.0]
 
 
-#: Id, and the products of rows of ones: 2 x 64 by 64 x 2, with the scales below.
-PRODUCTS = [
-    ("H22", [[24.0, 48.0], [96.0, 192.0]]),
-    ("H22b", [[48.0, 96.0], [192.0, 384.0]]),
-    ("H22c", [[384.0, 768.0], [1536.0, 3072.0]]),
-    ("H22d", [[96.0 * 2**16, 192.0 * 2**16], [384.0 * 2**16, 768.0 * 2**16]]),
-    ("H7d", [[96.0, 192.0], [384.0, 768.0]]),
-    ("H7e", [[96.0, 192.0], [384.0, 768.0]]),
-    ("H8", [[384.0, 768.0], [96.0, 192.0]]),
-    ("H8b", [[192.0, 96.0], [768.0, 384.0]]),
-]
-
-
-@pytest.mark.parametrize(("id", "output"), PRODUCTS, ids=lambda value: str(value)[:4])
-def test_products(id: str, output: list[list[float]]) -> None:
-    """Scales of blocks 1, 2 and 4, 8 of the first operand, 1, 1 and 2, 2 of the second."""
+@of("product")
+def test_products(id: str, want: str) -> None:
     ones = np.full((2, 64), ONE, np.uint8)
     a, b = u8(127, 128, 129, 130).reshape(2, 2), u8(127, 127, 128, 128).reshape(2, 2)
     name = "mxfp8_e4m3"
-    assert run(id, a, ones, b, ones, name, name, np.float32).tolist() == output
+    found = run(id, a, ones, b, ones, name, name, np.float32)
+    assert found.reshape(-1).tolist() == numbers(want)
 
 
 def test_neighbouring_blocks_of_products() -> None:
@@ -386,59 +360,26 @@ def test_the_packing_mutants() -> None:
 # Integers.
 
 
-@pytest.mark.parametrize(
-    ("id", "packed"),
-    [
-        ("I10", [0x69, 0x8B, 0xDC, 0x82]),
-        ("I10b", [0x1E, 0x30, 0x45, 0xA0]),
-        ("I10c", [0x96, 0xB0, 0xCD, 0x20]),
-        ("I10d", [0x96, 0xBC, 0xD2, 0x88]),
-    ],
-)
-def test_packed_nibbles(id: str, packed: list[int]) -> None:
-    """Rows of three: 96 b8 and cd 28 are right, each code plus 8, and a last 8."""
-    codes = np.array([[1, -2, 3], [4, 5, -6]], np.int8)
-    assert run(id, codes).reshape(-1).tolist() == packed
+@of("packed")
+def test_packed_nibbles(id: str, want: str) -> None:
+    rows_of_three = np.array([[1, -2, 3], [4, 5, -6]], np.int8)
+    assert run(id, rows_of_three).reshape(-1).tolist() == codes(want)
 
 
-@pytest.mark.parametrize(
-    ("id", "codes"), [("I11", [-2, 1, 0]), ("I11b", [9, 6, 11]), ("I11c", [-7, 6, -5])]
-)
-def test_unpacked_nibbles(id: str, codes: list[int]) -> None:
-    """1, -2 and 3 are right."""
-    assert run(id, np.array([[0x96, 0xB8]], np.uint8), 3).tolist() == [codes]
+@of("unpacked")
+def test_unpacked_nibbles(id: str, want: str) -> None:
+    assert run(id, np.array([[0x96, 0xB8]], np.uint8), 3).tolist() == [numbers(want)]
 
 
-#: Id, and what comes of numbers times 2**30 over 2**31 and over 2**32.
-RESCALED = [
-    ("I12", [1, -1], [1, 1, 0]),  # plus 2**30 at 2**32
-    ("I12b", [1, 0], [0, 0, 0]),  # over 2**32 and 2**33
-    ("I12e", [1, -1], [1, 1, -1]),  # plus 2**30 by the sign at 2**32
-    ("I13", [1, -1], [0, 0, -1]),
-    ("I13b", [1, -1], [0, 1, 0]),  # -1/2 is a tie
-]
-
-
-@pytest.mark.parametrize(("id", "by_31", "by_32"), RESCALED)
-def test_rescaled(id: str, by_31: list[int], by_32: list[int]) -> None:
-    """1, -1 and 0, 1, 0 are right: halves of 2 and -2; quarters of 1, 3 and -2, ties up."""
+@of("rescaled")
+def test_rescaled(id: str, want: str) -> None:
     q = np.array([[2, -2, 1, 3, -2]], np.int32)
     m, s = np.full(5, 1 << 30, np.int32), np.array([31, 31, 32, 32, 32], np.int8)
-    assert run(id, q, m, s, 0, 0, np.int32, 32).tolist() == [[*by_31, *by_32]]
+    assert run(id, q, m, s, 0, 0, np.int32, 32).tolist() == [numbers(want)]
 
 
-@pytest.mark.parametrize(
-    ("id", "codes"),
-    [
-        ("I3", [1, 2, -1, 1, 3]),
-        ("I3b", [1, 2, 0, 1, 3]),
-        ("I3c", [0, 1, 0, 1, 2]),
-        ("I3d", [0, 1, -1, 1, 2]),
-        ("I3e", [1, 2, 0, 1, 3]),
-        ("I3i", [1, 2, -1, 1, 3]),
-    ],
-)
-def test_rounded_codes(id: str, codes: list[int]) -> None:
-    """0, 2, 0, 1 and 3 are right."""
+@of("rounded")
+def test_rounded_codes(id: str, want: str) -> None:
     x = np.float32([0.5, 1.5, -0.5, 1.25, 2.75])
-    assert run(id, x, np.float32(1), np.int32(0), -128, 127, np.int8, None).tolist() == codes
+    found = run(id, x, np.float32(1), np.int32(0), -128, 127, np.int8, None)
+    assert found.tolist() == numbers(want)
