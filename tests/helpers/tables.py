@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,20 @@ def codes(text: str) -> list[int]:
     return [code for word, times in pairs for code in [int(word, 16)] * int(times or 1)]
 
 
-def arguments(text: str) -> dict[str, Any]:
-    """Named arguments, as JSON whose lists are tuples."""
-    pairs = json.loads(text).items()
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in pairs}
+def arguments(text: str, named: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments as name=value: JSON whose lists are tuples, arrays such as int8:[1], or names."""
+    pairs = (word.split("=", 1) for word in text.split())
+    return {name: _value(value, named or {}) for name, value in pairs}
+
+
+def _value(text: str, named: Mapping[str, Any]) -> Any:
+    if text in named:
+        return named[text]
+    kind, colon, array = text.partition(":")
+    if colon:
+        return np.array(json.loads(array), kind)
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def choices(text: str) -> list[dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import json
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import assert_refused
-from tables import rows
+from tables import arguments, rows
 
 from mxref import integer
 from mxref.integer import QParams
@@ -43,18 +42,9 @@ GOOD: dict[str, dict[str, Any]] = {
 }
 
 
-def value(text: str) -> Any:
-    """What a changed argument is."""
-    kind, colon, array = text.partition(":")
-    if colon:
-        return np.array(json.loads(array), kind)
-    return NAMED[text] if text in NAMED else json.loads(text)
-
-
 @pytest.mark.parametrize(("name", "changed", "kind", "text"), rows("integer", "refused"))
 def test_misuse_is_refused_in_one_sentence(name: str, changed: str, kind: str, text: str) -> None:
     call = partial(getattr(integer, name), **GOOD[name])
     call()
-    pairs = (word.split("=") for word in changed.split())
-    wrong = partial(call, **{argument: value(one) for argument, one in pairs})
+    wrong = partial(call, **arguments(changed, NAMED))
     assert_refused([(wrong, getattr(builtins, kind), text)])
