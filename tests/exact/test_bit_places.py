@@ -10,7 +10,6 @@ import random
 
 import numpy as np
 import pytest
-from helpers import Refusals, assert_refused
 from tables import rows
 
 import mxref
@@ -133,34 +132,3 @@ def test_blocks_with_their_scale() -> None:
     ]
     assert [block[0] for block in signed] == [0x03, 0xFD, 0x00, 0x81, 0x7F, 0x80]
     assert {tuple(block[1:]) for block in signed} == {(0x21, 0x43)}
-
-
-BAD: Refusals = [
-    (lambda: pack([16], 4, "byte_each"), ValueError, "code must be a Python int from 0 to 0xf"),
-    (lambda: pack([0], 5, "byte_each"), ValueError, "bits must be 4, 6 or 8; got 5"),
-    (lambda: pack([0], 8, "quark"), ValueError, "packing of 8 bits must be one of byte_each"),
-    (lambda: pack([0], 4, "halves", 3), ValueError, "block_size must be even for halves; got 3"),
-    (lambda: pack([0], 6, "torchao_planar", 6), ValueError, "block_size must be a multiple of 4"),
-    (lambda: unpack([0], 4, "byte_each", 2), ValueError, "data must be 2 bytes long; got 1"),
-    (lambda: unpack([256], 4, "byte_each", 1), ValueError, "byte must be a Python int"),
-    (lambda: unpack([], 4, "byte_each", -1), ValueError, "count must be a Python int of 0 or more"),
-    (lambda: pack_scales([[1], [1, 2]], "row_major"), ValueError, "rows must be of equal length"),
-    (
-        lambda: pack_scales([[1]], "tiles"),
-        ValueError,
-        "layout must be one of row_major, tiles_",
-    ),
-    (lambda: unpack_scales([1], (1, 1), "tiles_128x4"), ValueError, "data must be 512 bytes long"),
-    (lambda: unpack_scales([], (-1, 0), "row_major"), ValueError, "shape must be two Python ints"),
-    (lambda: block(0, "in", "biased"), ValueError, "place must be one of before, after; got 'in'"),
-    (lambda: block(0, "after", "e8m0"), ValueError, "scale_byte must be one of biased, signed"),
-    (lambda: block(256, "after", "biased"), ValueError, "scale_code must be"),
-]
-
-
-def block(scale_code: int, place: str, scale_byte: str) -> list[int]:
-    return pack_block(scale_code, [0], 4, "byte_each", place, scale_byte)
-
-
-def test_errors_name_parameter_and_requirement() -> None:
-    assert_refused(BAD)

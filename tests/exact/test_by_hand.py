@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
-from tables import choices, codes, pattern, rows
+from helpers import sentence
+from tables import arguments, choices, codes, pattern, rows
 
 from mxref import exact
 
@@ -107,6 +109,12 @@ def test_refused_in_one_sentence(
     with pytest.raises(ValueError, match=f"^{message}") as caught:
         getattr(exact, operation)(*inputs, *slots, **named)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("operation", "given", "text"), rows("exact", "refused_calls"))
+def test_refused_calls(operation: str, given: str, text: str) -> None:
+    call = partial(getattr(exact, operation), **arguments(given))
+    assert sentence(ValueError, call).startswith(text)
 
 
 def test_only_integers_are_patterns_and_codes() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from designed_dots import FREE, LENGTH, block_format, blocks_of, exact_rows, random_rows, rows_of
-from helpers import SOURCES, Refusals, assert_refused, sentence
+from helpers import SOURCES, sentence
 from shares import Share
 from tables import codes, rows
 
@@ -435,73 +434,6 @@ def test_out_and_threads(dtype: Any) -> None:
     assert bits(out).tobytes() == bits(want).tobytes()
     some = slice(100, 140), slice(120, 160)
     assert np.array_equal(bits(mxref.matmul(a[some[0]], b[:, some[1]], dtype)), bits(want)[some])
-
-
-# Refusals.
-
-matmul: Callable[..., Any] = mxref.matmul
-ends_of: Callable[..., Any] = mxref.matmul_bounds
-A = mxref.quantize(X, "mxfp8_e4m3", axis=1)
-B = mxref.quantize(W, "mxfp8_e4m3", axis=1).T
-TILES = mxref.quantize(X, "mxfp8_e4m3", axis=(0, 1), block_size=(4, 8))
-CUBE = mxref.quantize(np.ones((2, 3, 32), np.float32), "mxfp8_e4m3")
-OUT = "out must be a writable C-contiguous float32 array of shape (7, 9), got "
-MUST = "which is summed over, got axis"
-SHORT = mxref.quantize(W.T, "mxfp8_e4m3", axis=0, block_size=16)
-SMALL_SCALES = mxref.quantize(W.T, "fp4_ue4m3", axis=0)
-TWO_LEVELS = mxref.quantize(X, "nvfp4", axis=1)
-REFUSED: Refusals = [
-    (partial(matmul, A, B.T), ValueError, f"b must have its blocks along axis 0, {MUST} 1"),
-    (partial(matmul, B, B), ValueError, f"a must have its blocks along axis 1, {MUST} 0"),
-    (partial(matmul, TILES, B), ValueError, f"a must have its blocks along axis 1, {MUST} (0, 1)"),
-    (partial(matmul, A, CUBE), ValueError, "b must have one axis or two, got shape (2, 3, 32)"),
-    (partial(matmul, A, B[:64]), ValueError, "b must have as many elements along the axis that is"),
-    (partial(matmul, A, SHORT), ValueError, "b must have blocks as long as those of a, 32, got 16"),
-    (
-        partial(matmul, TWO_LEVELS, B),
-        ValueError,
-        "a must have no tensor scale, got nvfp4: multiply",
-    ),
-    (
-        partial(matmul, A, SMALL_SCALES),
-        ValueError,
-        "b must have e8m0 scales, got ue4m3 of fp4_ue4m3",
-    ),
-    (
-        partial(matmul, A, B, rounding="to_odd"),
-        ValueError,
-        "matmul does not read the choice 'round",
-    ),
-    (
-        partial(matmul, A, B, "f4", "ocp+accumulation=exactly"),
-        ValueError,
-        "accumulation must be one of exact, sequential, pairwise, by_block, scales_last, "
-        "aligned_25, aligned_35, aligned_13, got 'exactly' (did you mean 'exact'?)",
-    ),
-    (
-        partial(matmul, A, B, out=np.empty((9, 7), "f4")),
-        ValueError,
-        f"{OUT}float32 of shape (9, 7)",
-    ),
-    (partial(matmul, A, B, out=np.empty((7, 9))), ValueError, f"{OUT}float64 of shape (7, 9)"),
-    (
-        partial(ends_of, A, B, rounding="up"),
-        ValueError,
-        "rounding must be nearest or any, got 'up'",
-    ),
-    (partial(matmul, A, B, threads=0), ValueError, "threads must be at least 1, got 0"),
-    (partial(matmul, X, B), TypeError, "a must be a Blocks, got ndarray"),
-    (partial(ends_of, A, W), TypeError, "b must be a Blocks, got ndarray"),
-    (
-        partial(matmul, A, B, np.int8),
-        TypeError,
-        "dtype must be float64, float32, float16 or bfloat1",
-    ),
-]
-
-
-def test_what_is_refused() -> None:
-    assert_refused(REFUSED)
 
 
 def test_a_very_long_row_has_no_bounds() -> None:
