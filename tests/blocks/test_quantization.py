@@ -418,11 +418,6 @@ def test_blocks_that_do_not_belong_together(changed: str, kind: str, text: str) 
 # Dequantize.
 
 
-def one_block(scale: int, codes: list[int], name: str = "mxfp4_e2m1") -> Blocks:
-    fmt = dataclasses.replace(BLOCK_FORMATS[name], block_size=len(codes))
-    return Blocks(np.array(codes, np.uint8), np.array([scale], np.uint8), fmt, 0, (len(codes),))
-
-
 def test_dequantize_of_arrays() -> None:
     """Codes and scale codes as two arrays are the blocks that hold them."""
     for format, how in (
@@ -445,37 +440,11 @@ def test_dequantize_of_arrays() -> None:
             assert bits(got) == bits(want)
 
 
-def test_what_dequantize_refuses() -> None:
-    own: Any = one_block(127, [1])
-    both: dict[str, Any] = {"scale_codes": [127], "block_format": "mxfp4_e2m1"}
-    arrays = partial(mxref.dequantize, [1, 2, 3])
-    for wrong in (np.zeros(3, np.uint8), (1, 2), None):
-        assert sentence(TypeError, partial(mxref.dequantize, wrong)) == (
-            "blocks must be a Blocks, or codes with scale_codes= and block_format=, "
-            f"got {type(wrong).__name__} alone"
-        )
-    together = "scale_codes and block_format must be given with"
-    with_blocks = "axis, block_size and tensor_scale must be those of the Blocks"
-    types = "dtype must be float64, float32, float16 or bfloat16, got"
-    two, large = both | {"scale_codes": [127] * 2}, both | {"scale_codes": [256]}
-    nvfp4 = both | {"block_format": "nvfp4"}
-    assert_refused(
-        [
-            (lambda: arrays(scale_codes=[127]), TypeError, together),
-            (lambda: arrays(block_format="mxfp4_e2m1"), TypeError, together),
-            (lambda: arrays(**two), ValueError, "scale_codes must have shape (1,) for a tensor of"),
-            (lambda: arrays(**large), ValueError, "scale_codes must be"),
-            (lambda: arrays(**nvfp4), ValueError, "tensor_scale must be given"),
-            (lambda: arrays(axis=0), TypeError, "blocks must be a Blocks, or codes with scale_cod"),
-            (lambda: mxref.dequantize(own, axis=0), TypeError, with_blocks),
-            (lambda: mxref.dequantize(own, block_size=4), TypeError, with_blocks),
-            (lambda: mxref.dequantize(own, tensor_scale=1.0), TypeError, with_blocks),
-            (lambda: own.dequantize(np.int8), TypeError, f"{types} int8"),
-            (lambda: own.dequantize(None), TypeError, f"{types} None"),
-        ]
-    )
-    text = sentence(TypeError, lambda: mxref.dequantize(own, **both))
-    assert "got Blocks, list and str" in text
+@pytest.mark.parametrize(("given", "kind", "text"), rows("blocks", "refused_dequantize"))
+def test_what_dequantize_refuses(given: str, kind: str, text: str) -> None:
+    named = {"own": Blocks([1], [127], FP4, 0, (1,)), "array": np.zeros(3, np.uint8)}
+    call = partial(mxref.dequantize, **arguments(given, named))
+    assert text in sentence(getattr(builtins, kind), call)
 
 
 def test_a_scale_without_a_dtype_has_no_view() -> None:

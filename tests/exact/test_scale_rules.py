@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from mxref import exact
-from mxref.exact.arithmetic import F32, product, quotient
 from mxref.exact.format_table import FORMATS, POWERS
-from mxref.exact.integers import INF, NAN
 
 LARGEST = {"e5m2": 57344, "e4m3": 448, "e3m2": 28, "e2m3": Fraction(15, 2), "e2m1": 6}
 LARGEST["int8"] = Fraction(127, 64)
@@ -120,17 +118,6 @@ def test_the_table_of_powers_of_two() -> None:
     want = {"e8m0": (8, 127, 254, 255), "e5m0": (5, 15, 30, 31), "e4m0": (4, 7, 14, 15)}
     want["e2m0"] = (2, 1, 2, 3)
     assert {p.name: (p.bits, p.bias, p.max_code, p.nan) for p in POWERS.values()} == want
-
-
-def test_products_of_what_is_no_number() -> None:
-    inf, nan, zero, one = (0, INF, 0), (0, NAN, 0), (0, 0, 0), (1, 1, 0)
-    assert product(inf, zero)[1] == product(zero, inf)[1] == NAN
-    assert product(nan, inf)[1] == product(zero, nan)[1] == NAN
-    assert product(inf, one) == product(one, inf) == (1, INF, 0)
-    assert product((0, 1, 5), inf) == product(inf, inf) == (0, INF, 0)
-    assert product(zero, one) == (1, 0, 0)
-    assert quotient((0, 0, 5), one, F32) == quotient((0, 3, 5), (1, INF, 0), F32) == (1, 0, 0)
-    assert quotient(one, zero, F32) == quotient(inf, one, F32) == (1, INF, 0)
 
 
 def test_a_name_that_is_refused() -> None:
