@@ -10,7 +10,7 @@ from shares import Share
 
 import mxref
 from mxref import exact
-from mxref.bits.float32 import as_float32, as_float64
+from mxref.bits.float32 import as_float64
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, layout_of
 from mxref.blocks import keyed, routes
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
@@ -189,17 +189,7 @@ def test_a_scale_that_wraps_is_no_small_one() -> None:
     agree(rows, F32, fmt, Policy.parse("ocp+scale_overflow=wrap"))
 
 
-def test_patterns_are_widened_and_scaled_up_exactly() -> None:
-    every = np.arange(1 << 16, dtype=np.uint16)
-    for layout, dtype in ((F16, np.float16), (BF16, ml_dtypes.bfloat16)):
-        with np.errstate(all="ignore"):
-            want = every.view(dtype).astype(np.float64)
-            single = as_float32(every, layout).view(np.float32).astype(np.float64)
-        got, nan = as_float64(every, layout), np.isnan(want)
-        assert (got == want.view(np.uint64))[~nan].all()
-        assert (got & 0x7FFF_FFFF_FFFF_FFFF == F64.nan_bits)[nan].all()
-        assert (single.view(np.uint64) == want.view(np.uint64))[~nan].all()
-        assert np.isnan(single[nan]).all()
+def test_patterns_are_scaled_up_exactly() -> None:
     bits = np.uint32([0, 1, 2, 3, 0x7F_FFFF, 0x80_0000, 0x80_0001, 0x3F80_0000, 0x5D7F_FFFF])
     bits = np.concatenate([bits, bits | 1 << 31])
     want = as_float64(bits, F32).view(np.float64) * 2.0**64
@@ -225,9 +215,8 @@ def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: ty
         layout = layout_of(dtype)
         scales, codes = routes.quantize_rows(uint, layout, BLOCK_FORMATS["mxfp6_e2m3"], Policy())
         for size in (32, (32,)):
-            blocks = mxref.quantize(
-                x, "mxfp6_e2m3", axis=axis if size == 32 else (axis,), block_size=size
-            )
+            along = axis if size == 32 else (axis,)
+            blocks = mxref.quantize(x, "mxfp6_e2m3", axis=along, block_size=size)
             moved = np.moveaxis(blocks.codes, axis, -1)
             assert (moved.reshape(-1, 32) == codes).all()
             assert (np.moveaxis(blocks.scale_codes, axis, -1).ravel() == scales).all()

@@ -53,16 +53,6 @@ def test_all_pairs_equal_the_slow_twin(how: Accumulation, format_a: str, format_
         assert differences(a, b, how) == []
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("how", ADDERS)
-def test_every_adder_equals_the_slow_twin(how: Accumulation) -> None:
-    state = np.random.default_rng(ADDERS.index(how))
-    formats = FORMATS[how][0], FORMATS[how][-1]
-    for length in (3, 96, 130):
-        a, b = drawn(formats, length, 4, state)
-        assert differences(a, b, how) == []
-
-
 @pytest.mark.parametrize("how", [h for h in ADDERS if not h.value.startswith("aligned")])
 @pytest.mark.parametrize("run", [1, 3, 16])
 def test_short_runs(how: Accumulation, run: int) -> None:
