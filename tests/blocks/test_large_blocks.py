@@ -77,10 +77,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
 @pytest.mark.parametrize(("shape", "axes", "sizes"), CASES)
 @pytest.mark.parametrize("specials", [[], SPECIAL])
 def test_codes_are_those_of_the_twin(
-    shape: tuple[int, ...],
-    axes: tuple[int, ...],
-    sizes: tuple[int, ...],
-    specials: list[float],
+    shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...], specials: list[float]
 ) -> None:
     x, size = sample(shape, specials), int(np.prod(sizes))
     for order, threads in ((x, 1), (np.asfortranarray(x), 2)):

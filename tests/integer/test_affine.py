@@ -82,9 +82,10 @@ def check(x: np.ndarray, qparams: QParams, **policy: str) -> None:
 # --- bits that tell the choices apart -------------------------------------------------------------
 
 
-def by_hand(clause: str) -> Any:
-    """What the table has of a clause."""
-    return pytest.mark.parametrize("row", rows("integer", "quantized", clause))
+def by_hand(*clauses: str) -> Any:
+    """What the table has of clauses."""
+    found = [row for one in clauses for row in rows("integer", "quantized", one)]
+    return pytest.mark.parametrize("row", found)
 
 
 def check_codes(qparams: str, numbers: str, chosen: str, want: str) -> None:
@@ -97,18 +98,8 @@ def check_codes(qparams: str, numbers: str, chosen: str, want: str) -> None:
     assert quantize_affine(x, whole, **named).tolist() == [int(code) for code in want.split()]
 
 
-@by_hand("Q2")
-def test_q2_reciprocals_and_quotients(row: list[str]) -> None:
-    check_codes(*row)
-
-
 @by_hand("Q3")
 def test_q3_the_zero_point_before_or_after_rounding(row: list[str]) -> None:
-    check_codes(*row)
-
-
-@by_hand("Q4")
-def test_q4_the_code_of_a_nan(row: list[str]) -> None:
     check_codes(*row)
 
 
@@ -122,13 +113,8 @@ def test_q6_int32_wraps_or_saturates(row: list[str]) -> None:
     check_codes(*row)
 
 
-@by_hand("Q7")
-def test_q7_codes_of_normalised_integers(row: list[str]) -> None:
-    check_codes(*row)
-
-
-@by_hand("Q8")
-def test_q8_the_largest_magnitude_meets_a_tie(row: list[str]) -> None:
+@by_hand("Q2", "Q4", "Q7", "Q8")
+def test_q2_q4_q7_q8_reciprocals_nan_normalised_integers_and_ties(row: list[str]) -> None:
     check_codes(*row)
 
 

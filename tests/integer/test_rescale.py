@@ -10,13 +10,7 @@ import pytest
 from helpers import records, words
 
 from mxref.exact import integer as exact
-from mxref.integer import (
-    QParams,
-    dequantize_affine,
-    multiplier_shift,
-    quantize_affine,
-    rescale,
-)
+from mxref.integer import QParams, dequantize_affine, multiplier_shift, quantize_affine, rescale
 
 RATIOS = [1 / 2, 1 / 4, 3 / 4, 3 / 2, 0.1, 1 / 3, 1 / 127, 1.0, 2.0, 1 - 2.0**-33, 2.0**-40, 100.0]
 INT8 = np.arange(-128, 128).astype(np.int8)

@@ -12,13 +12,7 @@ from mxref.bits import float32_sums, single, weighted_sums
 from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import integer as exact
 from mxref.exact import sum_bounds
-from mxref.integer import (
-    linear_bounds,
-    linear_qcs4w,
-    linear_qcs8w,
-    pack_int4,
-    unpack_int4,
-)
+from mxref.integer import linear_bounds, linear_qcs4w, linear_qcs8w, pack_int4, unpack_int4
 
 ORDERS = ("exact", "dequantize", "scale_last", "offset")
 
