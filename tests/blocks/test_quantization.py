@@ -269,18 +269,12 @@ def test_blocks_of_other_elements(name: str) -> None:
         assert bits(blocks.dequantize(np.float64)) == bits(decoded)
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        ElementFormat("e8m7", 8, 7, 127, catalog.Specials.IEEE),
-        ElementFormat("no_zero", 4, 3, 7, subnormals=False),
-    ],
-    ids=lambda fmt: fmt.name,
-)
-def test_elements_that_encode_refuses(element: ElementFormat) -> None:
-    fmt = BlockFormat("mine", element, E8M0, 2)
-    text = sentence(ValueError, lambda: mxref.encode([1.0], element))
-    assert sentence(ValueError, lambda: mxref.quantize([1.0, 2.0], fmt)) == text
+def test_elements_that_encode_refuses() -> None:
+    wide = ElementFormat("e8m7", 8, 7, 127, catalog.Specials.IEEE)
+    for element in (wide, ElementFormat("no_zero", 4, 3, 7, subnormals=False)):
+        fmt = BlockFormat("mine", element, E8M0, 2)
+        text = sentence(ValueError, partial(mxref.encode, [1.0], element))
+        assert sentence(ValueError, partial(mxref.quantize, [1.0, 2.0], fmt)) == text
 
 
 def test_codes_of_more_than_8_bits_are_not_cut() -> None:

@@ -10,17 +10,10 @@ import numpy as np
 import pytest
 from tables import choices, pattern, rows
 
+from mxref import integer
 from mxref.bits import single
 from mxref.exact import integer as exact
-from mxref.integer import (
-    SNORM8,
-    SNORM16,
-    QParams,
-    affine,
-    choose_qparams,
-    dequantize_affine,
-    quantize_affine,
-)
+from mxref.integer import QParams, affine, choose_qparams, dequantize_affine, quantize_affine
 from mxref.integer import integer_choices as c
 
 SCALES = [0.013, 0.1, 0.3, 1 / 127, 1 / 255, 1 / 32767, 2.0**-16]
@@ -68,12 +61,9 @@ def check(x: np.ndarray, qparams: QParams, **policy: str) -> None:
     defaults = {name: next(iter(kind)).value for name, kind in zip(NAMES, CHOICES, strict=True)}
     members = list((defaults | policy).values())
     width = 8 * np.dtype(qparams.dtype).itemsize
-    low, high, zero = qparams.quant_min, qparams.quant_max, int(qparams.zero_point)
-    scale = double(float(qparams.scale))
-    want = [
-        exact.quantize_affine(int(b), scale, zero, low, high, width, members)
-        for b in x.view(np.uint32).tolist()
-    ]
+    ends = int(qparams.zero_point), qparams.quant_min, qparams.quant_max, width
+    patterns, scale = x.view(np.uint32).tolist(), double(float(qparams.scale))
+    want = [exact.quantize_affine(one, scale, *ends, members) for one in patterns]
     got = quantize_affine(x, qparams, **policy).tolist()
     wrong = [(bits(x[i]), got[i], want[i]) for i in range(len(x)) if got[i] != want[i]]
     assert wrong == [], (qparams, policy)
@@ -135,8 +125,8 @@ def test_q4_a_nan_may_be_an_error() -> None:
 
 
 def test_q7_normalised_integers() -> None:
-    assert (bits(SNORM8.scale), bits(SNORM16.scale)) == (["3c010204"], ["38000100"])
-    for snorm, top in ((SNORM8, 127), (SNORM16, 32767)):
+    assert (bits(integer.SNORM8.scale), bits(integer.SNORM16.scale)) == (["3c010204"], ["38000100"])
+    for snorm, top in ((integer.SNORM8, 127), (integer.SNORM16, 32767)):
         assert 1 / np.float32(snorm.scale) == top
         assert (snorm.quant_min, snorm.quant_max, snorm.zero_point) == (-top, top, 0)
         codes = np.arange(-top, top + 1).astype(snorm.dtype)
@@ -145,7 +135,7 @@ def test_q7_normalised_integers() -> None:
         inexact = np.count_nonzero(numbers != codes.astype(np.float32) / np.float32(top))
         assert inexact == {127: 16, 32767: 1536}[top]
         assert np.array_equal(quantize_affine(numbers, snorm), codes)
-    assert bits(dequantize_affine(np.int8([-128, -72]), SNORM8)) == ["bf810204", "bf112244"]
+    assert bits(dequantize_affine(np.int8([-128, -72]), integer.SNORM8)) == ["bf810204", "bf112244"]
     assert bits(np.float32(-72) / np.float32(127)) == ["bf112245"]
 
 

@@ -18,13 +18,8 @@ from tables import codes, rows
 
 import mxref
 from mxref.exact import dot as slow
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    ELEMENT_FORMATS,
-    OTHER_FORMATS,
-    ElementFormat,
-    element_format,
-)
+from mxref.formats import catalog
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat, element_format
 from mxref.products import exact_sums
 from mxref.products.dot import exact_in_every_order
 from mxref.products.intervals import Bounds
@@ -33,7 +28,7 @@ from mxref.products.operand import operand
 PAIRS = list(itertools.product(ELEMENT_FORMATS, repeat=2))
 ANY = {
     **ELEMENT_FORMATS,
-    **{n: f for n, f in OTHER_FORMATS.items() if isinstance(f, ElementFormat)},
+    **{n: f for n, f in catalog.OTHER_FORMATS.items() if isinstance(f, ElementFormat)},
 }
 E4M3 = "mxfp8_e4m3"
 Rows = list[tuple[list[int], list[int]]]
@@ -284,7 +279,7 @@ def test_n43_sums_beyond_float32_in_every_order(seed: int) -> None:
         codes = draws.integers(0x39 - width, 0x39, count), np.where(minus, 0xB8, 0x38)
         scales = 254, 127 + int(draws.integers(-2, 2))
         left, right = (
-            mxref.Blocks(some.astype(np.uint8), np.full(1, scale), BLOCK_FORMATS[E4M3], 0, (count,))
+            mxref.Blocks(some, [scale], E4M3, 0, (count,))
             for some, scale in zip(codes, scales, strict=True)
         )
         bounds, other = (mxref.matmul_bounds(left, right, rounding=r) for r in ("nearest", "any"))
@@ -320,7 +315,7 @@ def test_n43_sums_that_no_order_changes(
 
 def test_n27_special_values_of_a_matrix() -> None:
     """A NaN spoils its row or its column, an infinity what it meets."""
-    e5m2 = BLOCK_FORMATS["mxfp8_e5m2"]
+    e5m2 = catalog.BLOCK_FORMATS["mxfp8_e5m2"]
     codes = np.full((4, 64), 0x3C, np.uint8)
     codes[1, 40], codes[2, 3], codes[3, 3] = 0x7F, 0x7C, 0xFC
     a = mxref.Blocks(codes, np.full((4, 2), 127), e5m2, 1, (4, 64))
@@ -411,7 +406,7 @@ def test_runs_of_long_blocks() -> None:
 
 
 def test_codes_of_the_padding_are_not_read() -> None:
-    fmt, scale = BLOCK_FORMATS["mxfp8_e4m3"], np.full((1, 1), 127, np.uint8)
+    fmt, scale = catalog.BLOCK_FORMATS["mxfp8_e4m3"], np.full((1, 1), 127, np.uint8)
     for code in (0x38, 0x7F):
         codes = np.full((1, 32), code, np.uint8)
         codes[:, :20] = 0x38
