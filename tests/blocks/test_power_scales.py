@@ -13,7 +13,7 @@ import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.blocks.routes import FEW
-from mxref.exact.format_table import POWERS, ScaleType
+from mxref.exact.format_table import POWERS, PowerFormat
 from mxref.formats import catalog
 from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
 from mxref.numbers.scale_steps import scale_steps

@@ -17,6 +17,7 @@ from helpers import INFINITY, QUIET_NAN, ROUNDINGS, SOURCES, WIDTH
 from tables import pattern
 
 from mxref.exact import decode, decode_scale, dequantize, encode, encode_scale, quantize, value
+from mxref.exact.breakpoints import breakpoints, code_finder
 from mxref.exact.choice_table import ELEMENT_CHOICES, settle
 
 OVERFLOWS = ("saturate", "nonsaturating")

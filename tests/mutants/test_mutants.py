@@ -15,7 +15,7 @@ from helpers import ROOT, all_files
 
 import mxref
 from mxref import golden
-from mxref.cases.words import MODELS
+from mxref.cases.words import models
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, first_kill, score, sole_killers
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
