@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from mxref import exact
+from mxref.exact.arithmetic import F32, product, quotient
 from mxref.exact.format_table import FORMATS
+from mxref.exact.integers import INF, NAN
 
 LARGEST = {"e5m2": 57344, "e4m3": 448, "e3m2": 28, "e2m3": Fraction(15, 2), "e2m1": 6}
 LARGEST["int8"] = Fraction(127, 64)
@@ -111,6 +113,17 @@ def test_the_exponents_of_the_largest_numbers() -> None:
     for name, fmt in FORMATS.items():
         top = exact.value(fmt.max_code, name)
         assert Fraction(2) ** fmt.emax <= top < Fraction(2) ** (fmt.emax + 1)
+
+
+def test_products_of_what_is_no_number() -> None:
+    inf, nan, zero, one = (0, INF, 0), (0, NAN, 0), (0, 0, 0), (1, 1, 0)
+    assert product(inf, zero)[1] == product(zero, inf)[1] == NAN
+    assert product(nan, inf)[1] == product(zero, nan)[1] == NAN
+    assert product(inf, one) == product(one, inf) == (1, INF, 0)
+    assert product((0, 1, 5), inf) == product(inf, inf) == (0, INF, 0)
+    assert product(zero, one) == (1, 0, 0)
+    assert quotient((0, 0, 5), one, F32) == quotient((0, 3, 5), (1, INF, 0), F32) == (1, 0, 0)
+    assert quotient(one, zero, F32) == quotient(inf, one, F32) == (1, INF, 0)
 
 
 def test_the_scale_byte_of_a_stored_block() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product as pairs
 
@@ -188,8 +189,10 @@ def test_choices_of_elements() -> None:
     assert elements(rounding="toward_negative") == [7, 8, 9, 0]
 
 
-# The arithmetics in float32, and what is read back, are those of another reading of their formulas:
-# see test_two_level.py in tests/blocks.
+# What the arithmetics make in float32 is that of another reading of their formulas: see
+# test_two_level.py in tests/blocks. What is read back is typed here.
+
+F = np.float32
 
 
 # --- back -----------------------------------------------------------------------------------------
@@ -205,6 +208,36 @@ def test_dequantize_without_tensor_scale_is_the_product(arithmetic: str) -> None
                 assert read(bits) == -number * scale
         nan = dequantize_scaled(None, len(scales), 1, "e2m1", scale_format, arithmetic)
         assert nan == NAN
+
+
+DEQUANTIZED: dict[str, Callable[[np.float32, np.float32, np.float32], np.float32]] = {
+    "torchao": lambda x, s, t: x * (t * s),
+    "transformer_engine": lambda x, s, t: ((s * t) * (F(1) / F(2688))) * x,
+    **dict.fromkeys(FOUR_OVER_SIX, lambda x, s, t: ((s * t) * (F(1) / F(1536))) * x),
+    "compressed_tensors": lambda x, s, t: x * (s / t),
+}
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_dequantize_with_tensor_scale(arithmetic: str) -> None:
+    drawn = random.Random(arithmetic)
+    tensor_scales = [0, 1, 0x00800000, 0x3FAAAAAB, 0x7F7FFFFF, INF, NAN]
+    tensor_scales += [drawn.getrandbits(31) for _ in range(200)]
+    for t_bits in tensor_scales:
+        code, element = drawn.randrange(0x7F), drawn.randrange(16)
+        t = np.array(t_bits, np.uint32).view(F)[()]
+        s = F(float(SCALES["ue4m3"][code]))
+        x = F(float(E2M1[element % 8])) * F(-1 if element > 7 else 1)
+        with np.errstate(all="ignore"):
+            if arithmetic in DEQUANTIZED:
+                want = DEQUANTIZED[arithmetic](x, s, t)
+            else:
+                # The float64 product has 24 + 4 + 2 bits at most and is exact; the quotient of a
+                # 6-bit number by a 24-bit one is never so near a tie that 53 bits miss it.
+                wide = np.float64(x) * np.float64(s)
+                want = F(wide * np.float64(t) if arithmetic == "exact" else wide / np.float64(t))
+        got = dequantize_scaled(t_bits, code, element, "e2m1", "ue4m3", arithmetic)
+        assert got == (NAN if np.isnan(want) else int(want.view(np.uint32)))
 
 
 def test_the_target_is_rounded_to_once_or_twice() -> None:
