@@ -1,13 +1,13 @@
-"""The container: views of blocks, equality, text, shapes without data, and results in `out`."""
+"""The container: views of blocks, shapes without data, and results in `out`."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
+import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
-from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -15,12 +15,12 @@ import pytest
 from helpers import sentence
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tables import arguments, rows
 
 import mxref
 from mxref import Blocks, exact, quantize, result_shapes
 from mxref.blocks.shapes import ResultShapes
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
-from mxref.formats.catalog import BLOCK_FORMATS, E1M2, E8M0, BlockFormat
+from mxref.formats.catalog import BLOCK_FORMATS
 
 FP4 = BLOCK_FORMATS["mxfp4_e2m1"]
 Axis = int | tuple[int, ...]
@@ -129,36 +129,14 @@ def test_transpose_by_hand() -> None:
     assert scalar.transpose(()) is scalar
 
 
-@pytest.mark.parametrize(
-    ("axes", "kind", "text"),
-    [
-        ((0, 0), ValueError, "axes must name each of the 2 axes once, got (0, 0)"),
-        ((0,), ValueError, "axes must name each of the 2 axes once, got (0,)"),
-        (((),), ValueError, "axes must name each of the 2 axes once, got ()"),
-        ((0, 2), ValueError, "axes must name each of the 2 axes once, got (0, 2)"),
-        ((0, -3), ValueError, "axes must name each of the 2 axes once, got (0, -3)"),
-        ((0.0, 1), TypeError, "axes must be integers or a tuple of them, got (0.0, 1)"),
-        (("10",), TypeError, "axes must be integers or a tuple of them, got ('10',)"),
-    ],
-)
-def test_what_transpose_refuses(axes: Any, kind: type[Exception], text: str) -> None:
+@pytest.mark.parametrize("axes", [(0, 0), (0,), ((),), (0, 2), (0, -3), (0.0, 1), ("10",)])
+def test_what_transpose_refuses(axes: Any) -> None:
     blocks = quantize(np.zeros((3, 4)), "mxfp4_e2m1")
-    assert sentence(kind, lambda: blocks.transpose(*axes)) == text
-
-
-def test_rows_and_columns_are_not_each_other_transposed() -> None:
-    x = sample((40, 40), 7)
-    rows = quantize(x, "mxfp4_e2m1", axis=1)
-    columns = quantize(x, "mxfp4_e2m1", axis=0)
-    for name, blocks, along in (("rows", rows, x), ("columns", columns, x.T)):
-        for index in range(40):
-            block = along[index]
-            found = blocks[index] if name == "rows" else blocks[:, index]
-            want = [_exact_block(part, "e2m1", 32) for part in (block[:32], block[32:])]
-            assert found.scale_codes.tolist() == [scale for scale, _ in want]
-            assert found.codes.tolist() == [code for _, codes in want for code in codes]
-    assert columns != rows.T
-    assert not columns.equal_values(rows)
+    kind, must = ValueError, "name each of the 2 axes once"
+    if {type(axes[0])} & {float, str}:
+        kind, must = TypeError, "be integers or a tuple of them"
+    got = axes[0] if axes == ((),) else axes
+    assert sentence(kind, lambda: blocks.transpose(*axes)) == f"axes must {must}, got {got}"
 
 
 def _exact_block(values: np.ndarray, element: str, count: int) -> tuple[int, list[int]]:
@@ -244,79 +222,43 @@ def test_slices_through_blocks_are_refused(length: int, unit: int, data: Any) ->
                 blocks[index]
 
 
-@pytest.mark.parametrize(
-    ("key", "kind", "text"),
-    [
-        (
-            (0, slice(5, 40)),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got 5:40: the next borders are 0, 32, 64",
-        ),
-        (
-            (0, slice(32, 79)),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got 32:79: the next borders are 32, 64, 80",
-        ),
-        (
-            (0, slice(None, None, -1)),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got ::-1: the next borders are 0, 64, 80",
-        ),
-        (
-            (0, slice(None, None, 2)),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got ::2: the next borders are 0, 80",
-        ),
-        (
-            (..., 64),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got 64: the next borders are 64, 80",
-        ),
-        (
-            (..., -1),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got -1: the next borders are 64, 80",
-        ),
-        (
-            (..., 99),
-            ValueError,
-            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
-            "border to another, got 99: the next borders are 80",
-        ),
-        (3, IndexError, "index on axis 0 must be in [-3, 2], got 3"),
-        (-4, IndexError, "index on axis 0 must be in [-3, 2], got -4"),
-        (
-            (0, slice(None), 0),
-            ValueError,
-            "index must have at most one Ellipsis and 2 others for 2 axes, got 0 and 3",
-        ),
-        (
-            (..., ...),
-            ValueError,
-            "index must have at most one Ellipsis and 2 others for 2 axes, got 2 and 0",
-        ),
-        ([0], TypeError, "index must be made of integers, slices and an Ellipsis, got list"),
-        (None, TypeError, "index must be made of integers, slices and an Ellipsis, got NoneType"),
-        (True, TypeError, "index must be made of integers, slices and an Ellipsis, got bool"),
-        (np.True_, TypeError, "index must be made of integers, slices and an Ellipsis, got bool"),
-        (0.0, TypeError, "index must be made of integers, slices and an Ellipsis, got float"),
-        (
-            np.array([True, False, True]),
-            TypeError,
-            "index must be made of integers, slices and an Ellipsis, got ndarray",
-        ),
-        (slice(None, None, 0), ValueError, "slice step cannot be zero"),
-    ],
-)
-def test_what_an_index_must_not_be(key: Any, kind: type[Exception], text: str) -> None:
+#: Indices along the axis of blocks, and what is said at the end.
+THROUGH_BLOCKS = [
+    (slice(5, 40), "5:40: the next borders are 0, 32, 64"),
+    (slice(32, 79), "32:79: the next borders are 32, 64, 80"),
+    (slice(None, None, -1), "::-1: the next borders are 0, 64, 80"),
+    (slice(None, None, 2), "::2: the next borders are 0, 80"),
+    (64, "64: the next borders are 64, 80"),
+    (-1, "-1: the next borders are 64, 80"),
+    (99, "99: the next borders are 80"),
+]
+TYPES = "index must be made of integers, slices and an Ellipsis, got"
+COUNTS = "index must have at most one Ellipsis and 2 others for 2 axes, got"
+NO_INDICES = [
+    (3, IndexError, "index on axis 0 must be in [-3, 2], got 3"),
+    (-4, IndexError, "index on axis 0 must be in [-3, 2], got -4"),
+    ((0, slice(None), 0), ValueError, f"{COUNTS} 0 and 3"),
+    ((..., ...), ValueError, f"{COUNTS} 2 and 0"),
+    ([0], TypeError, f"{TYPES} list"),
+    (None, TypeError, f"{TYPES} NoneType"),
+    (True, TypeError, f"{TYPES} bool"),
+    (np.True_, TypeError, f"{TYPES} bool"),
+    (0.0, TypeError, f"{TYPES} float"),
+    (np.array([True, False, True]), TypeError, f"{TYPES} ndarray"),
+    (slice(None, None, 0), ValueError, "slice step cannot be zero"),
+]
+
+
+def test_what_an_index_must_not_be() -> None:
     blocks = quantize(np.zeros((3, 80)), "mxfp8_e4m3")
-    assert sentence(kind, lambda: blocks[key]) == text
+    for key, kind, text in NO_INDICES:
+        assert sentence(kind, partial(blocks.__getitem__, key)) == text
+    for index, got in THROUGH_BLOCKS:
+        for key in ((0, index), (..., index)):
+            assert sentence(ValueError, partial(blocks.__getitem__, key)) == (
+                "index on axis 1, along which blocks run, must be a slice with step 1 from one "
+                f"block border to another, got {got}"
+            )
 
 
 def test_indices_by_hand() -> None:
@@ -347,13 +289,10 @@ def test_indices_by_hand() -> None:
     assert part.dequantize().tobytes() == two_levels.dequantize()[1:3, 16:].tobytes()
 
 
-def test_a_part_of_tiles() -> None:
-    x = sample((5, 70), 4)
-    tiles = quantize(x, "mxfp6_e2m3", axis=(0, 1), block_size=(2, 32))
-    part = tiles[2:, 32:]
-    assert (part.shape, part.padding, part.codes.shape) == ((3, 38), (1, 26), (4, 64))
-    assert identical(part, quantize(x[2:, 32:], "mxfp6_e2m3", axis=(0, 1), block_size=(2, 32)))
+def test_a_slice_through_tiles_is_refused() -> None:
+    tiles = quantize(np.ones((5, 70)), "mxfp6_e2m3", axis=(0, 1), block_size=(2, 32))
     assert sentence(ValueError, lambda: tiles[3:]).endswith("got 3:: the next borders are 2, 4, 5")
+    assert tiles[2:, 32:].padding == (1, 26)
 
 
 # What it is.
@@ -373,20 +312,13 @@ def test_properties() -> None:
     assert quantize(np.zeros((0, 4)), "mxfp8_e4m3").size == 0
 
 
+FLOATS = ["f8", "f4", "f2", ml_dtypes.bfloat16]
+OTHERS = [np.int8, np.int64, ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn]
+
+
 @pytest.mark.parametrize(
     ("source", "wanted"),
-    [
-        (np.float64, np.float64),
-        (np.float32, np.float32),
-        (np.float16, np.float16),
-        (ml_dtypes.bfloat16, ml_dtypes.bfloat16),
-        (">f8", np.float64),
-        (">f4", np.float32),
-        (np.int8, np.float32),
-        (np.int64, np.float32),
-        (ml_dtypes.float8_e4m3fn, np.float32),
-        (ml_dtypes.float4_e2m1fn, np.float32),
-    ],
+    [*((one, one) for one in FLOATS), (">f8", "f8"), (">f4", "f4"), *((o, "f4") for o in OTHERS)],
 )
 def test_to_dtype(source: Any, wanted: Any) -> None:
     x = np.array([[1.0, -2.0, 6.0]]).astype(source)
@@ -397,23 +329,11 @@ def test_to_dtype(source: Any, wanted: Any) -> None:
     assert blocks.to_dtype(np.float16).dtype == np.float16
     # 6 * 2**126 is beyond float32.
     huge = Blocks([7], [253], dataclasses.replace(FP4, block_size=1), 0, (1,))
-    assert huge.to_dtype(None, "ocp+product_overflow=saturate").tolist() == [
-        (2 - 2**-23) * 2.0**127
-    ]
+    largest = huge.to_dtype(None, "ocp+product_overflow=saturate")
+    assert largest.tolist() == [(2 - 2**-23) * 2.0**127]
     assert huge.to_dtype(product_overflow="inf").tolist() == [float("inf")]
     with pytest.raises(TypeError, match="dtype must be float64"):
         blocks.to_dtype(np.int8)
-
-
-def test_bfloat16_is_quantized_like_its_float32() -> None:
-    bits = np.arange(1 << 16, dtype=np.uint16).reshape(256, 256)
-    wide = (bits.astype(np.uint32) << 16).view(np.float32)
-    for name, axis in itertools.product(BLOCK_FORMATS, (0, 1)):
-        a = quantize(bits.view(ml_dtypes.bfloat16), name, axis=axis)
-        b = quantize(wide, name, axis=axis)
-        assert (a.codes == b.codes).all()
-        assert (a.scale_codes == b.scale_codes).all()
-        assert (a.dtype, b.dtype) == (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32))
 
 
 @pytest.mark.parametrize("tail", ["zero_padded", "short"])
@@ -431,9 +351,7 @@ def test_tiles_against_a_double_loop(
         for i, j in itertools.product(*map(range, counts)):
             tile = x[i * m : (i + 1) * m, j * n : (j + 1) * n]
             scale, codes = _exact_block(tile, element, m * n)
-            # In whatever order, the block has one scale.
-            backwards = _exact_block(tile.T[::-1], element, m * n)
-            assert backwards[0] == scale == blocks.scale_codes[i, j]
+            assert blocks.scale_codes[i, j] == scale
             found = blocks.codes[i * m : (i + 1) * m, j * n : (j + 1) * n]
             inner = found[: tile.shape[0], : tile.shape[1]]
             assert inner.ravel().tolist() == codes[: tile.size]
@@ -451,216 +369,6 @@ def test_tiles_beside_tiles() -> None:
     assert blocks.scale_codes.tolist() == [[[119, 120, 121, 122], [123, 124, 125, 126]]]
     assert (blocks.codes == 0x78).all()
     assert (blocks.dequantize() == 2.0**powers).all()
-
-
-@pytest.mark.sampled(3)
-@given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
-def test_a_tail_is_the_block_padded_by_hand(length: int, size: int, seed: int) -> None:
-    x = sample((2, length), seed)
-    padded = np.zeros((2, -(-length // size) * size), np.float32)
-    padded[:, :length] = x
-    a, b = (quantize(y, "mxfp6_e3m2", block_size=size) for y in (x, padded))
-    assert a.codes.tolist() == b.codes.tolist()
-    assert a.scale_codes.tolist() == b.scale_codes.tolist()
-    assert a.padding == padded.shape[1] - length
-    assert identical(b[:, : length // size * size], a[:, : length // size * size])
-
-
-# Equality.
-
-CODES, SCALES = [4, 14, 7, 5], [126, 128]
-PAIRS = dataclasses.replace(FP4, block_size=2)
-
-
-def pairs(**changes: Any) -> Blocks:
-    fields = {"codes": CODES, "scale_codes": SCALES, "format": PAIRS, "axis": 0, "shape": (4,)}
-    return Blocks(**(fields | changes))
-
-
-def test_equality_is_of_bits() -> None:
-    same = pairs() == pairs()
-    assert same is True
-    for changes in (
-        {"codes": [4, 14, 7, 4]},
-        {"scale_codes": [126, 127]},
-        {"format": dataclasses.replace(PAIRS, name="mine")},
-        {"format": dataclasses.replace(PAIRS, element=E1M2)},
-        {"axis": (0,)},
-        {"shape": (3,)},
-        {"dtype": np.float64},
-        {"dtype": ">f4"},
-        {"codes": [[4, 14, 7, 5]], "scale_codes": [SCALES], "axis": 1, "shape": (1, 4)},
-    ):
-        assert (pairs(**changes) == pairs()) is False
-        assert (pairs() != pairs(**changes)) is True
-        assert pairs(**changes) == pairs(**changes)
-    assert pairs() != 1
-    assert pairs() != CODES
-    # -0 is not +0, and one NaN not another.
-    assert pairs(codes=[0, 0, 0, 0]) != pairs(codes=[8, 0, 0, 0])
-    assert pairs(scale_codes=[255, 255], codes=[1, 0, 0, 0]) != pairs(
-        scale_codes=[255, 255], codes=[0, 0, 0, 0]
-    )
-    assert quantize([np.nan], "mxfp8_e4m3") == quantize([-np.nan], "mxfp8_e4m3")
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(pairs())
-
-
-def test_equality_of_padding() -> None:
-    padded = pairs(shape=(3,))
-    other = pairs(shape=(3,), codes=[4, 14, 7, 0])
-    short = pairs(shape=(3,), codes=[4, 14, 7])
-    assert padded != other  # both hold codes of padding
-    assert padded == short == other
-    assert other == short == padded
-    assert short != pairs(shape=(3,), codes=[4, 14, 6])
-    x = sample((3, 33), 2)
-    assert quantize(x, "mxint8") == quantize(x, "mxint8", tail="short")
-    transposed = quantize(x.T, "mxint8", axis=0, tail="short")
-    assert transposed == quantize(x, "mxint8").T
-
-
-def test_equality_of_tensor_scales() -> None:
-    x = sample((2, 20), 5)
-    blocks = quantize(x, "nvfp4", tensor_scale=0.5)
-    assert blocks == quantize(x, "nvfp4", tensor_scale=0.5)
-    for scale in (TensorScale(0x3F000001), TensorScale(0x3F000000, TensorScaleKind.DIVISOR)):
-        assert blocks != dataclasses.replace(blocks, tensor_scale=scale)
-
-
-def test_equal_values() -> None:
-    x = np.float32([[1, -2, 3, 0], [0.5, 6, -6, np.nan]])
-    rows = quantize(x, "mxfp8_e4m3", block_size=1)
-    columns = quantize(x, "mxfp4_e2m1", axis=0, block_size=1, tail="short")
-    assert rows != columns
-    assert rows.equal_values(columns) is True
-    assert columns.equal_values(rows) is True
-    assert rows.equal_values(rows.T) is False  # another shape
-    assert rows[:1].equal_values(columns[1:]) is False
-    minus = quantize(-np.zeros(3), "mxfp8_e4m3")
-    assert minus != quantize(np.zeros(3), "mxfp8_e4m3")
-    assert minus.equal_values(quantize(np.zeros(3), "mxfp8_e4m3"))
-    # One number in two ways: 4 * 2**-1 and 1 * 2**1; padding does not count.
-    assert (
-        pairs(codes=[6, 2], shape=(2,), scale_codes=[126]).equal_values(
-            pairs(codes=[2, 0], shape=(2,), scale_codes=[128])
-        )
-        is False
-    )
-    assert pairs(codes=[6, 7], shape=(1,), scale_codes=[126]).equal_values(
-        pairs(codes=[2, 0], shape=(1,), scale_codes=[128])
-    )
-    # Beyond float32, and below it: 3 * 2**127 and 4 * 2**127, 2**-128 and 2**-127.
-    for a, b in (((5, 254), (6, 254)), ((1, 0), (2, 0))):
-        one, other = (
-            pairs(codes=[code], shape=(1,), scale_codes=[scale]) for code, scale in (a, b)
-        )
-        assert one.equal_values(other) is False
-    assert quantize(np.zeros((0, 3)), "mxint8").equal_values(quantize(np.zeros((0, 3)), "nvfp4"))
-    assert sentence(TypeError, lambda: rows.equal_values(1)) == (  # type: ignore[arg-type]
-        "other must be a Blocks, got int"
-    )
-
-
-def test_equal_values_of_tensor_scales() -> None:
-    def scaled(code: int, bits: int, kind: str = "factor") -> Blocks:
-        scale = TensorScale(bits, TensorScaleKind(kind))
-        return Blocks([code] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]
-
-    # 6 * 0.5 = 3 * 1 = 1.5 / 0.5; the last place of a factor or divisor counts.
-    assert scaled(7, 0x3F000000).equal_values(scaled(5, 0x3F800000))
-    assert scaled(7, 0x3F000000).equal_values(scaled(3, 0x3F000000, "divisor"))
-    assert not scaled(7, 0x3F000001).equal_values(scaled(5, 0x3F800000))
-    assert not scaled(7, 0x3F800001, "divisor").equal_values(scaled(7, 0x3F800002, "divisor"))
-    # An amax of 2688 makes the factor 1; one of 2689 does not.
-    assert scaled(7, 0x45280000, "amax").equal_values(scaled(7, 0x3F800000))
-    assert not scaled(7, 0x45281000, "amax").equal_values(scaled(7, 0x3F800000))
-
-
-# Text.
-
-
-@pytest.mark.parametrize(
-    ("blocks", "text"),
-    [
-        (
-            quantize(np.float16([[0.5, -3.0, 100.0, 7.0]] * 2), "mxfp8_e4m3", block_size=2),
-            """\
-Blocks mxfp8_e4m3: shape (2, 4), axis 1, 4 blocks of 2, from float16
-  first scale: 78 = 2**-7
-  codes: 68 fc
-  values: 0.5 -3.0""",
-        ),
-        (
-            quantize(np.arange(9000), "mxint8"),
-            """\
-Blocks mxint8: shape (9000,), axis 0, 282 blocks of 32, from int64
-  first scale: 83 = 2**4
-  codes: 00 04 08 0c 10 14 18 1c ...
-  values: 0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 ...""",
-        ),
-        (
-            quantize(np.float32([np.nan, 1]), "mxfp6_e2m3"),
-            """\
-Blocks mxfp6_e2m3: shape (2,), axis 0, 1 block of 32, from float32
-  first scale: ff = nan
-  codes: 00 00
-  values: nan nan""",
-        ),
-        (
-            Blocks([9, 7], [127], BlockFormat("mine", E1M2, E8M0, 2), 0, (2,)),
-            """\
-Blocks mine: shape (2,), axis 0, 1 block of 2, from float32
-  first scale: 7f = 2**0
-  codes: 9 7
-  values: -0.25 1.75""",
-        ),
-        (
-            quantize(
-                np.float32([[1, 2, 9], [3, -4, 9]]), "mxfp4_e2m1", axis=(0, 1), block_size=(2, 2)
-            ),
-            """\
-Blocks mxfp4_e2m1: shape (2, 3), axis (0, 1), 2 blocks of 2 x 2, from float32
-  first scale: 7f = 2**0
-  codes: 2 4 5 e
-  values: 1.0 2.0 3.0 -4.0""",
-        ),
-        (
-            quantize(-2.0, "mxfp8_e5m2"),
-            """\
-Blocks mxfp8_e5m2: shape (), axis 0, 1 block of 32, from float64
-  first scale: 71 = 2**-14
-  codes: f8
-  values: -2.0""",
-        ),
-        (
-            quantize(np.zeros((3, 0), np.float32), "mxfp8_e5m2"),
-            "Blocks mxfp8_e5m2: shape (3, 0), axis 1, 0 blocks of 32, from float32",
-        ),
-        (
-            quantize(np.zeros((0,), np.float32), "mxfp8_e5m2"),
-            "Blocks mxfp8_e5m2: shape (0,), axis 0, 0 blocks of 32, from float32",
-        ),
-        (
-            Blocks(
-                [6],
-                [0x38],
-                dataclasses.replace(mxref.formats.block_format("nvfp4"), block_size=1),
-                0,
-                (1,),
-                tensor_scale=TensorScale(0x3F000000),
-            ),
-            """\
-Blocks nvfp4: shape (1,), axis 0, 1 block of 1, from float32, tensor scale 3f000000 = 0.5 (factor)
-  first scale: 38 = 1.0
-  codes: 6
-  values: 2.0""",
-        ),
-    ],
-    ids=lambda value: re.sub(r"\W.*", "", str(value)[7:]),
-)
-def test_repr(blocks: Blocks, text: str) -> None:
-    assert repr(blocks) == str(blocks) == text
 
 
 # Shapes without data.
@@ -695,38 +403,13 @@ def test_result_shapes_are_those_of_the_results(
     assert floats.view(uint).tolist() == values.view(uint).tolist()
 
 
-@pytest.mark.parametrize(
-    ("shape", "how"),
-    [
-        ((3, 4), {"block_format": "mxfp9"}),
-        ((3, 4), {"block_format": "e4m3"}),
-        ((3, 4), {"block_format": 3}),
-        ((3, 4), {"axis": 2}),
-        ((3, 4), {"axis": 0.5}),
-        ((3, 4), {"axis": (1, 0)}),
-        ((3, 4), {"axis": (0, 1)}),
-        ((3, 4), {"block_size": 0}),
-        ((3, 4), {"block_size": (2, 2)}),
-        ((3, 4), {"block_size": 2.0}),
-        ((), {"axis": 1}),
-        ((), {"tail": "refused"}),
-        ((3, 5), {"tail": "refused", "block_size": 4}),
-        ((5, 4), {"tail": "refused", "block_size": (4, 4), "axis": (0, 1)}),
-        ((3, 4), {"tail": "long"}),
-        ((3, 4), {"decoded_zero": "kept"}),
-        ((3, 4), {"policy": "ocp+tail=short", "tail": "short"}),
-        ((3, 4), {"block_format": "nvfp4", "scale_rule": "ceil"}),
-        ((3, 4), {"scale_arithmetic": "torchao"}),
-    ],
-    ids=str,
-)
-def test_result_shapes_refuse_what_quantize_refuses(
-    shape: tuple[int, ...], how: dict[str, Any]
-) -> None:
-    how = {"block_format": "mxfp8_e4m3"} | how
+@pytest.mark.parametrize(("shape", "how"), rows("blocks", "refused_shapes"))
+def test_result_shapes_refuse_what_quantize_refuses(shape: str, how: str) -> None:
+    given = {"block_format": "mxfp8_e4m3"} | arguments(how)
     with pytest.raises((TypeError, ValueError)) as caught:
-        quantize(np.zeros(shape), **how)
-    assert sentence(type(caught.value), lambda: result_shapes(shape, **how)) == str(caught.value)
+        quantize(np.zeros(json.loads(shape)), **given)
+    said = sentence(type(caught.value), lambda: result_shapes(json.loads(shape), **given))
+    assert said == str(caught.value)
 
 
 def test_result_shapes_by_hand() -> None:
@@ -775,45 +458,30 @@ def test_results_are_written_where_out_says() -> None:
     assert blocks.codes[0, 0] == 5
 
 
+def zeros(*shapes: tuple[int, int], dtype: Any = np.uint8) -> tuple[np.ndarray, ...]:
+    return tuple(np.zeros(shape, dtype) for shape in shapes)
+
+
+CODES_OUT, SCALES_OUT = zeros((3, 64), (3, 2))
+READ_ONLY = np.broadcast_to(np.uint8(1), (3, 64))
+OF_CODES = "out must hold codes as a writable uint8 array of shape (3, 64), got"
+OF_SCALES = "out must hold scale_codes as a writable uint8 array of shape (3, 2), got"
+
+
 @pytest.mark.parametrize(
     ("out", "kind", "text"),
     [
-        (
-            [np.zeros((3, 64), np.uint8), np.zeros((3, 2), np.uint8)],
-            TypeError,
-            "out must be a tuple of codes and scale codes, got list",
-        ),
-        (
-            (np.zeros((3, 64), np.int8), np.zeros((3, 2), np.uint8)),
-            TypeError,
-            "out must hold codes as a writable uint8 array of shape (3, 64), got int8",
-        ),
-        (
-            (np.zeros((3, 64), np.uint8), [[0, 0]] * 3),
-            TypeError,
-            "out must hold scale_codes as a writable uint8 array of shape (3, 2), got list",
-        ),
-        (
-            (np.zeros((3, 40), np.uint8), np.zeros((3, 2), np.uint8)),
-            ValueError,
-            "out must hold codes as a writable uint8 array of shape (3, 64), got shape (3, 40)",
-        ),
-        (
-            (np.zeros((3, 64), np.uint8), np.zeros((2, 3), np.uint8)),
-            ValueError,
-            "out must hold scale_codes as a writable uint8 array of shape (3, 2), got shape (2, 3)",
-        ),
-        (
-            (np.broadcast_to(np.uint8(1), (3, 64)), np.zeros((3, 2), np.uint8)),
-            ValueError,
-            "out must hold codes as a writable uint8 array of shape (3, 64), got shape (3, 64), "
-            "read-only",
-        ),
+        ([CODES_OUT, SCALES_OUT], TypeError, "out must be a tuple of codes and scale codes, got "),
+        ((CODES_OUT.astype(np.int8), SCALES_OUT), TypeError, f"{OF_CODES} int8"),
+        ((CODES_OUT, [[0, 0]] * 3), TypeError, f"{OF_SCALES} list"),
+        (zeros((3, 40), (3, 2)), ValueError, f"{OF_CODES} shape (3, 40)"),
+        (zeros((3, 64), (2, 3)), ValueError, f"{OF_SCALES} shape (2, 3)"),
+        ((READ_ONLY, SCALES_OUT), ValueError, f"{OF_CODES} shape (3, 64), read-only"),
     ],
 )
 def test_an_out_that_does_not_fit(out: Any, kind: type[Exception], text: str) -> None:
     before = [np.array(array).tolist() for array in out]
-    assert sentence(kind, lambda: quantize(sample((3, 40)), "mxfp4_e2m1", out=out)) == text
+    assert sentence(kind, lambda: quantize(sample((3, 40)), "mxfp4_e2m1", out=out)).startswith(text)
     assert [np.array(array).tolist() for array in out] == before
 
 
@@ -844,44 +512,3 @@ def test_blocks_are_no_values() -> None:
     blocks: Any = quantize(np.ones((2, 32)), "mxfp4_e2m1")
     with pytest.raises(TypeError):
         quantize(blocks, "mxfp4_e2m1")
-
-
-def cells(html: str) -> list[list[str]]:
-    """The cells of a table, which is well-formed XML but for its line breaks."""
-    table = ElementTree.fromstring(html.replace("<br>", " "))
-    assert table.tag == "table"
-    return [[cell.text or "" for cell in row] for row in table.iter("tr")]
-
-
-def test_html_of_a_notebook() -> None:
-    """The first four blocks, of each the first eight codes, as `repr` has those of the first."""
-    x = sample((3, 66), seed=5)
-    for blocks in (quantize(x, "mxfp4_e2m1"), quantize(x, "mxfp8_e4m3", axis=0, block_size=2)):
-        html = blocks._repr_html_()
-        assert f"<caption>{repr(blocks).splitlines()[0]}</caption>" in html
-        header, *rows = cells(html)
-        assert header == ["block", "scale", "codes and values"]
-        places = [*itertools.islice(np.ndindex(blocks.scale_codes.shape), 4)]
-        assert [row[0] for row in rows] == [", ".join(map(str, place)) for place in places]
-        for row, place in zip(rows, places, strict=True):
-            unit = [1, blocks.block_size] if blocks.axis else [blocks.block_size, 1]
-            key = tuple(
-                slice(i * n, min((i + 1) * n, most))
-                for i, n, most in zip(place, unit, blocks.shape, strict=True)
-            )
-            _, scale, codes, values = repr(blocks[key]).splitlines()
-            assert row[1] == scale.removeprefix("  first scale: ")
-            pairs = zip(codes.split()[1:], values.split()[1:], strict=True)
-            assert row[2:] == [a if a == "..." else f"{a} {b}" for a, b in pairs]
-
-
-def test_html_of_other_blocks() -> None:
-    odd = Blocks([9, 7], [127], BlockFormat("<b>&", E1M2, E8M0, 2), 0, (2,))
-    assert "<caption>Blocks &lt;b&gt;&amp;: shape (2,)" in odd._repr_html_()
-    assert cells(odd._repr_html_())[1] == ["0", "7f = 2**0", "9 -0.25", "7 1.75"]
-    assert cells(quantize(-2.0, "mxfp8_e5m2")._repr_html_())[1] == ["", "71 = 2**-14", "f8 -2.0"]
-    empty = quantize(np.zeros((3, 0), np.float32), "mxfp8_e5m2")
-    assert empty._repr_html_() == f"<table><caption>{empty!r}</caption></table>"
-    tiles = quantize(np.ones((3, 5), np.float32), "nvfp4", axis=(0, 1), block_size=(2, 4))
-    assert [row[0] for row in cells(tiles._repr_html_())[1:]] == ["0, 0", "0, 1", "1, 0", "1, 1"]
-    assert "tensor scale" in tiles._repr_html_()

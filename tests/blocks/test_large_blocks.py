@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import choices
 
 import mxref
 from mxref import exact
@@ -47,7 +48,7 @@ def regions(
         yield index, tuple(slice(i * u, (i + 1) * u) for i, u in zip(index, units, strict=True))
 
 
-def twins_block(x: Any, size: int, element: str, **choices: str) -> tuple[int, list[int]]:
+def twins_block(x: Any, size: int, element: str, **choices: Any) -> tuple[int, list[int]]:
     bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").ravel().tolist()
     name = {2: "f16", 4: "f32", 8: "f64"}[x.dtype.itemsize]
     return exact.quantize(bits + [0] * (size - len(bits)), name, element, **choices)
@@ -76,10 +77,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
 @pytest.mark.parametrize(("shape", "axes", "sizes"), CASES)
 @pytest.mark.parametrize("specials", [[], SPECIAL])
 def test_codes_are_those_of_the_twin(
-    shape: tuple[int, ...],
-    axes: tuple[int, ...],
-    sizes: tuple[int, ...],
-    specials: list[float],
+    shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...], specials: list[float]
 ) -> None:
     x, size = sample(shape, specials), int(np.prod(sizes))
     for order, threads in ((x, 1), (np.asfortranarray(x), 2)):
@@ -99,47 +97,42 @@ def test_codes_are_those_of_the_twin(
 @pytest.mark.usefixtures("small_tiles")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(
-    "choices",
+    "chosen",
     [
-        {"block_nan": "ignore", "block_inf": "ignore"},
-        {"block_nan": "ignore", "block_inf": "largest_scale"},
-        {"nan_block_codes": "ones"},
-        {"scale_underflow": "flush", "scaling": "reciprocal_flushed"},
+        "block_nan=ignore block_inf=ignore,largest_scale",
+        "nan_block_codes=ones",
+        "scale_underflow=flush scaling=reciprocal_flushed",
     ],
 )
-def test_blocks_with_nan_and_infinity_under_choices(choices: dict[str, str], dtype: type) -> None:
+def test_blocks_with_nan_and_infinity_under_choices(chosen: str, dtype: type) -> None:
     """A part has the scale of its block, whichever part the NaN, infinity and amax are in."""
     x = sample((6, 40), [*SPECIAL, 1e9, 1e-7], dtype)
     x[0], x[1], x[2] = np.nan, np.inf, 0
-    blocks = mxref.quantize(
-        x, "mxfp8_e4m3", block_size=25, policy=mxref.Policy().replace(**choices)
-    )
-    assert blocks.codes.shape == (6, 50)
-    for row, block in itertools.product(range(6), range(2)):
-        some = x[row, 25 * block : 25 * block + 25]
-        got = blocks.scale_codes[row, block], blocks.codes[row, 25 * block : 25 * block + 25]
-        scale, codes = twins_block(some, 25, "e4m3", **choices)
-        assert (got[0], got[1].tolist()) == (scale, codes)
+    for named in choices(chosen):
+        blocks = mxref.quantize(x, "mxfp8_e4m3", block_size=25, **named)
+        assert blocks.codes.shape == (6, 50)
+        for row, block in np.ndindex(6, 2):
+            part = slice(25 * block, 25 * block + 25)
+            scale, codes = twins_block(x[row, part], 25, "e4m3", **named)
+            assert blocks.scale_codes[row, block] == scale
+            assert blocks.codes[row, part].tolist() == codes
+
+
+WITH_SPECIALS = [
+    *((name, [np.inf, np.nan]) for name in ("exact", "transformer_engine", "cublas")),
+    *((name, []) for name in ("torchao", "compressed_tensors")),
+    ("compressed_tensors", [np.inf]),
+]
 
 
 @pytest.mark.usefixtures("small_tiles")
-@pytest.mark.parametrize(
-    ("arithmetic", "specials"),
-    [
-        ("exact", [np.inf, np.nan]),
-        ("torchao", []),
-        ("transformer_engine", [np.inf, np.nan]),
-        ("cublas", [np.inf, np.nan]),
-        ("compressed_tensors", []),
-        ("compressed_tensors", [np.inf]),
-    ],
-)
+@pytest.mark.parametrize(("arithmetic", "specials"), WITH_SPECIALS)
 def test_scales_of_two_levels(arithmetic: str, specials: list[float]) -> None:
     x = sample((2, 50), specials)
-    choices: dict[str, Any] = {"scale_arithmetic": arithmetic}
+    how: dict[str, Any] = {"scale_arithmetic": arithmetic}
     if arithmetic == "compressed_tensors":  # as the slow twin takes it
-        choices |= {"zero_sign": "dropped", "nan_to_finite": "zero"}
-    blocks = mxref.quantize(x, "nvfp4", block_size=20, **choices)
+        how |= {"zero_sign": "dropped", "nan_to_finite": "zero"}
+    blocks = mxref.quantize(x, "nvfp4", block_size=20, **how)
     padded = np.pad(x, ((0, 0), (0, 10))).reshape(-1, 20)
     tensor, rows = exact.quantize_scaled(
         padded.view(np.uint32).tolist(), "f32", "e2m1", "ue4m3", arithmetic, "dynamic"
@@ -152,28 +145,19 @@ def test_scales_of_two_levels(arithmetic: str, specials: list[float]) -> None:
 
 def test_four_over_six_refuses_them() -> None:
     """A block's scale is the one with less error, of which a part of a block has only its own."""
-    choices: dict[str, Any] = {"scale_arithmetic": "transformer_engine_4over6"}
+    how: dict[str, Any] = {"scale_arithmetic": "transformer_engine_4over6"}
     with pytest.raises(ValueError, match=r"^block_size must be at most 131072 for .* got 131073$"):
-        mxref.quantize(np.ones(20), "nvfp4", block_size=tiles.TILE + 1, **choices)
+        mxref.quantize(np.ones(20), "nvfp4", block_size=tiles.TILE + 1, **how)
 
 
 @pytest.mark.usefixtures("small_tiles")
 def test_stochastic_rounding_draws_for_each_element() -> None:
     x = sample((3, 30), [])
-    random = np.random.default_rng(1).integers(0, 16, x.shape)
-    choices = {"rounding": "stochastic_a"}
-    blocks = mxref.quantize(
-        x, "mxfp4_e2m1", block_size=30, random_bits=random, random_width=4, **choices
-    )
-    for row in range(3):
-        scale, codes = exact.quantize(
-            x[row].view(np.uint32).tolist(),
-            "f32",
-            "e2m1",
-            **choices,
-            random_bits=random[row].tolist(),
-            random_width=4,
-        )
+    draws = np.random.default_rng(1).integers(0, 16, x.shape)
+    how: dict[str, Any] = {"rounding": "stochastic_a", "random_width": 4}
+    blocks = mxref.quantize(x, "mxfp4_e2m1", block_size=30, random_bits=draws, **how)
+    for row, some in enumerate(draws.tolist()):
+        scale, codes = twins_block(x[row], 30, "e2m1", random_bits=some, **how)
         assert (blocks.scale_codes[row, 0], blocks.codes[row].tolist()) == (scale, codes)
 
 

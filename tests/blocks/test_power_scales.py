@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from helpers import sentence
+from tables import choices
 
 import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.blocks.routes import FEW
 from mxref.exact.format_table import POWERS, PowerFormat
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    E2M1,
-    E4M3,
-    E5M0,
-    E5M2,
-    INT8,
-    UE5M3,
-    BlockFormat,
-    ElementFormat,
-    ScaleFormat,
-    Specials,
-)
+from mxref.formats import catalog
+from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
 from mxref.numbers.scale_steps import scale_steps
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
@@ -34,12 +23,13 @@ from mxref.policy.scale_rule import ScaleRule
 
 
 def powers(name: str, bits: int, bias: int) -> ScaleFormat:
-    return ScaleFormat(name, bits, 0, bias, Specials.TOP_CODE_NAN, subnormals=False)
+    return ScaleFormat(name, bits, 0, bias, catalog.Specials.TOP_CODE_NAN, subnormals=False)
 
 
 #: The last two lie at the ends of E8M0: keys of small numbers, and scales that are flushed.
-SCALES = [E5M0, powers("e4m0", 4, 7), powers("e2m0", 2, 1)]
+SCALES = [catalog.E5M0, powers("e4m0", 4, 7), powers("e2m0", 2, 1)]
 SCALES += [powers("low", 4, 127), powers("high", 4, 14 - 127)]
+E2M1, E4M3, E5M2, INT8 = catalog.E2M1, catalog.E4M3, catalog.E5M2, catalog.INT8
 ELEMENTS = [E5M2, E4M3, E2M1, INT8]
 
 
@@ -119,45 +109,33 @@ def special_rows(fmt: BlockFormat, layout: FloatLayout) -> np.ndarray:
     return np.concatenate([rows, special])
 
 
-ENDS = tuple(
-    {"scale_overflow": over, "scale_underflow": under, "zero_block": zero}
-    for over, under, zero in itertools.product(
-        ("clamp", "nan", "wrap"),
-        ("clamp", "nan", "wrap", "flush", "flush_subnormal"),
-        ("code_00", "code_01", "one", "minus_emax", "nan"),
-    )
+ENDS = choices(
+    "scale_overflow=clamp,nan,wrap scale_underflow=clamp,nan,wrap,flush,flush_subnormal "
+    "zero_block=code_00,code_01,one,minus_emax,nan"
 )
-SPECIALS = tuple(
-    {"block_inf": inf, "block_nan": nan, "scaling": scaling, "scale_overflow": over}
-    | {"nan_block_codes": "ones", "int8_emax": "one", "zero_block": "minus_emax"}
-    for inf, nan, scaling, over in itertools.product(
-        ("nan_block", "largest_scale", "ignore"),
-        ("nan_block", "ignore"),
-        ("divide", "reciprocal_flushed"),
-        ("clamp", "wrap"),
-    )
+SPECIALS = choices(
+    "block_inf=nan_block,largest_scale,ignore block_nan=nan_block,ignore "
+    "scaling=divide,reciprocal_flushed scale_overflow=clamp,wrap "
+    "nan_block_codes=ones int8_emax=one zero_block=minus_emax"
 )
-TYPES = tuple(
-    {"amax_type": name, "scale_overflow": over}
-    for name, over in itertools.product(("float32", "bfloat16", "float16"), ("nan", "wrap"))
-)
+TYPES = choices("amax_type=float32,bfloat16,float16 scale_overflow=nan,wrap")
 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("layout", [F32, BF16, F16, F64], ids=lambda layout: layout.name)
 @pytest.mark.parametrize("scale", SCALES, ids=lambda scale: scale.name)
 def test_every_choice_at_the_ends(scale: ScaleFormat, layout: FloatLayout) -> None:
-    for index, choices in enumerate((*ENDS, *SPECIALS, *TYPES)):
-        element = ELEMENTS[index % 4 if choices.get("block_nan") != "ignore" else index % 2]
+    for index, chosen in enumerate((*ENDS, *SPECIALS, *TYPES)):
+        element = ELEMENTS[index % 4 if chosen.get("block_nan") != "ignore" else index % 2]
         fmt = of(element, scale)
-        check(special_rows(fmt, layout), layout, fmt, **choices)
+        check(special_rows(fmt, layout), layout, fmt, **chosen)
 
 
 def test_some_of_each_kind() -> None:
     """Quirks, flushed reciprocals, and directed and stochastic roundings of elements."""
     high = of(INT8, SCALES[-1])  # whose amax reaches 2**127
     check(special_rows(high, F32), F32, high, scaling="reciprocal_flushed")
-    fmt = of(E2M1, E5M0)
+    fmt = of(E2M1, catalog.E5M0)
     rows = special_rows(fmt, F32)
     for rounding in ("toward_positive", "to_odd", "ties_to_away"):
         check(rows, F32, fmt, "floor_log2_float32", rounding=rounding, scale_overflow="nan")
@@ -166,10 +144,8 @@ def test_some_of_each_kind() -> None:
         rows.view(np.float32), fmt, rounding="stochastic_a", random_bits=draws, random_width=8
     )
     for row, draw, code, codes in zip(rows, draws, blocks.scale_codes, blocks.codes, strict=True):
-        want = exact.quantize(
-            *(row.tolist(), "f32", "e2m1", "stochastic_a"),
-            **{"random_bits": draw.tolist(), "random_width": 8, "scale_format": "e5m0"},
-        )
+        drawn: Any = {"random_bits": draw.tolist(), "random_width": 8, "scale_format": "e5m0"}
+        want = exact.quantize(row.tolist(), "f32", "e2m1", "stochastic_a", **drawn)
         assert (int(code[0]), codes.tolist()) == want
 
 
@@ -180,44 +156,22 @@ def test_every_code_under_every_scale_is_read_as_by_the_twin(
     scale: ScaleFormat, target: str
 ) -> None:
     layout = LAYOUTS[target]
-    ways = itertools.product(("power", "zero"), ("nan", "inf", "power"), ("once", "scale_first"))
-    for index, (first, last, rounding) in enumerate(ways):
+    ways = choices("scale_00=power,zero scale_ff=nan,inf,power product_rounding=once,scale_first")
+    for index, way in enumerate(ways):
         element = (E2M1, E5M2, INT8, E4M3)[index % 4]
         size = element.code_count
         codes = np.tile(np.arange(size, dtype=np.uint8), (scale.code_count, 1))
         scales = np.arange(scale.code_count, dtype=np.uint8)[:, np.newaxis]
-        choices: Any = {"scale_00": first, "scale_ff": last, "product_rounding": rounding}
-        choices["product_overflow"] = ("saturate", "nan")[index % 2]
+        way["product_overflow"] = ("saturate", "nan")[index % 2]
         blocks = mxref.Blocks(codes, scales, of(element, scale, size), -1, codes.shape)
-        got = mxref.dequantize(blocks, layout.dtype, **choices).view(layout.uint)
+        got = mxref.dequantize(blocks, layout.dtype, **way).view(layout.uint)
         for power, code in np.ndindex(codes.shape):
-            want = exact.dequantize(power, code, element.name, target, scale.name, **choices)
-            assert got[power, code] == want, (power, code, choices)
-
-
-@pytest.mark.parametrize("block", BLOCK_FORMATS)
-def test_they_are_the_clamped_scales_of_e8m0(block: str) -> None:
-    element, most = BLOCK_FORMATS[block].element, 15
-    words = splitmix64(5, 600 * 32).reshape(600, 32)
-    draws = (words[:, :1] >> np.uint64(48)).astype(int)
-    exponents = element.emax - 2 * most - 2 + draws % (4 * most + 5)
-    x = np.ldexp((words % np.uint64(1 << 20)).astype(np.float64) - (1 << 19), exponents - 19)
-    x = x.astype(np.float32)
-    k = mxref.shared_scale(np.abs(x).max(-1), element).astype(int)[:, np.newaxis] - 127
-    beyond, scale = k > most, np.maximum(k, -most)
-    codes = mxref.encode(np.ldexp(x.astype(np.float64), -scale), element)
-    blocks = mxref.quantize(x, of(element, E5M0, 32), scale_overflow="nan")
-    assert np.array_equal(blocks.scale_codes, np.where(beyond, 31, scale + most))
-    assert np.array_equal(blocks.codes, np.where(beyond, 0, codes))
-    numbers = np.ldexp(mxref.decode(codes, element, np.float64), scale)
-    got = blocks.dequantize(np.float64)
-    assert np.array_equal(got, np.where(beyond, np.nan, numbers), equal_nan=True)
-    assert (k < -most).any()
-    assert beyond.any()
+            want = exact.dequantize(power, code, element.name, target, scale.name, **way)
+            assert got[power, code] == want, (power, code, way)
 
 
 def test_blocks_of_them() -> None:
-    blocks = mxref.quantize(np.float32([[3.0, -1.0], [2.0**20, 1.0]]), of(E2M1, E5M0, 2))
+    blocks = mxref.quantize(np.float32([[3.0, -1.0], [2.0**20, 1.0]]), of(E2M1, catalog.E5M0, 2))
     assert blocks.scale_codes.tolist() == [[14], [30]]
     assert "first scale: 0e = 2**-1" in repr(blocks)
     assert sentence(TypeError, lambda: blocks.scales) == (
@@ -229,11 +183,11 @@ def test_blocks_of_them() -> None:
     assert wrong.endswith("does not read scale_arithmetic, since its scale is e5m0")
     long = np.full(1 << 19, 3.0, np.float32)
     long[-1] = 2.0**-30
-    whole = mxref.quantize(long, of(E2M1, E5M0, long.size))
+    whole = mxref.quantize(long, of(E2M1, catalog.E5M0, long.size))
     assert (whole.scale_codes.tolist(), set(whole.codes[:-1].tolist())) == ([14], {7})
 
 
-@pytest.mark.parametrize("scale", [E5M0, UE5M3], ids=lambda scale: scale.name)
+@pytest.mark.parametrize("scale", [catalog.E5M0, catalog.UE5M3], ids=lambda scale: scale.name)
 def test_a_profile_speaks_of_its_own_scales(scale: ScaleFormat) -> None:
     other = BlockFormat("mxfp8_e4m3", E4M3, scale, 32)
     text = "mxfp8_e4m3 must be of e4m3 and e8m0 for profile microxcaling_torch, got one of e4m3"

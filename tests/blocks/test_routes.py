@@ -1,31 +1,242 @@
-"""Blocks with small floats as scales: the fast way against the integer one, at every threshold."""
+"""Many blocks at once: keys of E8M0 and the fast way of small float scales, against other ways."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
+from helpers import ELEMENT
+from shares import Share
 
 import mxref
 from mxref import exact
-from mxref.bits.float32 import fl, wide
-from mxref.bits.floats import BF16, F16, F32, FloatLayout
-from mxref.blocks import routes
+from mxref.bits.float32 import as_float64, fl, wide
+from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, layout_of
+from mxref.blocks import keyed, routes
 from mxref.blocks.two_level import TensorScale
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
+
+LAYOUTS = (F32, BF16, F64)
+
+
+def amax_of(code: int, fmt: BlockFormat, layout: FloatLayout) -> int:
+    """The pattern of the largest amax in its binade that FLOOR gives a scale code."""
+    exponent = code - 127 + fmt.element.emax
+    field = (exponent if layout is F64 else min(exponent, 127)) + layout.bias
+    if field > 0:
+        return (field + 1 << layout.mantissa_bits) - 1
+    return (1 << layout.mantissa_bits + field) - 1
+
+
+def every_key(fmt: BlockFormat, layout: FloatLayout, seed: int) -> np.ndarray:
+    """For each odd-rounded key of float32's exponents, and each sign, any pattern that has it."""
+    kept = min(fmt.element.mantissa_bits + 2, layout.mantissa_bits)
+    drop = layout.mantissa_bits - kept
+    key = np.arange(1 << 8 + kept, dtype=np.uint64)
+    odd = key & np.uint64(1)
+    rng = np.random.default_rng(seed)
+    below = rng.integers(1, 2 << drop, key.shape, np.uint64) if drop else odd
+    pattern = ((key - odd) << np.uint64(drop)) + odd * below
+    pattern += np.uint64(layout.bias - 127 << layout.mantissa_bits)
+    signs = np.uint64(layout.sign_bit)
+    return np.concatenate([pattern, pattern | signs]).astype(layout.uint)
+
+
+def agree(rows: np.ndarray, layout: FloatLayout, fmt: BlockFormat, policy: Policy) -> None:
+    lanes = rows.reshape(*rows.shape, 1)
+    scales, codes = routes.quantize_lanes(lanes, layout, fmt, policy)
+    want = routes.quantize_rows(rows, layout, fmt, policy)
+    assert (scales[:, 0] == want[0]).all()
+    assert (codes[..., 0] == want[1]).all()
+
+
+def check_keys(fmt: BlockFormat, layout: FloatLayout, policy: Policy, codes: range) -> None:
+    """Every key up to amax under scale codes, with every other one that keys can tell apart."""
+    keys = every_key(fmt, layout, codes.start)
+    magnitude = keys & layout.uint.type(layout.sign_bit - 1)
+    for code in codes:
+        amax = layout.uint.type(amax_of(code, fmt, layout))
+        row = np.where(magnitude <= amax, keys, layout.uint.type(0))
+        agree(np.append(row, amax)[np.newaxis], layout, fmt, policy)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.complete
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("name", BLOCK_FORMATS)
+def test_every_key_under_every_scale(name: str, layout: FloatLayout, share: Share) -> None:
+    """Small scales of float32 are those of raised patterns; of INT8 a few, or all if complete."""
+    step = 5 if name == "mxint8" and (layout is not F32 or not share.complete) else 1
+    codes = range(0, 255, step)
+    check_keys(BLOCK_FORMATS[name], layout, Policy(), codes)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "ocp+rounding=toward_positive+overflow=nonsaturating_ieee",
+        "ocp+rounding=to_odd+scale_underflow=flush+block_nan=ignore+block_inf=ignore",
+        "ocp+rounding=ties_to_away+underflow_sign=dropped+scaling=reciprocal_flushed",
+        "ocp+clamp=before_rounding+zero_sign=dropped+scale_underflow=nan+zero_block=nan",
+    ],
+)
+def test_every_key_under_other_choices(name: str, layout: FloatLayout, spelling: str) -> None:
+    policy = Policy.parse(spelling)
+    for codes in (range(24), range(24, 240, 23), range(240, 255)):
+        check_keys(BLOCK_FORMATS[name], layout, policy, codes)
+
+
+@pytest.mark.sampled(6)
+def test_formats_of_other_shapes() -> None:
+    """As many fraction bits as bfloat16 has, and exponents that raising does not reach."""
+    for exponent_bits, mantissa_bits in ((2, 5), (1, 6), (6, 1), (7, 0), (3, 4)):
+        bias = (1 << exponent_bits - 1) - 1 or 1
+        element = mxref.formats.ElementFormat("other", exponent_bits, mantissa_bits, bias)
+        fmt = BlockFormat("other", element, mxref.formats.E8M0, 32)
+        for layout in LAYOUTS:
+            check_keys(fmt, layout, Policy(), range(3, 255, 12))
+
+
+@pytest.mark.parametrize("name", BLOCK_FORMATS)
+def test_thresholds_of_elements_are_those_of_the_twin(name: str) -> None:
+    """One pattern below, at and above each tie, under scales of all kinds."""
+    fmt = BLOCK_FORMATS[name]
+    values = np.unique(np.abs(mxref.decode(np.arange(fmt.element.code_count), fmt.element, float)))
+    values = values[np.isfinite(values)]
+    ties = (values[1:] + values[:-1]) / 2
+    largest = 1.5 * 2.0**fmt.element.emax
+    for code in (0, 1, 11, 19, 40, 127, 254 - fmt.element.emax):
+        x = np.append(ties[ties < largest], largest) * 2.0 ** (code - 127)
+        bits = x.astype(np.float32).view(np.uint32)
+        bits = np.concatenate([bits - 1, bits, bits + 1, (bits + 1) | 1 << 31])
+        bits = bits[(bits & 0x7FFF_FFFF) <= bits[len(x) * 2 - 1]]
+        for layout, patterns in ((F32, bits), (F64, as_float64(bits, F32))):
+            scales, codes = routes.quantize_lanes(patterns[None, :, None], layout, fmt, Policy())
+            scale, want = exact.quantize(patterns.tolist(), layout.name, ELEMENT[name])
+            assert scales.tolist() == [[scale]] == [[code]]
+            assert codes.ravel().tolist() == want
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("rule", ScaleRule)
+@pytest.mark.parametrize("amax_type", ["source", "float32", "bfloat16", "float16"])
+def test_steps_of_scales(rule: ScaleRule, amax_type: str) -> None:
+    """In every binade the first and last amax, and those on both sides of the step."""
+    policy = Policy().replace(scale_rule=rule, amax_type=amax_type, scale_overflow="nan").scale
+    for name in ("mxfp8_e4m3", "mxint8"):
+        fmt = BLOCK_FORMATS[name].element
+        for layout in LAYOUTS:
+            steps = scale_steps(fmt, policy, layout)
+            first = np.arange(1, len(steps.last) - 1, dtype=layout.uint)
+            first <<= layout.uint.type(layout.mantissa_bits)
+            last = first + layout.uint.type((1 << layout.mantissa_bits) - 1)
+            step = steps.last[1:-1]
+            for amax in (first, step, np.minimum(step + 1, last), last):
+                found = steps.words(amax)
+                want = scale_codes(amax, layout, fmt, policy).words()
+                assert ((found == want) | (found == OTHER)).all()
+                assert (found == OTHER).sum() <= 2  # binades where something narrower ends
+
+
+@pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "even", "tosa", "nearest"])
+def test_steps_of_scales_are_those_of_the_twin(rule: str) -> None:
+    policy = Policy().replace(scale_rule=rule)
+    for name in ("mxfp8_e4m3", "mxfp4_e2m1"):
+        last = scale_steps(BLOCK_FORMATS[name].element, policy.scale, F32).last[1:-1]
+        amax = np.concatenate([last, last + 1])
+        amax = amax[amax < F32.inf_bits]
+        rows = np.repeat(amax[:, np.newaxis], 2, axis=1)
+        scales, _ = routes.quantize_lanes(rows[..., None], F32, BLOCK_FORMATS[name], policy)
+        want = [exact.shared_scale(a, "f32", ELEMENT[name], rule) for a in amax.tolist()]
+        assert scales[:, 0].tolist() == want
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("block_nan", ["nan_block", "ignore"])
+@pytest.mark.parametrize("block_inf", ["nan_block", "ignore", "largest_scale"])
+@pytest.mark.parametrize("layout", [F32, BF16, F16, F64], ids=lambda layout: layout.name)
+def test_nan_and_infinity(layout: FloatLayout, block_inf: str, block_nan: str) -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.integers(0, 1 << layout.width, (900, 32), np.uint64).astype(layout.uint)
+    small = layout.uint.type(layout.sign_bit | (4 << layout.mantissa_bits) - 1)
+    rows[::3] &= small  # subnormal numbers and their like
+    rows[::4] &= layout.uint.type(layout.sign_bit)
+    special = rng.random(rows.shape)
+    rows[special < 0.02] = layout.inf_bits
+    rows[special < 0.01] = layout.nan_bits + 1
+    rows[(special < 0.02) & (rng.random(rows.shape) < 0.5)] |= layout.uint.type(layout.sign_bit)
+    for more in (
+        "",
+        "+nan=signed+nan_to_finite=signed_max",
+        "+scale_underflow=flush+nan_block_codes=ones",
+        "+zero_block=nan",
+    ):
+        text = f"ocp+block_nan={block_nan}+block_inf={block_inf}+overflow=nonsaturating{more}"
+        for name in ("mxfp8_e5m2", "mxfp4_e2m1", "mxint8"):
+            agree(rows, layout, BLOCK_FORMATS[name], Policy.parse(text))
+
+
+def test_a_scale_that_wraps_is_no_small_one() -> None:
+    """Under a huge amax nothing is raised, however small the code."""
+    element = mxref.formats.ElementFormat("narrow", 1, 1, 3)  # its largest number is 2**-2 * 1.5
+    fmt = BlockFormat("narrow", element, mxref.formats.E8M0, 32)
+    rows = np.uint32([[0x7F7F_FFFF, 0x7F00_0000, 0x0080_0000, 1] * 8])
+    agree(rows, F32, fmt, Policy.parse("ocp+scale_overflow=wrap"))
+
+
+def test_patterns_are_scaled_up_exactly() -> None:
+    bits = np.uint32([0, 1, 2, 3, 0x7F_FFFF, 0x80_0000, 0x80_0001, 0x3F80_0000, 0x5D7F_FFFF])
+    bits = np.concatenate([bits, bits | 1 << 31])
+    want = as_float64(bits, F32).view(np.float64) * 2.0**64
+    assert (keyed.times_2_to_64(bits).view(np.float32).astype(np.float64) == want).all()
+    assert (np.signbit(keyed.times_2_to_64(bits).view(np.float32)) == np.signbit(want)).all()
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(70, 130, 7), (33, 64, 70), (300, 500)])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64])
+def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: type) -> None:
+    """The same blocks as rows, with tails; scales of all kinds, NaN among the numbers."""
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-140, 100, shape)
+    x = np.where(rng.random(shape) < 0.002, np.nan, x).astype(dtype, order=order)
+    for axis in range(len(shape)):
+        rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+        length = rows.shape[-1]
+        rows = rows.reshape(-1, length)
+        rows = np.pad(rows, ((0, 0), (0, -length % 32))).reshape(-1, 32)
+        uint = rows.view(f"u{rows.itemsize}")
+        layout = layout_of(dtype)
+        scales, codes = routes.quantize_rows(uint, layout, BLOCK_FORMATS["mxfp6_e2m3"], Policy())
+        for size in (32, (32,)):
+            along = axis if size == 32 else (axis,)
+            blocks = mxref.quantize(x, "mxfp6_e2m3", axis=along, block_size=size)
+            moved = np.moveaxis(blocks.codes, axis, -1)
+            assert (moved.reshape(-1, 32) == codes).all()
+            assert (np.moveaxis(blocks.scale_codes, axis, -1).ravel() == scales).all()
+
+
+def test_which_blocks_take_keys() -> None:
+    for name in BLOCK_FORMATS:
+        assert routes.takes_keys(BLOCK_FORMATS[name], Policy()) is True
+        stochastic = Policy.parse("ocp+rounding=stochastic_a")
+        assert routes.takes_keys(BLOCK_FORMATS[name], stochastic) is False
+    assert routes.takes_keys(OTHER_BLOCK_FORMATS["fp4_ue4m3"], Policy()) is False
+
+
+# Scales that are small floats.
 
 ROWS = 512
-NUMBERS = [
-    0x3F800000,
-    0x3F800001,
-    0x3A5F_1D37,
-    0x0000_0003,
-    0x7F12_3457,
-    0x0080_0001,
-    0x4112_ABCD,
-    0x3E9A_B700,
-]  # the last one: products that float32 holds
+# The last one gives products that float32 holds.
+NUMBERS = [0x3F800000, 0x3F800001, 0x3A5F1D37, 3, 0x7F123457, 0x800001, 0x4112ABCD, 0x3E9AB700]
 
 
 def tensor_of(fmt: BlockFormat, bits: int) -> TensorScale | None:
@@ -74,11 +285,8 @@ def test_thresholds_of_two_levels(name: str, number: int) -> None:
         half = np.random.default_rng(1).integers(0, 1 << 16, rows.shape, np.uint16)
         both_ways(half, F16, fmt, tensor, "ocp+block_nan=ignore+block_inf=largest_scale")
     for some in rows[:40].tolist():
-        given = number if fmt.tensor_scale else None
-        scale_format = fmt.scale.name
-        _, [(scale, codes)] = exact.quantize_scaled(
-            [some], "f32", "e2m1", scale_format, "exact", given
-        )
+        how = fmt.scale.name, "exact", number if fmt.tensor_scale else None
+        _, [(scale, codes)] = exact.quantize_scaled([some], "f32", "e2m1", *how)
         repeated = np.repeat(np.uint32([some]), ROWS, axis=0)
         found = routes.quantize_rows(repeated, F32, fmt, Policy(), tensor)
         assert (int(found[0][0]), found[1][0].tolist()) == (scale, codes)

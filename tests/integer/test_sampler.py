@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Refusals, assert_refused
 
 from mxref.exact import integer as exact
 from mxref.integer import grid_sample
@@ -71,28 +70,3 @@ def test_rgb_padded_to_rgba_is_rgb() -> None:
     swapped = grid_sample(image.astype(">i2"), grid.astype(">i2"), align_corners=False)
     assert np.array_equal(swapped, whole[:3])
     assert swapped.dtype == np.int16
-
-
-IMAGE, GRID = np.zeros((1, 2, 2), np.int8), np.zeros((1, 1, 2), np.int16)
-SHAPES = "q must be (C, H, W) and grid (h, w, 2)"
-
-
-def sampled(image: Any, grid: Any, **options: Any) -> Any:
-    return grid_sample(image, grid, align_corners=True, **options)
-
-
-BAD: Refusals = [
-    (lambda: sampled(IMAGE[0], GRID), ValueError, SHAPES),
-    (lambda: sampled(IMAGE[:, :0], GRID), ValueError, SHAPES),
-    (lambda: sampled(IMAGE, GRID[0]), ValueError, SHAPES),
-    (lambda: sampled(IMAGE, np.zeros((1, 1, 3), np.int16)), ValueError, SHAPES),
-    (lambda: sampled(IMAGE, GRID.astype(np.int8)), TypeError, "q must be 8 or 16 bits and grid"),
-    (lambda: sampled(IMAGE.astype(np.int32), GRID), TypeError, "q must be 8 or 16 bits and grid"),
-    (lambda: sampled(IMAGE, GRID, zero_point=128), ValueError, "zero_point must be a value of"),
-    (lambda: sampled(IMAGE, GRID, zero_point=0.5), TypeError, "zero_point must be an integer"),
-    (lambda: sampled(IMAGE, GRID, padding="reflection"), ValueError, "padding must be one of"),
-]
-
-
-def test_misuse_is_refused_in_one_sentence() -> None:
-    assert_refused(BAD)

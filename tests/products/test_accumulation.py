@@ -53,16 +53,6 @@ def test_all_pairs_equal_the_slow_twin(how: Accumulation, format_a: str, format_
         assert differences(a, b, how) == []
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("how", ADDERS)
-def test_every_adder_equals_the_slow_twin(how: Accumulation) -> None:
-    state = np.random.default_rng(ADDERS.index(how))
-    formats = FORMATS[how][0], FORMATS[how][-1]
-    for length in (3, 96, 130):
-        a, b = drawn(formats, length, 4, state)
-        assert differences(a, b, how) == []
-
-
 @pytest.mark.parametrize("how", [h for h in ADDERS if not h.value.startswith("aligned")])
 @pytest.mark.parametrize("run", [1, 3, 16])
 def test_short_runs(how: Accumulation, run: int) -> None:
@@ -101,11 +91,18 @@ def rounded(number: Fraction, bits: int, toward_zero: bool) -> Fraction:
     return (math.trunc if toward_zero else round)(number / unit) * unit
 
 
-def found(a: str, b: str, how: Accumulation, format_a: str = "e4m3", format_b: str = "e4m3") -> int:
-    """The bits that a row in hexadecimal gives, with scales of 1."""
-    codes = [np.frombuffer(bytes.fromhex(text), np.uint8)[None] for text in (a, b)]
-    one = np.full((1, 1), 127, np.uint8)
-    sides = (side(format, x, one) for format, x in zip((format_a, format_b), codes, strict=True))
+def found(
+    a: str,
+    b: str,
+    how: Accumulation,
+    formats: tuple[str, str] = ("e4m3", "e4m3"),
+    scales: str = "7f7f",
+) -> int:
+    """The bits that rows in hexadecimal give, each one block with a scale."""
+    sides = (
+        side(format, np.frombuffer(bytes.fromhex(x), np.uint8)[None], np.full((1, 1), s, np.uint8))
+        for format, x, s in zip(formats, (a, b), bytes.fromhex(scales), strict=True)
+    )
     return int(accumulated(*sides, how).view(np.uint32)[0, 0])
 
 
@@ -140,7 +137,7 @@ def test_a_subnormal_counts_with_the_exponent_of_its_field(
     codes = zip(bytes.fromhex(a), bytes.fromhex(b), strict=True)
     total = sum(value(x, "e5m2") * value(y, "e2m3") for x, y in codes)
     assert np.float32(total).view(np.uint32) == exact
-    assert found(a, b, Accumulation.ALIGNED_25, "e5m2", "e2m3") == aligned_25
+    assert found(a, b, Accumulation.ALIGNED_25, ("e5m2", "e2m3")) == aligned_25
 
 
 def test_a_group_that_cancels_keeps_its_exponent() -> None:
@@ -166,20 +163,9 @@ def test_a_group_that_cancels_keeps_its_exponent() -> None:
     ],
 )
 def test_products_of_scales(a: str, b: str, scales: str, sequential: int, scales_last: int) -> None:
-    format = "e5m2" if a == "64" else "e4m3"
-    operands = [
-        side(
-            format,
-            np.frombuffer(bytes.fromhex(text), np.uint8)[None],
-            np.array([[scale]], np.uint8),
-        )
-        for text, scale in zip((a, b), bytes.fromhex(scales), strict=True)
-    ]
-    for how, bits in (
-        (Accumulation.SEQUENTIAL, sequential),
-        (Accumulation.SCALES_LAST, scales_last),
-    ):
-        assert accumulated(*operands, how).view(np.uint32)[0, 0] == bits
+    formats = ("e5m2", "e5m2") if a == "64" else ("e4m3", "e4m3")
+    assert found(a, b, Accumulation.SEQUENTIAL, formats, scales) == sequential
+    assert found(a, b, Accumulation.SCALES_LAST, formats, scales) == scales_last
 
 
 def test_signs_of_zero_overflow_and_nothing_to_add() -> None:
@@ -197,29 +183,19 @@ def test_signs_of_zero_overflow_and_nothing_to_add() -> None:
         assert accumulated(side("e4m3", one[:0], plain[:0]), nothing, how).shape == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("how", "formats", "run", "message"),
-    [
-        (
-            "exact",
-            ("e4m3", "e4m3"),
-            32,
-            "accumulation must name an adder of float32 sums, got exact",
-        ),
-        ("aligned_25", ("e4m3", "int8"), 32, "elements of e5m2 e4m3 e3m2 e2m3 e2m1, got int8"),
-        (
-            "aligned_35",
-            ("e2m1", "e2m3"),
-            32,
-            "accumulation=aligned_35 .* elements of e2m1, got e2m3",
-        ),
-        ("aligned_13", ("e3m2", "e4m3"), 32, "elements of e5m2 e4m3, got e3m2: name another"),
-        ("aligned_25", ("e4m3", "e4m3"), 16, "must have blocks of 32, got 16: name another"),
-    ],
-)
-def test_what_adders_refuse(how: str, formats: tuple[str, str], run: int, message: str) -> None:
+REFUSED = [
+    ("exact", "e4m3 e4m3", 32, "accumulation must name an adder of float32 sums, got exact"),
+    ("aligned_25", "e4m3 int8", 32, "elements of e5m2 e4m3 e3m2 e2m3 e2m1, got int8"),
+    ("aligned_35", "e2m1 e2m3", 32, "accumulation=aligned_35 .* elements of e2m1, got e2m3"),
+    ("aligned_13", "e3m2 e4m3", 32, "elements of e5m2 e4m3, got e3m2: name another"),
+    ("aligned_25", "e4m3 e4m3", 16, "must have blocks of 32, got 16: name another"),
+]
+
+
+@pytest.mark.parametrize(("how", "formats", "run", "message"), REFUSED)
+def test_what_adders_refuse(how: str, formats: str, run: int, message: str) -> None:
     codes, scales = np.zeros((1, 32), np.uint8), np.zeros((1, 32 // run), np.uint8)
-    sides = [side(format, codes, scales, run) for format in formats]
+    sides = [side(format, codes, scales, run) for format in formats.split()]
     with pytest.raises(ValueError, match=message):
         accumulated(*sides, Accumulation(how))
 
@@ -228,17 +204,12 @@ def test_many_rows_are_done_in_chunks() -> None:
     """More columns than a chunk, and rows that do not fill the last one."""
     state = np.random.default_rng(1)
     a, b = drawn(("e4m3", "e2m1"), 5, 1, state)
-    many = dataclasses.replace(
-        b, codes=np.tile(b.codes, (20000, 1)), scales=np.tile(b.scales, (20000, 1))
-    )
-    few = accumulated(a, b, Accumulation.ALIGNED_25).view(np.uint32)
-    assert np.array_equal(
-        accumulated(a, many, Accumulation.ALIGNED_25).view(np.uint32), np.tile(few, (1, 20000))
-    )
-    other = accumulated(many, a, Accumulation.PAIRWISE).view(np.uint32)
-    assert np.array_equal(
-        other, np.tile(accumulated(b, a, Accumulation.PAIRWISE).view(np.uint32), (20000, 1))
-    )
+    codes, scales = (np.tile(part, (20000, 1)) for part in (b.codes, b.scales))
+    many = dataclasses.replace(b, codes=codes, scales=scales)
+    for sides, few, count in (((a, many), (a, b), (1, 20000)), ((many, a), (b, a), (20000, 1))):
+        for how in (Accumulation.ALIGNED_25, Accumulation.PAIRWISE):
+            want = np.tile(accumulated(*few, how).view(np.uint32), count)
+            assert np.array_equal(accumulated(*sides, how).view(np.uint32), want)
 
 
 def test_the_exponent_of_a_group_is_that_of_the_scales() -> None:
@@ -310,16 +281,6 @@ def test_aligned_sums_stay_in_the_interval_of_all_adders(
         assert outside(a, b, how) == []
 
 
-def test_the_interval_of_all_adders_is_nearly_reached() -> None:
-    """By 0.92 of its radius: a subnormal of E2M3 counts with 8 times its value."""
-    codes = largest_loss(("e5m2", "e2m3"))
-    a, b = ([one[0], *[one[1]] * 31] for one in codes)
-    terms = [value(int(x), "e5m2") * value(int(y), "e2m3") for x, y in zip(a, b, strict=True)]
-    bits = found(bytes(a).hex(), bytes(b).hex(), Accumulation.ALIGNED_25, "e5m2", "e2m3")
-    error = sum(terms) - Fraction(float(np.uint32(bits).view(np.float32)))
-    assert 0.92 < error / (sum(terms) * Fraction(2 * 32 + 2, 2**23)) < 1
-
-
 def test_matmul_gives_the_sums_of_adders_in_each_type_and_sets_special_values() -> None:
     x, w = np.zeros((2, 40), np.float32), np.zeros((1, 40), np.float32)
     x[0, :3], w[0, :3] = [2.0**-5, 2.0**-4, 2.0**8], [2.0**-4, 2.0**-4, 2.0**8]
@@ -336,9 +297,7 @@ def test_matmul_gives_the_sums_of_adders_in_each_type_and_sets_special_values() 
         special = dataclasses.replace(a, codes=np.where(a.codes, np.uint8(0x7C), np.uint8(0)))
         results = mxref.matmul(special, b.T, accumulation=how).ravel()
         assert results.view(np.uint32).tolist() == [0x7F800000, 0x7FC00000]  # Inf, and Inf times 0
-    with pytest.raises(
-        ValueError, match="accumulation=aligned_35 must have elements of e2m1, got e5m2"
-    ):
+    with pytest.raises(ValueError, match="aligned_35 must have elements of e2m1, got e5m2"):
         mxref.matmul(a, b.T, accumulation="aligned_35")
 
 

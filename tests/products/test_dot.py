@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from math import inf, nan
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,16 +14,12 @@ import pytest
 from designed_dots import FREE, LENGTH, block_format, blocks_of, exact_rows, random_rows, rows_of
 from helpers import SOURCES, sentence
 from shares import Share
+from tables import codes, rows
 
 import mxref
 from mxref.exact import dot as slow
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    ELEMENT_FORMATS,
-    OTHER_FORMATS,
-    ElementFormat,
-    element_format,
-)
+from mxref.formats import catalog
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat, element_format
 from mxref.products import exact_sums
 from mxref.products.dot import exact_in_every_order
 from mxref.products.intervals import Bounds
@@ -32,10 +28,16 @@ from mxref.products.operand import operand
 PAIRS = list(itertools.product(ELEMENT_FORMATS, repeat=2))
 ANY = {
     **ELEMENT_FORMATS,
-    **{n: f for n, f in OTHER_FORMATS.items() if isinstance(f, ElementFormat)},
+    **{n: f for n, f in catalog.OTHER_FORMATS.items() if isinstance(f, ElementFormat)},
 }
 E4M3 = "mxfp8_e4m3"
 Rows = list[tuple[list[int], list[int]]]
+
+
+def one_row(text: str, format: str, scales: str = "7f", size: int = 32) -> mxref.Blocks:
+    """Codes in blocks of a size, each with its scale."""
+    some, fmt = codes(text), block_format(element_format(format), size)
+    return mxref.Blocks(some, codes(scales), fmt, 0, (len(some),))
 
 
 def bits(array: np.ndarray) -> np.ndarray:
@@ -127,7 +129,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("exponents", "signs", "float64", "counted"), LOST)
-@pytest.mark.parametrize("format", ["mxfp8_e4m3", "mxfp8_e5m2", "mxint8"])
+@pytest.mark.parametrize("format", ["e4m3", "e5m2", "int8"])
 def test_integers_decide_what_float64_loses(
     exponents: tuple[int, ...],
     signs: tuple[int, ...],
@@ -136,51 +138,35 @@ def test_integers_decide_what_float64_loses(
     format: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fmt = BLOCK_FORMATS[format].element
-    one = fmt.sign_bit and next(c for c in range(fmt.max_code) if fmt.value(c) == 1.0)
-    minus = fmt.code_count - one if fmt.twos_complement else one | fmt.sign_bit
-    halves = [(e + 1) // 2 for e in exponents], [e // 2 for e in exponents]
-    sides = []
-    for scales, some in zip(halves, (signs, (1,) * len(signs)), strict=True):
-        codes = np.zeros((1, 32 * len(scales)), np.uint8)
-        codes[0, ::32] = [one if sign > 0 else minus for sign in some]
-        sides.append(([127 + e for e in scales], codes[0].tolist()))
+    """Each block has one product, of ones, so the scales have the exponents."""
+    one, minus = {"e4m3": (0x38, 0xB8), "e5m2": (0x3C, 0xBC), "int8": (0x40, 0xC0)}[format]
+    first = [code for sign in signs for code in ([one if sign > 0 else minus] + [0] * 31)]
+    second = ([one] + [0] * 31) * len(signs)
+    scales = [127 + (e + 1) // 2 for e in exponents], [127 + e // 2 for e in exponents]
+    a, b = ([(s, c)] for s, c in zip(scales, (first, second), strict=True))
     asked = Mock(wraps=exact_sums.rounded_integer)
     monkeypatch.setattr(exact_sums, "rounded_integer", asked)
-    compare([sides[0]], [sides[1]], fmt, fmt, ["f64"])
-    assert mxref.matmul(blocks_of([sides[0]], fmt), blocks_of([sides[1]], fmt).T, "f8") == float64
-    compare([sides[0]], [sides[1]], fmt, fmt, ["f32", "bf16", "f16"])
+    fmt = element_format(format)
+    compare(a, b, fmt, fmt, [*SOURCES])
     assert asked.called is counted
+    assert mxref.matmul(blocks_of(a, fmt), blocks_of(b, fmt).T, "f8") == float64
 
 
-# The table of bugs that are common: what is exact, and what is not.
-
-FP8 = [
-    ("7f", "7e 01 7e", "7f", "7e 01 fe", "mxfp8_e4m3", "f32", 0x36800000),
-    ("fe", "01", "83", "30", "mxfp8_e4m3", "f32", 0x7C000000),
-    ("00", "64", "61", "64", "mxfp8_e5m2", "f32", 0x00001000),
-    ("7f 77 61", "38", "7f 7f 7f", "38", "mxfp8_e4m3", "bf16", 0x3F81),
-    ("fe fe fe", "38", "7f 7f 7f", "38 38 b8", "mxfp8_e4m3", "f32", 0x7F000000),
-]
-
-
-@pytest.mark.parametrize(("sa", "ca", "sb", "cb", "format", "float", "want"), FP8)
-def test_n28_cases_that_common_bugs_fail(
-    sa: str, ca: str, sb: str, cb: str, format: str, float: str, want: int
+@pytest.mark.parametrize(("types", "sa", "ca", "sb", "cb", "want"), rows("exact", "dots"))
+def test_n28_n27_n26_cases_by_hand(
+    types: str, sa: str, ca: str, sb: str, cb: str, want: str
 ) -> None:
-    sides = []
-    for scale, code in ((sa, ca), (sb, cb)):
-        scales = [int(s, 16) for s in scale.split()]
-        some = [int(c, 16) for c in code.split()]
-        codes = np.zeros((len(scales), 32), np.uint8)
-        if len(scales) == 1:
-            codes[0, : len(some)] = some
-        else:
-            codes[:, 0] = some
-        fmt = BLOCK_FORMATS[format]
-        places = np.array(scales, np.uint8)
-        sides.append(mxref.Blocks(codes.reshape(-1), places, fmt, 0, (codes.size,)))
-    assert int(bits(mxref.matmul(sides[0], sides[1], SOURCES[float]))[()]) == want
+    format, float = types.split()
+    a, b = (one_row(ca, format, sa, 3), one_row(cb, format, sb, 3))
+    assert int(bits(mxref.matmul(a, b, SOURCES[float]))[()]) == int(want, 16)
+
+
+@pytest.mark.parametrize(("float", "a", "b", "rounding", "want"), rows("exact", "dots_beyond"))
+def test_n43_sums_beyond_float32(float: str, a: str, b: str, rounding: Any, want: str) -> None:
+    sides = one_row(a, "e4m3", "fe"), one_row(b, "e4m3")
+    for one, other in (sides, sides[::-1]):
+        ends = mxref.matmul_bounds(one, other, SOURCES[float], rounding=rounding)
+        assert [int(bits(end)[()]) for end in ends] == codes(want)
 
 
 # Intervals hold every order.
@@ -293,7 +279,7 @@ def test_n43_sums_beyond_float32_in_every_order(seed: int) -> None:
         codes = draws.integers(0x39 - width, 0x39, count), np.where(minus, 0xB8, 0x38)
         scales = 254, 127 + int(draws.integers(-2, 2))
         left, right = (
-            mxref.Blocks(some.astype(np.uint8), np.full(1, scale), BLOCK_FORMATS[E4M3], 0, (count,))
+            mxref.Blocks(some, [scale], E4M3, 0, (count,))
             for some, scale in zip(codes, scales, strict=True)
         )
         bounds, other = (mxref.matmul_bounds(left, right, rounding=r) for r in ("nearest", "any"))
@@ -327,40 +313,9 @@ def test_n43_sums_that_no_order_changes(
         assert exact_in_every_order(left, right.T).tolist() == [[free]]
 
 
-def one_row(text: str, format: str) -> mxref.Blocks:
-    codes = np.zeros(32, np.uint8)
-    some = [int(code, 16) for code in text.split()]
-    codes[: len(some)] = some
-    return mxref.Blocks(codes, np.full(1, 127, np.uint8), BLOCK_FORMATS[format], 0, (32,))
-
-
-def test_n43_the_interval_is_reached() -> None:
-    """31 times 2**-24, after 1: every addition rounds to 1."""
-    side = one_row("78" + " 18" * 31, "mxfp8_e4m3")
-    low, high, _ = mxref.matmul_bounds(side, side)
-    assert (float(low), float(high)) == (65536, 65536 + 62 * 2.0**-8)
-    products = side.dequantize() ** 2
-    total = np.float32(0)
-    for product in products:
-        total = total + product
-    assert total == low < mxref.matmul(side, side) == 65536 + 31 * 2.0**-8
-
-
-def test_n43_a_truncating_adder_is_inside_any_only() -> None:
-    """31 products whose exponent is that of a subnormal code 8 times as large."""
-    a = one_row("78" + " 13" * 31, "mxfp8_e5m2")
-    b = one_row("01" + " 09" * 31, "mxfp6_e2m3")
-    exact, blackwell = mxref.matmul(a, b, np.float64), 4096.0
-    assert round(float(exact), 4) == 4096.0298
-    low, *_ = mxref.matmul_bounds(a, b, np.float64)
-    assert blackwell < low
-    low, *_ = mxref.matmul_bounds(a, b, np.float64, rounding="any")
-    assert 0.91 < (exact - blackwell) / (exact - low) < 0.93
-
-
 def test_n27_special_values_of_a_matrix() -> None:
     """A NaN spoils its row or its column, an infinity what it meets."""
-    e5m2 = BLOCK_FORMATS["mxfp8_e5m2"]
+    e5m2 = catalog.BLOCK_FORMATS["mxfp8_e5m2"]
     codes = np.full((4, 64), 0x3C, np.uint8)
     codes[1, 40], codes[2, 3], codes[3, 3] = 0x7F, 0x7C, 0xFC
     a = mxref.Blocks(codes, np.full((4, 2), 127), e5m2, 1, (4, 64))
@@ -381,6 +336,38 @@ def test_n27_special_values_of_a_matrix() -> None:
         assert np.isnan(low).tolist() == np.isnan(high).tolist() == np.isnan(want).tolist()
         infinite = np.isinf(want)
         assert np.array_equal(low[infinite].astype(np.float64), np.array(want)[infinite])
+
+
+#: Ends and overflow, and the special values that they allow, by name.
+KINDS = {
+    "no overflow": ((1, 2, 1), ""),
+    "other numbers": ((-4, -3, -4), ""),
+    "upwards": ((1, 2, inf), "inf"),
+    "downwards": ((1, 2, -inf), "-inf"),
+    "both ways": ((1, 2, nan), "inf -inf nan"),
+    "infinite": ((inf, inf, inf), "inf"),
+    "not a number": ((nan, nan, nan), "nan"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_joined_bounds_allow_what_either_allows_and_what_is_between(source: str) -> None:
+    def held(bounds: Bounds, numbers: list[float]) -> list[float]:
+        found = [bounds.hold(np.array([x], SOURCES[source]))[0] for x in numbers]
+        return [x for x, is_held in zip(numbers, found, strict=True) if is_held]
+
+    for (a, some), (b, others) in itertools.product(KINDS.values(), repeat=2):
+        pair = [Bounds(*(np.array([x], SOURCES[source]) for x in ends)) for ends in (a, b)]
+        joined = pair[0].joined(pair[1])
+        low, high = np.fmin(a[0], b[0]), np.fmax(a[1], b[1])
+        numbers = [-5, -4, -3.5, -3, 0, 1, 1.5, 2, 3]
+        assert held(joined, numbers) == [x for x in numbers if low <= x <= high], (a, b)
+        special = [inf, -inf, nan]
+        union = {*some.split(), *others.split()}
+        found = set(map(str, held(joined, special)))
+        assert found >= union, (a, b)
+        if len(union) < 2 and ("nan" not in union or some == others):
+            assert found == union, (a, b)
 
 
 # Shapes, axes, memory, threads.
@@ -419,7 +406,7 @@ def test_runs_of_long_blocks() -> None:
 
 
 def test_codes_of_the_padding_are_not_read() -> None:
-    fmt, scale = BLOCK_FORMATS["mxfp8_e4m3"], np.full((1, 1), 127, np.uint8)
+    fmt, scale = catalog.BLOCK_FORMATS["mxfp8_e4m3"], np.full((1, 1), 127, np.uint8)
     for code in (0x38, 0x7F):
         codes = np.full((1, 32), code, np.uint8)
         codes[:, :20] = 0x38
@@ -475,96 +462,6 @@ def test_out_and_threads(dtype: Any) -> None:
     assert bits(out).tobytes() == bits(want).tobytes()
     some = slice(100, 140), slice(120, 160)
     assert np.array_equal(bits(mxref.matmul(a[some[0]], b[:, some[1]], dtype)), bits(want)[some])
-
-
-# Refusals.
-
-matmul: Callable[..., Any] = mxref.matmul
-ends_of: Callable[..., Any] = mxref.matmul_bounds
-A = mxref.quantize(X, "mxfp8_e4m3", axis=1)
-B = mxref.quantize(W, "mxfp8_e4m3", axis=1).T
-TILES = mxref.quantize(X, "mxfp8_e4m3", axis=(0, 1), block_size=(4, 8))
-CUBE = mxref.quantize(np.ones((2, 3, 32), np.float32), "mxfp8_e4m3")
-OUT = "out must be a writable C-contiguous float32 array of shape (7, 9), got "
-
-
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (
-            partial(matmul, A, B.T),
-            "b must have its blocks along axis 0, which is summed over, got axis 1: quantize it "
-            "with axis=0",
-        ),
-        (
-            partial(matmul, B, B),
-            "a must have its blocks along axis 1, which is summed over, got axis 0: quantize it "
-            "with axis=1",
-        ),
-        (
-            partial(matmul, TILES, B),
-            "a must have its blocks along axis 1, which is summed over, got axis (0, 1): quantize "
-            "it with axis=1",
-        ),
-        (
-            partial(matmul, A, CUBE),
-            "b must have one axis or two, got shape (2, 3, 32): take its matrices one by one",
-        ),
-        (
-            partial(matmul, A, B[:64]),
-            "b must have as many elements along the axis that is summed over as a, 70, got 64",
-        ),
-        (
-            partial(matmul, A, mxref.quantize(W.T, "mxfp8_e4m3", axis=0, block_size=16)),
-            "b must have blocks as long as those of a, 32, got 16",
-        ),
-        (
-            partial(matmul, mxref.quantize(X, "nvfp4", axis=1), B),
-            "a must have no tensor scale, got nvfp4: multiply the product by it afterwards",
-        ),
-        (
-            partial(matmul, A, mxref.quantize(W.T, "fp4_ue4m3", axis=0)),
-            "b must have e8m0 scales, got ue4m3 of fp4_ue4m3",
-        ),
-        (
-            partial(matmul, A, B, rounding="to_odd"),
-            "matmul does not read the choice 'rounding', which encode, quantize, linear, "
-            "linear_gradients read",
-        ),
-        (
-            partial(matmul, A, B, "f4", "ocp+accumulation=exactly"),
-            "accumulation must be one of exact, sequential, pairwise, by_block, scales_last, "
-            "aligned_25, aligned_35, aligned_13, got 'exactly' (did you mean 'exact'?)",
-        ),
-        (
-            partial(matmul, A, B, out=np.empty((9, 7), np.float32)),
-            f"{OUT}float32 of shape (9, 7)",
-        ),
-        (partial(matmul, A, B, out=np.empty((7, 9))), f"{OUT}float64 of shape (7, 9)"),
-        (
-            partial(ends_of, A, B, rounding="up"),
-            "rounding must be nearest or any, got 'up'",
-        ),
-        (partial(matmul, A, B, threads=0), "threads must be at least 1, got 0"),
-    ],
-)
-def test_what_is_refused(call: Callable[[], object], error: str) -> None:
-    assert sentence(ValueError, call) == error
-
-
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (partial(matmul, X, B), "a must be a Blocks, got ndarray"),
-        (partial(ends_of, A, W), "b must be a Blocks, got ndarray"),
-        (
-            partial(matmul, A, B, np.int8),
-            "dtype must be float64, float32, float16 or bfloat16, got int8",
-        ),
-    ],
-)
-def test_what_is_of_another_type(call: Callable[[], object], error: str) -> None:
-    assert sentence(TypeError, call) == error
 
 
 def test_a_very_long_row_has_no_bounds() -> None:
