@@ -241,7 +241,7 @@ INTEGER_OPERATIONS: Mutants = {
         _product(tie=lambda y: np.copysign(np.floor(np.abs(y) + 0.5), y))
     ),
     "I22c product_truncated: cuts the quotient off": _multiplies(_product(tie=np.trunc)),
-    "I22d zero_point_before_rounding: adds the zero point before it rounds": _multiplies(
+    "I22d zero_point_before_quotient_is_rounded: adds the zero point before it rounds": _multiplies(
         _product(zero_first=True)
     ),
     "I23 product_in_float64: multiplies in float64": _multiplies(_product(wide=True)),

@@ -34,7 +34,7 @@ def by_fractions(
     return found
 
 
-def test_ties_are_rounded_before_the_zero_point_is_added() -> None:
+def test_q14_ties_are_rounded_before_the_zero_point_is_added() -> None:
     """1, 3 and 5 halves are 0, 2 and 2; -1/2 is 0."""
     codes = np.int8([[1], [3], [5], [-1]])
     for zero in (0, 1):
@@ -44,7 +44,7 @@ def test_ties_are_rounded_before_the_zero_point_is_added() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_random_products_are_those_of_fractions(dtype: str) -> None:
+def test_q14_random_products_are_those_of_fractions(dtype: str) -> None:
     random, info = np.random.default_rng(5), np.iinfo(dtype)
     for k in (1, 2, 7, 40, 700):
         for _ in range(12):
@@ -58,7 +58,7 @@ def test_random_products_are_those_of_fractions(dtype: str) -> None:
             assert qlinear_matmul(*given).tolist() == by_fractions(*given)
 
 
-def test_results_saturate_and_sums_are_not_those_of_16_bits() -> None:
+def test_q14_results_saturate_and_sums_are_not_those_of_16_bits() -> None:
     a, b = np.full((1, 8), 255, np.uint8), np.full((8, 2), 127, np.int8)
     b[:, 1] = -128
     assert qlinear_matmul(a, 1.0, 0, b, 1.0, 0, 1.0, 7).tolist() == [[255, 0]]
@@ -78,7 +78,7 @@ def test_results_saturate_and_sums_are_not_those_of_16_bits() -> None:
         ({"a_scale": 1e38, "b_scale": 1e38}, "a_scale . b_scale / y_scale must be finite"),
     ],
 )
-def test_what_is_refused(changed: dict[str, Any], message: str) -> None:
+def test_q14_what_is_refused(changed: dict[str, Any], message: str) -> None:
     right = {"a": np.int8([[1]]), "a_scale": 1.0, "a_zero": 0, "b": np.int8([[1]])}
     right |= {"b_scale": 1.0, "b_zero": 0, "y_scale": 1.0, "y_zero": 0}
     with pytest.raises(ValueError, match=message):
