@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.conformance.checking.array_memory import laid
 from mxref.conformance.checking.float_state import FloatState, float_state, state_changed
-from mxref.conformance.checking.memory import LATER, argument_changed, laid
-from mxref.conformance.checking.ways import Call, Ways
+from mxref.conformance.checking.kept_arrays import LATER, argument_changed
+from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use
@@ -31,10 +32,10 @@ _CASES = 256
 _FIRST_TURN, _TRIES = 20, 4
 
 
-def kept_calls(one: Ways) -> list[Call]:
+def kept_calls(one: RepeatedCases) -> list[Call]:
     """Calls about what a target keeps; of the last way only those that are wrong.
 
-    Their ways are `held`: what a later call changed in the result of the first one; if nothing, the
+    Each is called `held`: what a later call changed in the result of the first one; if nothing, the
     first call as a `batch`. `in_place`: the second of two calls that share their arrays. `middle`:
     a call after one that differs in a single word.
     """
@@ -50,12 +51,12 @@ def kept_calls(one: Ways) -> list[Call]:
     return found
 
 
-def _failed(one: Ways, way: str, text: str) -> Call:
+def _failed(one: RepeatedCases, way: str, text: str) -> Call:
     rows, nothing = one.chosen(_ROWS, 1), np.empty(0, np.int64)
     return Call(one.file, rows, 2, 0, way, nothing, one.first[:0], text)
 
 
-def _held(one: Ways) -> Iterator[Call]:
+def _held(one: RepeatedCases) -> Iterator[Call]:
     """Some calls after the first one, whose result is read again after each."""
     first = one.chosen(_ROWS, 1)
     results: list[Any] = []
@@ -81,7 +82,7 @@ def _held(one: Ways) -> Iterator[Call]:
         yield one.compared(first, at_once, 2, 0, "batch")
 
 
-def _in_place(one: Ways) -> Iterator[Call]:
+def _in_place(one: RepeatedCases) -> Iterator[Call]:
     """The second of two calls, whose arrays are those of the first, overwritten."""
     shared: dict[int, NDArray[Any]] = {}
 
@@ -101,7 +102,7 @@ def _in_place(one: Ways) -> Iterator[Call]:
     yield one.compared(rows, _asked(one, function, rows), 2, 0, "in_place")
 
 
-def _middles(one: Ways) -> Iterator[Call]:
+def _middles(one: RepeatedCases) -> Iterator[Call]:
     """Calls after others that differ in one word of the row in the middle alone."""
     width, middle = one.inputs.shape[1], _ROWS // 2
     turn = _FIRST_TURN
@@ -129,7 +130,7 @@ def _middles(one: Ways) -> Iterator[Call]:
             break
 
 
-def _is_right(one: Ways, rows: NDArray[np.int64]) -> bool:
+def _is_right(one: RepeatedCases, rows: NDArray[np.int64]) -> bool:
     """Whether the row in the middle has its answer where all rows lie a quarter further on.
 
     Its neighbours are the same, so that an answer which depends on them is wrong there, too.
@@ -139,7 +140,7 @@ def _is_right(one: Ways, rows: NDArray[np.int64]) -> bool:
 
 
 def _asked(
-    one: Ways, function: Callable[..., Any], rows: NDArray[np.int64], words: Any = None
+    one: RepeatedCases, function: Callable[..., Any], rows: NDArray[np.int64], words: Any = None
 ) -> NDArray[np.uint64]:
     """The answers of a function to cases, or to words instead of theirs."""
     return call_operation(function, one.file, one.inputs[rows] if words is None else words)

@@ -22,7 +22,7 @@ from mxref import golden
 from mxref.cases.answers import fast_answers
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, paces
-from mxref.conformance.checking.asked_rows import unsearched
+from mxref.conformance.checking.subjects import unsearched
 from mxref.conformance.verdict import verify
 from mxref.conformance.verdict.uses import Scope, Use
 from mxref.golden import VectorFile
@@ -576,7 +576,7 @@ def test_calls_elsewhere_in_memory_have_a_tail_or_none() -> None:
     assert {one for one in moved if one[1]} == {(33, 4), (64, 12), (257, 4)}
 
 
-def test_each_call_is_asked_in_many_sizes_twice() -> None:
+def test_each_call_is_asked_in_computed_calls_twice() -> None:
     sizes: list[int] = []
 
     def encode(values: Array, format: str) -> Array:

@@ -1,48 +1,22 @@
-"""Arrays in other memory, and calls that change their arguments or reuse their results."""
+"""Whether results and arguments stay as they were, in computed calls and in cases asked again."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.targets.array_libraries import at_offset
-from mxref.targets.calls import is_fault, strided
+from mxref.conformance.checking.array_memory import laid
+from mxref.conformance.checking.call_questions import CallQuestion
+from mxref.targets.calls import is_fault
 
-__all__ = [
-    "IN_PLACE",
-    "LATER",
-    "MEMORIES",
-    "MIDDLE",
-    "Known",
-    "argument_changed",
-    "laid",
-    "misused",
-    "often_switched",
-    "overwritten",
-]
+__all__ = ["IN_PLACE", "LATER", "MIDDLE", "argument_changed", "misused", "overwritten"]
 
 Words = NDArray[np.uint64]
 
-#: How the arrays of a call lie in memory; the first is a fresh C-contiguous array.
-MEMORIES = (
-    "C-contiguous arrays",
-    "arrays that start at no multiple of 16 bytes",
-    "arrays with gaps in memory",
-    "arrays with columns first in memory",
-    "arrays backwards in memory",
-    "arrays with gaps between their rows",
-)
-#: What lies in the gaps, in each byte.
-_FILLER = 0x5A
-#: Columns behind those that a call is given.
-_BEHIND = 3
 #: Calls after which a result must be what it was: results that take turns are of fewer buffers.
 LATER = 8
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -51,47 +25,6 @@ IN_PLACE = "an array changed in place gives the answers to what it was before"
 MIDDLE = "not reproducible: a call gives the answers to an earlier one that differs from it in"
 #: Questions in which a number in the middle is changed until that gives another answer.
 _TRIES = 4
-
-
-def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array of one axis or more that lies in memory as MEMORIES says.
-
-    >>> import numpy as np
-    >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    >>> [laid(array, memory).strides for memory in range(6)]
-    [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1), (22, 1)]
-    """
-    if memory == 0:
-        return array.copy()
-    if memory == 1:
-        return at_offset(array, 1)
-    bits = array.view(f"u{array.itemsize}")
-    filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    # The last two begin at a multiple of 16 bytes, so that nothing else is unusual in them.
-    if memory == 4:
-        backwards = (slice(None, None, -1),) * bits.ndim
-        placed = at_offset(bits[backwards].copy(), (1 - bits.size) % (64 // bits.itemsize))
-        return placed[backwards].view(array.dtype)
-    if memory == 5:  # some columns of a wider array
-        before = 16 // bits.itemsize
-        wide = np.full((*array.shape[:-1], before + array.shape[-1] + _BEHIND), filler, bits.dtype)
-        columns = at_offset(wide, 0)[..., before:-_BEHIND]
-        columns[...] = bits
-        return columns.view(array.dtype)
-    moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
-    found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
-    return found
-
-
-@contextlib.contextmanager
-def often_switched() -> Iterator[None]:
-    """Lets Python change threads as often as it can, so that those that share memory meet."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def overwritten(later: int) -> str:
@@ -128,24 +61,9 @@ def argument_changed(before: Sequence[Any], after: Sequence[Any]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A call whose right answer is known.
-
-    Args:
-        arguments: its arguments, of which the target is given copies.
-        words: a result as words, in an array of their own.
-        is_wrong: whether words are wrong.
-        text: the first of the words that is wrong, in words.
-    """
-
-    arguments: Sequence[Any]
-    words: Callable[[object], Words]
-    is_wrong: Callable[[Words], bool]
-    text: Callable[[Words], str]
-
-
-def misused(call: Callable[..., object], known: Callable[[int], Known]) -> tuple[str, str] | None:
+def misused(
+    call: Callable[..., object], known: Callable[[int], CallQuestion]
+) -> tuple[str, str] | None:
     """The kind and the text of what is wrong where results and arguments are looked at once more.
 
     These are results that later calls overwrite, arguments that a call changes, answers that are
@@ -171,7 +89,9 @@ def _copies(arguments: Sequence[Any]) -> list[Any]:
     return [laid(one, 0) if isinstance(one, np.ndarray) else one for one in arguments]
 
 
-def _held(call: Callable[..., object], known: Callable[[int], Known]) -> Iterator[tuple[str, str]]:
+def _held(
+    call: Callable[..., object], known: Callable[[int], CallQuestion]
+) -> Iterator[tuple[str, str]]:
     """Whether later calls change a result, or a call its arguments."""
     first = known(0)
     result: object = None
@@ -186,12 +106,12 @@ def _held(call: Callable[..., object], known: Callable[[int], Known]) -> Iterato
         if number == 0:
             result, got = latest, first.words(latest)
         elif not np.array_equal(now := first.words(result), got):
-            text = first.text(now if first.is_wrong(now) else got)
+            text = first.difference(now if first.is_wrong(now) else got)
             yield "state", f"{overwritten(number)}: {text}"
 
 
 def _in_place(
-    call: Callable[..., object], known: Callable[[int], Known]
+    call: Callable[..., object], known: Callable[[int], CallQuestion]
 ) -> Iterator[tuple[str, str]]:
     """Whether numbers that were put in the arrays of an earlier call are seen."""
     other = known(1)
@@ -204,7 +124,7 @@ def _in_place(
 
 
 def _middles(
-    call: Callable[..., object], known: Callable[[int], Known]
+    call: Callable[..., object], known: Callable[[int], CallQuestion]
 ) -> Iterator[tuple[str, str]]:
     """Whether a call sees each argument whole: after a call that differs in a single number."""
     other, number = known(1), LATER
@@ -254,9 +174,9 @@ def _put(mine: object, new: object) -> object:
 
 
 def _wrong(
-    call: Callable[..., object], one: Known, got: Words, what: str, *, same: bool = False
+    call: Callable[..., object], one: CallQuestion, got: Words, what: str, *, same: bool = False
 ) -> tuple[str, str]:
     """That a wrong answer is what is said, or `same`, unless fresh arrays have it as well."""
     if not same and np.array_equal(one.words(call(*_copies(one.arguments))), got):
-        return "numbers", f"wrong with some numbers: {one.text(got)}"
-    return "state", f"{what}: {one.text(got)}"
+        return "numbers", f"wrong with some numbers: {one.difference(got)}"
+    return "state", f"{what}: {one.difference(got)}"

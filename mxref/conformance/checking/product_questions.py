@@ -1,0 +1,321 @@
+"""Questions about products in many shapes, with their right answers.
+
+The elements are ±1/2, ±1, ±3/2 and ±2, the scales of a row lie within a factor of 4, and each row
+has a power of two of its own. So an output is a small integer times a power of two: every order of
+additions gives it, also in adders that truncate, and float64 computes it exactly. Of a target whose
+vectors fail, rows of the first operand have one element that is not zero: what is wrong then is not
+the precision of sums.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS, U8
+from mxref.conformance.checking.array_memory import MEMORIES, laid
+from mxref.conformance.checking.axis_sizes import long_axes
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    Manner,
+    PlainQuestion,
+    PlainSubject,
+    in_shapes,
+)
+from mxref.conformance.checking.call_rules import Features, Rule, alike
+from mxref.conformance.checking.product_outputs import same_numbers
+from mxref.formats.catalog import BlockFormat, ElementFormat
+from mxref.operands.returned import float_words
+from mxref.operands.splitmix import splitmix64
+from mxref.operations.product_words import pair_formats
+from mxref.targets.calls import is_fault
+from mxref.targets.product_function import ProductFunction
+
+__all__ = ["Product", "ProductSubject", "first_wrong", "wrong_rows"]
+
+Words = NDArray[np.uint64]
+
+_SIZE = 32
+_SIZES = (
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15, 16, 17, 21, 31, 32, 33, 44, 53, 63, 64, 65, 86, 100, 127,
+    128, 129, 150, 192, 237, 255, 256, 257,
+)  # fmt: skip
+_BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65)
+_COUNT = len(_SIZES)
+#: Rows, columns and blocks along the summed axis: each size of each axis beside different others,
+#: squares, one row and one column, and a few large ones.
+_SHAPES = tuple(
+    dict.fromkeys(
+        (
+            *((m, _SIZES[5 * i % _COUNT], _BLOCKS[4 * i % 9]) for i, m in enumerate(_SIZES)),
+            *((_SIZES[7 * i % _COUNT], n, _BLOCKS[5 * i % 9]) for i, n in enumerate(_SIZES)),
+            *((size, size, 2) for size in (1, 8, 16, 32, 48, 64, 96, 128, 256)),
+            *((33, 17, blocks) for blocks in _BLOCKS),
+            *((1, 128, blocks) for blocks in (1, 4, 5, 32, 33)),
+            *((128, 1, blocks) for blocks in (1, 4, 5, 32, 33)),
+            *((128, 128, blocks) for blocks in (1, 3, 4, 8, 32)),
+            *((129, 130, 65), (257, 300, 5), (512, 384, 4), (1025, 65, 2), (65, 1025, 2)),
+            *((7, 7, 1), (300, 310, 1), (513, 520, 2), (700, 700, 1), (1025, 1030, 1)),
+            *((size, beside, 1) for size, beside in long_axes(2, (1, 3, 33))),
+            *((3, 2, blocks) for blocks in (100, 128, 129, 256, 257, 512)),
+        )
+    )
+)
+#: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
+#: blocks of those that are asked in any case.
+_FIRST, _SECONDS, _SMALL = (128, 128, 2), 0.25, 100
+#: Of further pairs of formats and float types every so many of the shapes are asked; and of those
+#: that have no vectors.
+_FEWER, _RARE = 6, 36
+#: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
+_MOVED = (33, 65, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSubject(PlainSubject):
+    """Products of a pair of formats to a float type, each compared with the exact product.
+
+    Args:
+        op: the operation.
+        format: both formats.
+        float: the type of the outputs.
+        function: the target's.
+        fails: whether the target fails at the vectors.
+        is_rare: whether it is one of many of which there are no vectors.
+    """
+
+    op: str
+    format: str
+    float: str
+    function: ProductFunction
+    fails: bool = False
+    is_rare: bool = False
+
+    @property
+    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+        """The formats of both operands."""
+        return pair_formats(self.format)
+
+    @property
+    def manner(self) -> Manner:
+        """Each shape is asked with two sets of numbers."""
+        return in_shapes("products")
+
+    def questions(
+        self, elements: int, *, first_float: bool, first_format: bool
+    ) -> Iterator[Product]:
+        """Those of some shapes that do not take too long, then those in other memory."""
+        step = _RARE if self.is_rare else 1 if first_float and first_format else _FEWER
+        pace = _pace(Product(self, self.fit(_FIRST)))
+        for m, n, blocks in dict.fromkeys(map(self.fit, _SHAPES[::step])):
+            is_fast = m * n * blocks * pace <= _SECONDS or max(m, n) * blocks <= _SMALL
+            if is_fast and (m + n) * blocks * _SIZE <= elements:
+                yield Product(self, (m, n, blocks))
+        if not self.fails:
+            for memory in range(1, len(MEMORIES)):
+                yield Product(self, self.fit(_MOVED), memory=memory)
+
+    def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """A shape with the multiples that the target takes."""
+        rows, columns, length = self.function.multiples
+        steps = rows, columns, -(-length // _SIZE)
+        m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
+        return m, n, blocks
+
+    def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:
+        """Every rule says more than the vectors, which have one shape."""
+        return rule is not None
+
+    def kept(self, group: Sequence[CallQuestion]) -> list[Product]:
+        """One product, unless the vectors fail."""
+        return [] if self.fails else [Product(self, self.fit(_MOVED))]
+
+
+@dataclass(frozen=True, slots=True)
+class Product(PlainQuestion):
+    """A product whose outputs every order of additions gives.
+
+    Args:
+        subject: the formats, the float type, and the target's function.
+        shape: rows, columns and blocks along the summed axis.
+        draw: which of several.
+        memory: one of MEMORIES, by its number.
+    """
+
+    subject: ProductSubject
+    shape: tuple[int, int, int]
+    draw: int = 0
+    memory: int = 0
+
+    def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
+        """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
+        single = self.subject.fails and which == 0
+        element = self.subject.formats[which].element
+        return _drawn(
+            element, self.shape[which], self.shape[2], 2 * self.draw + which, single=single
+        )
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Scales and codes of both operands, and what tells the function their formats."""
+        a, b = self.subject.formats
+        more = (LAYOUTS[self.subject.float].dtype,) if self.subject.function.takes_dtype else ()
+        return (*self.side(0)[:2], *self.side(1)[:2], a.name, b.name, *more)
+
+    @property
+    def wanted(self) -> Words:
+        """The words of the outputs."""
+        return _outputs(self)
+
+    @property
+    def name(self) -> str:
+        """The shapes of both operands."""
+        rows, columns, blocks = self.shape
+        return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+
+    @property
+    def elements(self) -> int:
+        """The elements of both operands."""
+        rows, columns, blocks = self.shape
+        return (rows + columns) * blocks * _SIZE
+
+    @property
+    def features(self) -> Features:
+        """What a rule may speak of."""
+        rows, columns, blocks = self.shape
+        sizes = {"rows": rows, "columns": columns, "summed elements": blocks * _SIZE}
+        sizes["outputs"] = rows * columns
+        return {**sizes, "sides": alike(sizes, "rows", "columns")}
+
+    def again(self, draw: int, memory: int = 0) -> Product:
+        """The product with other numbers, or in other memory."""
+        return replace(self, draw=draw, memory=memory)
+
+    def words(self, result: object) -> Words:
+        """The words of a result."""
+        return float_words(result, self.shape[:2], LAYOUTS[self.subject.float])
+
+    def is_wrong(self, got: Words) -> bool:
+        """Whether an output is wrong."""
+        return not self._same(got).all()
+
+    def _same(self, got: Words) -> NDArray[np.bool_]:
+        return same_numbers(self.wanted, got, self.subject.float)
+
+    def wrong_lines(self, got: Words) -> dict[str, tuple[NDArray[np.int64], int]]:
+        """The rows and columns with a wrong output."""
+        return wrong_rows(~self._same(got))
+
+    def difference(self, got: Words) -> str:
+        """The first wrong output, and how many there are."""
+        return first_wrong(
+            self.name, self.wanted, got, ~self._same(got), self.subject.float, _place
+        )
+
+
+def wrong_rows(wrong: NDArray[np.bool_]) -> dict[str, tuple[NDArray[np.int64], int]]:
+    """The rows and the columns of a matrix with something wrong, and how many there are of each."""
+    return {
+        unit: (np.flatnonzero(wrong.any(axis=1 - axis)), wrong.shape[axis])
+        for axis, unit in enumerate(("rows", "columns"))
+    }
+
+
+def first_wrong(
+    name: str,
+    want: Words,
+    got: Words,
+    wrong: NDArray[np.bool_],
+    float: str,
+    place_of: Callable[[Sequence[int]], str],
+) -> str:
+    """The first wrong output of a call, in words, and how many there are.
+
+    Args:
+        name: the call in words.
+        want: the right words.
+        got: the words of the result.
+        wrong: which of them are wrong; if none is, those that are others.
+        float: the float type.
+        place_of: where an output stands, in words.
+    """
+    wrong = wrong if wrong.any() else want != got
+    layout, places = LAYOUTS[float], np.argwhere(wrong)
+    if not len(places):
+        return name
+    index = tuple(places[0].tolist())
+    digits = 2 * layout.dtype.itemsize
+    a, b = (
+        f"{int(some[index]):0{digits}x} = {layout.uint.type(some[index]).view(layout.dtype)}"
+        for some in (want, got)
+    )
+    counts = f"{len(places):,} of {wrong.size:,} outputs"
+    return f"{name}: {counts}; {place_of(index)}: want {a}, got {b}"
+
+
+def _place(index: Sequence[int]) -> str:
+    """Where an output stands."""
+    return f"row {index[0]}, column {index[1]}"
+
+
+@lru_cache(16)  # that of a question is asked for several times
+def _outputs(product: Product) -> Words:
+    """The words of the outputs."""
+    layout = LAYOUTS[product.subject.float]
+    exact = product.side(0)[2] @ product.side(1)[2].T
+    found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
+    found.flags.writeable = False
+    return found
+
+
+@cache
+def _few(element: ElementFormat) -> tuple[NDArray[np.float64], U8]:
+    """The numbers that are drawn, and their codes."""
+    every = {element.value(code): code for code in range(1 << element.bits)}
+    few = {number: code for number, code in every.items() if abs(number) in (0.5, 1, 1.5, 2)}
+    return np.array([*few]), np.array([*few.values()], np.uint8)
+
+
+@lru_cache(16)  # both sides, asked for arrays and for outputs
+def _drawn(
+    element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool
+) -> tuple[U8, U8, NDArray[np.float64]]:
+    """What `Product.side` gives; `single` for one element of a row that is not zero."""
+    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (_SIZE + 1) + 2))
+    of_row, place, of_block, of_element = np.split(
+        (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
+    )
+    few, codes = _few(element)
+    chosen = (of_element % len(few)).reshape(rows, blocks * _SIZE)
+    powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
+    kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
+    if single:
+        place = place % chosen.shape[1]
+        place[::5] = chosen.shape[1] - 1
+        kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
+    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
+    found = (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+    for array in found:  # of the cache
+        array.flags.writeable = False
+    return found
+
+
+def _pace(product: Product) -> float:
+    """Seconds for a block of an output; the least of three times, as machines are busy."""
+    arguments, times = product.arguments, []
+    for _ in range(3):
+        given = [laid(one, 0) if isinstance(one, np.ndarray) else one for one in arguments]
+        start = time.perf_counter()
+        try:
+            product.subject.function.function(*given)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+        times.append(time.perf_counter() - start)
+    return float(min(times) / np.prod(product.shape))
