@@ -13,7 +13,7 @@ from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
 from mxref.conformance import check, load_target
-from mxref.conformance.checking import product_questions
+from mxref.conformance.checking import product_shapes
 from mxref.conformance.checking.check import Extent
 from mxref.targets.asked_files import read_for
 
@@ -81,12 +81,12 @@ LARGEST, FEWER = 140_000, 12
 @pytest.fixture(autouse=True)
 def shapes_at_any_speed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where shapes decide, all are asked, of others a share; whatever time calls take."""
-    shapes = [shape for shape in product_questions._SHAPES if math.prod(shape) <= LARGEST]
+    shapes = [shape for shape in product_shapes._SHAPES if math.prod(shape) <= LARGEST]
     named = str(request.node.name).partition("[")[2][:3]
     if named not in TRUE and named:
         shapes = shapes[::FEWER]
-    monkeypatch.setattr(product_questions, "_SECONDS", math.inf)
-    monkeypatch.setattr(product_questions, "_SHAPES", shapes)
+    monkeypatch.setattr(product_shapes, "_SECONDS", math.inf)
+    monkeypatch.setattr(product_shapes, "_SHAPES", shapes)
 
 
 def said(

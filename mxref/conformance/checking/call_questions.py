@@ -1,7 +1,7 @@
 """A computed call with its right answer, and whether a reply to it is right, wrong or an error.
 
 There is one module for each kind of question: `layout_questions.py`, `integer_questions.py`,
-`product_questions.py` and `layer_questions.py`.
+`product_shapes.py` and `layer_shapes.py`.
 """
 
 from __future__ import annotations

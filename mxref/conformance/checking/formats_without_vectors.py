@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance.checking.call_questions import CallSubject, ask
 from mxref.conformance.checking.computed_calls import ask_one_by_one, called
-from mxref.conformance.checking.layer_questions import LayerQuestion, LayerSubject
+from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.product_questions import Product, ProductSubject
+from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.checking.subjects import explaining
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use

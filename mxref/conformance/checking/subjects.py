@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_questions import CallSubject
 from mxref.conformance.checking.integer_questions import IntegerSubject
-from mxref.conformance.checking.layer_questions import LayerSubject
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.product_questions import ProductSubject
+from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows

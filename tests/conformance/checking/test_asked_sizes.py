@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from mxref.conformance.checking import layer_questions, product_questions
+from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.axis_sizes import SMALL
 from mxref.conformance.checking.integer_sizes import sizes_of
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
@@ -15,8 +15,8 @@ from mxref.operations.registry import CALL_OPERATIONS
 Shapes = Iterable[tuple[int, ...]]
 
 #: What is asked of every format and float type of layers and products.
-LAYERS = [(a * b, k, n) for a, b, k, n in layer_questions._SHAPES]
-PRODUCTS = product_questions._SHAPES
+LAYERS = [(a * b, k, n) for a, b, k, n in layer_shapes._SHAPES]
+PRODUCTS = product_shapes._SHAPES
 
 #: The number of sizes of the calls of each kind of operation.
 AXES = {

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 import mxref
 from mxref import golden, integer
 from mxref.conformance import Extent, check, target_of
-from mxref.conformance.checking import layer_questions, product_questions
+from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.call_questions import CallSubject
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.kept_arrays import misused
-from mxref.conformance.checking.layer_questions import LayerSubject
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.product_questions import ProductSubject
+from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
 from mxref.targets.product_function import ProductFunction
@@ -50,9 +50,9 @@ def some_cases(stem: str) -> golden.VectorFile:
 @pytest.fixture(autouse=True)
 def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """One shape of products and of layers before those that share memory."""
-    monkeypatch.setattr(product_questions, "_SHAPES", ((3, 5, 1),))
-    monkeypatch.setattr(product_questions, "_FIRST", (8, 8, 1))
-    monkeypatch.setattr(layer_questions, "_SHAPES", ((1, 3, 5, 2),))
+    monkeypatch.setattr(product_shapes, "_SHAPES", ((3, 5, 1),))
+    monkeypatch.setattr(product_shapes, "_FIRST", (8, 8, 1))
+    monkeypatch.setattr(layer_shapes, "_SHAPES", ((1, 3, 5, 2),))
 
 
 def of_cases(stem: str) -> Callable[[Function], list[Use]]:

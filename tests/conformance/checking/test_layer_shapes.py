@@ -13,9 +13,9 @@ from limits import assert_limits, recorded
 import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import layer_questions
+from mxref.conformance.checking import layer_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
-from mxref.conformance.checking.layer_questions import LayerSubject
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.policy.policy import Policy
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
@@ -179,7 +179,7 @@ def test_all_shapes_are_asked_of_the_first_file_of_an_operation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each twice; of further formats, and of a file that fails, one shape in six."""
-    monkeypatch.setattr(layer_questions, "_SHAPES", tuple((1, 1, n, 1) for n in range(1, 14)))
+    monkeypatch.setattr(layer_shapes, "_SHAPES", tuple((1, 1, n, 1) for n in range(1, 14)))
     names = ("mxfp8_e4m3", "mxfp8_e5m2")
     for fails, calls in ((False, 2 * (13 + 3)), (True, 2 * (3 + 3))):
         subjects = [LayerSubject("linear", name, "f32", Policy(), fails) for name in names]

@@ -11,9 +11,9 @@ import pytest
 from product_targets import blocks
 
 import mxref
-from mxref.conformance.checking import product_questions
+from mxref.conformance.checking import product_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
-from mxref.conformance.checking.product_questions import Product, ProductSubject
+from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.verdict.uses import Use
 from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import exact_in_every_order
@@ -38,9 +38,9 @@ Kernel = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few shapes, all of them fast."""
-    monkeypatch.setattr(product_questions, "_SHAPES", SHAPES)
-    monkeypatch.setattr(product_questions, "_SECONDS", 100.0)
-    monkeypatch.setattr(product_questions, "_FIRST", (8, 8, 1))
+    monkeypatch.setattr(product_shapes, "_SHAPES", SHAPES)
+    monkeypatch.setattr(product_shapes, "_SECONDS", 100.0)
+    monkeypatch.setattr(product_shapes, "_FIRST", (8, 8, 1))
 
 
 def right(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
@@ -134,13 +134,13 @@ def test_what_is_slow_or_large_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> 
     limit = (33 + 16) * 2 * 32
     assert asked(right, elements=limit)[1] == ("products: 16 calls of other shapes",)
     assert asked(right, elements=limit - 1)[1] == ("products: 14 calls of other shapes",)
-    monkeypatch.setattr(product_questions, "_pace", lambda *_: 1e6)
-    monkeypatch.setattr(product_questions, "_SMALL", 64)
+    monkeypatch.setattr(product_shapes, "_pace", lambda *_: 1e6)
+    monkeypatch.setattr(product_shapes, "_SMALL", 64)
     assert asked(right)[1] == ("products: 12 calls of other shapes",)
 
 
 def test_of_further_pairs_some_shapes_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product_questions, "_FEWER", 4)
+    monkeypatch.setattr(product_shapes, "_FEWER", 4)
     both = (FP4, "mxfp8_e4m3-mxfp8_e4m3")
     assert asked(right, both)[1] == ("products: 20 calls of other shapes",)
     assert asked(zero_from(16), both)[1] == ("products: 20 calls of other shapes",)
@@ -159,7 +159,7 @@ def test_a_size_that_decides_is_named_with_its_place(monkeypatch: pytest.MonkeyP
     assert "; row 16, column 0: want " in use.text
     tail = changed(lambda product: product[len(product) & -4 :].fill(0))
     whole = ((4 * n, 2, 1) for n in range(1, 7))
-    monkeypatch.setattr(product_questions, "_SHAPES", (*SHAPES, *whole))
+    monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *whole))
     ((use,), _) = asked(tail)
     text = "wrong only in products with a number of rows that is no multiple of 4 ("
     assert use.text.startswith(text)
@@ -249,7 +249,7 @@ def test_a_result_that_is_overwritten_is_told_where_other_calls_raise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     odd = range(3, 12, 2)
-    monkeypatch.setattr(product_questions, "_SHAPES", [(m, n, 1) for m in odd for n in odd])
+    monkeypatch.setattr(product_shapes, "_SHAPES", [(m, n, 1) for m in odd for n in odd])
     buffer = np.zeros((64, 70), np.float32)
 
     def kernel(*operands: Any) -> Any:

@@ -16,7 +16,7 @@ import mxref
 from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
 from mxref.conformance import Report, check, load_target, target_of, verify
-from mxref.conformance.checking import product_questions
+from mxref.conformance.checking import product_shapes
 from mxref.conformance.compare.failure_text import describe
 from mxref.mutants.matmul_mutants import float32_numbers
 
@@ -24,8 +24,8 @@ from mxref.mutants.matmul_mutants import float32_numbers
 @pytest.fixture
 def small_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of many shapes have tests of their own: here small ones are asked."""
-    small = [shape for shape in product_questions._SHAPES if math.prod(shape) <= 4000]
-    monkeypatch.setattr(product_questions, "_SHAPES", small)
+    small = [shape for shape in product_shapes._SHAPES if math.prod(shape) <= 4000]
+    monkeypatch.setattr(product_shapes, "_SHAPES", small)
 
 
 def checked(matmul: Any, **claims: Any) -> Report:
