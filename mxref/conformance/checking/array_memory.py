@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.calls import strided
 
-__all__ = ["MEMORIES", "laid", "often_switched"]
+__all__ = ["MEMORIES", "copies", "laid", "often_switched"]
 
 #: How the arrays of a call lie in memory; the first is a fresh C-contiguous array.
 MEMORIES = (
@@ -58,6 +58,11 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
     found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
     return found
+
+
+def copies(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments of a call, the arrays among them copied; others are as they were."""
+    return [laid(one, 0) if isinstance(one, np.ndarray) else one for one in arguments]
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from mxref.conformance.checking.call_rules import (
     size_rule,
 )
 from mxref.conformance.checking.case_judge import UNITS, Judge, Wanted, usual_answers
-from mxref.conformance.checking.kept_arrays import IN_PLACE, MIDDLE, overwritten
+from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers

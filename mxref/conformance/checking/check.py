@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.call_effects import FloatState, changed_arguments, float_state
 from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
-from mxref.conformance.checking.float_state import FloatState, float_state
 from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
-from mxref.conformance.checking.kept_calls import changed_arguments
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, elements_of, first_calls

@@ -24,7 +24,7 @@ from mxref.conformance.checking.call_questions import (
     fresh,
     nearest,
 )
-from mxref.conformance.checking.kept_arrays import misused
+from mxref.conformance.checking.kept_results import misused
 from mxref.conformance.verdict.uses import Use
 from mxref.operands.returned import AnswerError
 from mxref.targets.calls import error_text, is_fault, quiet

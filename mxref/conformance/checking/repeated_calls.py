@@ -9,7 +9,7 @@ from typing import Any
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import MEMORIES, often_switched
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
-from mxref.conformance.checking.kept_calls import kept_calls
+from mxref.conformance.checking.kept_results import kept_calls
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.uses import Use
 from mxref.operands.returned import AnswerError

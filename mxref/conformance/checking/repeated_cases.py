@@ -36,7 +36,7 @@ class Call:
         rows: the cases, by their numbers in the file.
         turn: 1 or 2.
         offset: how many items its arrays began behind an aligned address.
-        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_calls`.
+        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_results`.
         changed: places in `rows` whose answer was another one than before.
         got: the answers there, one a row.
         error: what it raised instead, or what is wrong with it in words.

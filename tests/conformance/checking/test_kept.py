@@ -26,7 +26,7 @@ from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.call_questions import CallSubject
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.integer_questions import IntegerSubject
-from mxref.conformance.checking.kept_arrays import misused
+from mxref.conformance.checking.kept_results import misused
 from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
