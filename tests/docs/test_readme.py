@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from mxref.cli import main
 from mxref.conformance.checking import check
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL
-from mxref.conformance.checking.paces import PACES
+from mxref.conformance.checking.target_speed import PACES
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from mxref.conformance.checking import call_findings, call_questions, computed_calls
 
 Sizes = Mapping[str, int]
 
@@ -51,14 +52,16 @@ def assert_alone(text: str, unit: str, count: int) -> None:
         assert number(between[1]) < count < number(between[2]), text
 
 
-def recorded(patch: pytest.MonkeyPatch, module: ModuleType) -> list[Mapping[str, Any]]:
-    """What is known of each call that a module makes from now on."""
+def recorded(patch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
+    """What is known of each computed call in fresh arrays that is made from now on."""
     asked: list[Mapping[str, Any]] = []
-    ask = module.ask  # type: ignore[attr-defined]
+    ask = call_questions.ask
 
-    def asks(function: Any, question: Any, *more: Any) -> Any:
-        asked.append(question.features)
-        return ask(function, question, *more)
+    def asks(function: Any, question: Any) -> Any:
+        if not question.memory:
+            asked.append(question.features)
+        return ask(function, question)
 
-    patch.setattr(module, "ask", asks)
+    for module in (computed_calls, call_findings):
+        patch.setattr(module, "ask", asks)
     return asked

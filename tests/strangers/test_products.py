@@ -107,7 +107,7 @@ def test_a_wrong_product_is_caught(
     read_once: dict[str, VectorFile],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = recorded(monkeypatch, product_shapes)
+    asked = recorded(monkeypatch)
     text = said(kernel, "wrong_products.py", capsys, read_once)
     assert "\nPASS " not in text, text
     assert TRUE.get(kernel[:3], "") in text, text

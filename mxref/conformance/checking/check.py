@@ -5,38 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.asked_rows import (
+from mxref.conformance.checking.call_effects import FloatState, changed_arguments, float_state
+from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
+from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
+from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
+from mxref.conformance.checking.level_two import ask_families
+from mxref.conformance.checking.product_outputs import ask_outputs
+from mxref.conformance.checking.repeated_calls import ask_nothing, elements_of, first_calls
+from mxref.conformance.checking.subjects import (
     explaining,
-    layer_files,
-    product_files,
+    layer_subjects,
+    product_subjects,
     subjects,
     unsearched,
 )
-from mxref.conformance.checking.batches import (
-    ask_nothing,
-    ask_ways,
-    elements_of,
-    first_calls,
-    refusals,
-)
-from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.conformance.checking.float_state import float_state
-from mxref.conformance.checking.kept_calls import changed_arguments
-from mxref.conformance.checking.layer_shapes import ask_layer_shapes
-from mxref.conformance.checking.level_two import ask_families
-from mxref.conformance.checking.many_sizes import ask_sizes
-from mxref.conformance.checking.paces import PACES, timed
-from mxref.conformance.checking.product_outputs import ask_outputs
-from mxref.conformance.checking.product_shapes import ask_shapes
-from mxref.conformance.checking.replies import Subject
-from mxref.conformance.checking.steadiness import changed_answers, judge_calls
-from mxref.conformance.checking.unfiled import ask_unfiled, unfiled_tensors
-from mxref.conformance.checking.ways import Call, Ways
+from mxref.conformance.checking.target_speed import PACES, timed
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.product_verdict import accumulation_notes
@@ -106,70 +92,28 @@ def check(
     answered, pace = timed(target, covered)
     if extent.search or extent.elements != 0:
         answered = [_decided(target, one, extent.seed) for one in answered]
-    files_of = {one.file.stem: [one] for one in answered}
-    first = with_rows(report, list(files_of.values()), why=False)
     if not answered or not isinstance(target, PythonTarget | ResultsTarget):
-        return described(with_rows(first, list(files_of.values())))
-    # Without other calls the search still keeps to what the speed of the target allows.
-    most = extent.elements or next(limit for slowest, limit in PACES if pace <= slowest)
-    others = isinstance(target, PythonTarget) and extent.elements != 0
-    scope = Scope()
-    uses: list[Use] = []
+        return described(with_rows(report, [[one] for one in answered]))
+    report = with_rows(report, [[one] for one in answered], why=False)
+    further = _Further(target, report, extent, pace)
     if isinstance(target, ResultsTarget):
-        uses += changed_answers(target, [one.file for one in answered])
-        scope = Scope(notes=(target.note,) if target.note else ())
-    elif others:
-        uses, scope = _again(target, first, most)
-        if not extent.elements and most < PACES[0][1]:
-            slow = f"slow: a million elements take {pace:.0f} s, so that a call has at most"
-            scope = replace(scope, notes=(f"{slow} {most:,} (--sizes N)", *scope.notes))
-    first = with_rows(first, list(files_of.values()), uses)
-    if isinstance(target, PythonTarget) and others:
-        beside = unfiled_tensors(target, first) if extent.unfiled else ()
-        sized, scope = _sized(target, [*subjects(first), *beside], most, scope)
-        some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
-        products = product_files(first)
-        shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
-        layers, layers_asked = ask_layer_shapes(target.operations, layer_files(first), most)
-        uses += [*sized, *shapes, *layers]
-        if extent.unfiled:
-            found_beside, refused = ask_unfiled(target, first, most)
-            uses += found_beside
-            scope = replace(scope, notes=(*scope.notes, *refused))
-        uses += list(changed_arguments(target, first, uses, state))
-        empty, notes = ask_nothing(target, some)
-        uses += empty
-        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))
-    scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
-    asked_by = list(_asked_by(first, uses, listing=extent.listing))
-    found: list[Compared] = []
+        further.compare_second_answers(target, answered)
+    elif extent.elements != 0:
+        further.ask_cases_again(target)
+    further.look_for_causes(answered)
+    if isinstance(target, PythonTarget) and extent.elements != 0:
+        further.ask_in_many_sizes(target)
+        further.ask_products_and_layers(target)
+        further.ask_formats_without_vectors(target)
+        further.look_at_arguments(target, state)
+        further.ask_empty_calls(target, answered)
+    further.decide_what_answers_are_compared_with()
     if isinstance(target, PythonTarget):
-        found += _families(target, asked_by, most, extent)
-        cases = sum(one.cases for one in found)
-        scope = replace(scope, families=len(found), family_cases=cases)
-        every, scope = _outputs(target, first, scope)
-        found += every
+        further.ask_families(target)
+        further.ask_every_output(target)
     if extent.search:
-        searched = list(_search(target, asked_by, most, extent, first.known))
-        in_part = {
-            (one.op, one.format) for one in searched if one.cases < REGISTRY[one.op].questions
-        }
-        where = dict.fromkeys((one.op, one.format) for one in searched)
-        whole = tuple(pair for pair in where if pair not in in_part)
-        cases = sum(one.cases for one in searched)
-        where_asked = {(file.op, file.format) for files, _, _ in asked_by for file in files}
-        left_out = unsearched(first, uses, where_asked)
-        scope = replace(scope, searched=cases, searched_in=whole, unsearched=left_out)
-        found += searched
-    for one in found:
-        if one.outcome is not None:
-            file = one.outcome.file
-            given = Answers(one.outcome.answers, one.outcome.errors)
-            choices = one.outcome.policy if file.op in CALL_OPERATIONS else None
-            files_of[file.stem].append(Answered(file, one.outcome.inputs, given, choices))
-    told = described(with_rows(first, list(files_of.values()), uses))
-    notes = (*report.scope.notes, *scope.notes, *accumulation_notes(told.rows))
-    return replace(told, scope=replace(scope, notes=notes))
+        further.search()
+    return further.reported(answered)
 
 
 def _decided(target: Target, one: Answered, seed: int) -> Answered:
@@ -189,111 +133,166 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
     return one if chosen == policy else replace(one, choices=chosen)
 
 
-def _sized(
-    target: PythonTarget, asked: Sequence[Subject], most: int, scope: Scope
-) -> tuple[list[Use], Scope]:
-    """Layouts and integers in many sizes; of a slow target in smaller ones, as there are many."""
-    fewer = most if most >= PACES[0][1] else most // 4
-    uses, asked_for = ask_sizes(target, asked, fewer)
-    return uses, replace(
-        scope,
-        calls=scope.calls + asked_for.calls,
-        smallest=scope.smallest or min(asked_for.calls, 1),
-        largest=scope.largest or asked_for.largest,
-        notes=(*scope.notes, *asked_for.notes),
-    )
-
-
-def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
-    """Every case in calls of many sizes, twice."""
-    ways = [
-        Ways(target.operations[outcome.file.op], outcome)
-        for row in report.rows
-        for outcome in row.outcomes
-    ]
-    policies = {
-        outcome.file.stem: (report.profile if row.profile else None)
-        for row in report.rows
-        for outcome in row.outcomes
-    }
-    right: dict[str, NDArray[np.uint64]] = {}
-
-    def wanted(one: Ways) -> NDArray[np.uint64]:
-        if one.file.stem not in right:
-            right[one.file.stem] = one.outcome.wanted(report.policy, policies[one.file.stem])
-        return right[one.file.stem]
-
-    calls: dict[tuple[str, str], list[Call]] = {}
-    for call in ask_ways(ways, most, threads=target.threads):
-        calls.setdefault((call.file.op, call.file.format), []).append(call)
-    uses: list[Use] = []
-    for (op, format), some in calls.items():
-        of = [one for one in ways if (one.file.op, one.file.format) == (op, format)]
-        uses += judge_calls(of, some, wanted)
-    every = [call for some in calls.values() for call in some]
-    sizes = [len(call.rows) for call in every]
-    if not sizes:
-        return [], Scope()
-    notes = tuple(refusals(every))
-    return uses, Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes), notes=notes)
-
-
 #: Vector files, with what gives the target's answers to them.
 _AskedBy = tuple[list[VectorFile], AnyPolicy, Profile | None]
 
 
-def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
-    """The files of every row whose answers a policy or profile gives so far."""
-    unsteady = unsteady_rows(uses)
-    for row in report.rows:
-        policy = explaining(row, report, listing=listing)
-        if policy is not None and (row.op, row.format) not in unsteady:
-            files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
-            yield files, policy, report.profile if row.profile else None
+class _Further:
+    """What is asked beside the vectors, in steps, and what is found.
 
+    Args:
+        target: the implementation.
+        report: its answers to the vectors.
+        extent: how much is asked.
+        pace: seconds for a million elements.
+    """
 
-def _families(
-    target: PythonTarget, asked_by: Sequence[_AskedBy], most: int, extent: Extent
-) -> Iterator[Compared]:
-    """Exhaustive families: all at level 2, else those that are small, of a target that is fast."""
-    chosen = default_families() if extent.elements != 0 and most >= PACES[0][1] else []
-    if extent.level == 2:
-        chosen = families()
-    for files, policy, profile in asked_by:
-        yield from ask_families(target, chosen, policy, profile, files)
+    def __init__(
+        self, target: PythonTarget | ResultsTarget, report: Report, extent: Extent, pace: float
+    ) -> None:
+        self.target, self.report, self.extent, self.pace = target, report, extent, pace
+        # Without other calls the search still keeps to what the speed of the target allows.
+        self.most = extent.elements or next(most for slowest, most in PACES if pace <= slowest)
+        self.scope = Scope(seed=extent.seed, level=extent.level, elements=self.most)
+        self.uses: list[Use] = []
+        self.computed: list[Compared] = []
+        self.asked_by: list[_AskedBy] = []
+        self.shapes: tuple[str, ...] = ()
 
+    def note(self, *notes: str) -> None:
+        """Say more of what was asked or refused."""
+        self.scope = replace(self.scope, notes=(*self.scope.notes, *notes))
 
-def _search(
-    target: PythonTarget | ResultsTarget,
-    asked_by: Sequence[_AskedBy],
-    most: int,
-    extent: Extent,
-    known: Mapping[str, str],
-) -> Iterator[Compared]:
-    """A search for wrong answers."""
-    for file, policy, profile in (
-        (file, policy, profile) for files, policy, profile in asked_by for file in files
-    ):
-        if not REGISTRY[file.op].questions:
-            continue
-        if isinstance(target, PythonTarget):
-            count = min(REGISTRY[file.op].questions, max(most, 64) // elements_of(file, 1))
-            words = drawn(file.op, file.format, file.float, count, extent.seed)
-        elif file.stem in target.drawn:  # it was asked before
-            words = target.drawn[file.stem][0]
-        else:
-            continue
-        yield compare_computed(target, file, [words], policy, profile, known, name="search")
+    def compare_second_answers(self, target: ResultsTarget, answered: Sequence[Answered]) -> None:
+        """The second answers of a program, which has answered some cases twice."""
+        self.uses += changed_answers(target, [one.file for one in answered])
+        self.note(*([target.note] if target.note else []))
 
+    def ask_cases_again(self, target: PythonTarget) -> None:
+        """Every case in calls of many sizes, twice."""
+        if not self.extent.elements and self.most < PACES[0][1]:
+            slow = f"slow: a million elements take {self.pace:.0f} s, so that a call has at most"
+            self.note(f"{slow} {self.most:,} (--sizes N)")
+        uses, asked = ask_cases_again(target, self.report, self.most)
+        self.uses += uses
+        self.scope = replace(
+            self.scope, calls=asked.calls, smallest=asked.smallest, largest=asked.largest
+        )
+        self.note(*asked.notes)
 
-def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:
-    """Every output of products; those of the cases are compared before."""
-    found = [
-        ask_outputs(target, outcome, report.policy)
-        for row in report.rows
-        if row.op in DOT_OPERATIONS
-        for outcome in row.outcomes
-    ]
-    count = sum(one.cases for one in found)
-    note = (f"products: {count:,} outputs, of every row with every row",) if count else ()
-    return found, replace(scope, notes=(*scope.notes, *note))
+    def look_for_causes(self, answered: Sequence[Answered]) -> None:
+        """What gives the answers of each row, unless they depend on the call."""
+        self.report = with_rows(self.report, [[one] for one in answered], self.uses)
+
+    def ask_in_many_sizes(self, target: PythonTarget) -> None:
+        """Layouts and integers in many sizes; of a slow target in smaller ones: there are many."""
+        beside = unfiled_tensors(target, self.report) if self.extent.unfiled else ()
+        fewer = self.most if self.most >= PACES[0][1] else self.most // 4
+        uses, asked = ask_sizes(target, [*subjects(self.report), *beside], fewer)
+        self.uses += uses
+        self.scope = replace(
+            self.scope,
+            calls=self.scope.calls + asked.calls,
+            smallest=self.scope.smallest or min(asked.calls, 1),
+            largest=self.scope.largest or asked.largest,
+        )
+        self.note(*asked.notes)
+
+    def ask_products_and_layers(self, target: PythonTarget) -> None:
+        """Products and layers in many shapes; they are counted by themselves."""
+        for some in (product_subjects(target, self.report), layer_subjects(self.report)):
+            uses, notes = ask_one_by_one(target, some, self.most)
+            self.uses += uses
+            self.shapes += notes
+
+    def ask_formats_without_vectors(self, target: PythonTarget) -> None:
+        """Formats and float types that no vector file has."""
+        if self.extent.unfiled:
+            uses, notes = ask_unfiled(target, self.report, self.most)
+            self.uses += uses
+            self.note(*notes)
+
+    def look_at_arguments(self, target: PythonTarget, state: FloatState) -> None:
+        """Whether calls with cases change arguments, or the state of arithmetic before them."""
+        self.uses += list(changed_arguments(target, self.report, self.uses, state))
+
+    def ask_empty_calls(self, target: PythonTarget, answered: Sequence[Answered]) -> None:
+        """A call without a case for each operation that has answered some."""
+        some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
+        uses, notes = ask_nothing(target, some)
+        self.uses += uses
+        self.note(*notes, *self.shapes)
+
+    def decide_what_answers_are_compared_with(self) -> None:
+        """The files of every row whose answers a policy or profile gives so far, with that."""
+        unsteady = unsteady_rows(self.uses)
+        for row in self.report.rows:
+            policy = explaining(row, self.report, listing=self.extent.listing)
+            if policy is not None and (row.op, row.format) not in unsteady:
+                files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
+                profile = self.report.profile if row.profile else None
+                self.asked_by.append((files, policy, profile))
+
+    def ask_families(self, target: PythonTarget) -> None:
+        """Exhaustive families: all at level 2, else those that are small, of a fast target."""
+        is_fast = self.extent.elements != 0 and self.most >= PACES[0][1]
+        chosen = default_families() if is_fast else []
+        if self.extent.level == 2:
+            chosen = families()
+        for files, policy, profile in self.asked_by:
+            self.computed += ask_families(target, chosen, policy, profile, files)
+        cases = sum(one.cases for one in self.computed)
+        self.scope = replace(self.scope, families=len(self.computed), family_cases=cases)
+
+    def ask_every_output(self, target: PythonTarget) -> None:
+        """Every output of products; those of the cases are compared before."""
+        found = [
+            ask_outputs(target, outcome, self.report.policy)
+            for row in self.report.rows
+            if row.op in DOT_OPERATIONS
+            for outcome in row.outcomes
+        ]
+        self.computed += found
+        if count := sum(one.cases for one in found):
+            self.note(f"products: {count:,} outputs, of every row with every row")
+
+    def search(self) -> None:
+        """A search for wrong answers."""
+        found = list(self._searched())
+        in_part = {(one.op, one.format) for one in found if one.cases < REGISTRY[one.op].questions}
+        where = dict.fromkeys((one.op, one.format) for one in found)
+        asked = {(file.op, file.format) for files, _, _ in self.asked_by for file in files}
+        self.scope = replace(
+            self.scope,
+            searched=sum(one.cases for one in found),
+            searched_in=tuple(pair for pair in where if pair not in in_part),
+            unsearched=unsearched(self.report, self.uses, asked),
+        )
+        self.computed += found
+
+    def _searched(self) -> Iterator[Compared]:
+        target, known = self.target, self.report.known
+        for file, policy, profile in (
+            (file, policy, profile) for files, policy, profile in self.asked_by for file in files
+        ):
+            if not REGISTRY[file.op].questions:
+                continue
+            if isinstance(target, PythonTarget):
+                count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
+                words = drawn(file.op, file.format, file.float, count, self.extent.seed)
+            elif file.stem in target.drawn:  # it was asked before
+                words = target.drawn[file.stem][0]
+            else:
+                continue
+            yield compare_computed(target, file, [words], policy, profile, known, name="search")
+
+    def reported(self, answered: Sequence[Answered]) -> Report:
+        """The report of everything."""
+        files_of = {one.file.stem: [one] for one in answered}
+        for outcome in (one.outcome for one in self.computed if one.outcome is not None):
+            file, given = outcome.file, Answers(outcome.answers, outcome.errors)
+            choices = outcome.policy if file.op in CALL_OPERATIONS else None
+            files_of[file.stem].append(Answered(file, outcome.inputs, given, choices))
+        told = described(with_rows(self.report, list(files_of.values()), self.uses))
+        notes = (*told.scope.notes, *self.scope.notes, *accumulation_notes(told.rows))
+        return replace(told, scope=replace(self.scope, notes=notes))

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
+from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.axis_sizes import TELLING
+from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
+from mxref.conformance.checking.call_rules import Features, alike
 from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
-from mxref.conformance.checking.memory import MEMORIES
-from mxref.conformance.checking.rules import Features, alike
 from mxref.operands.draws import Draws
 from mxref.operations.affine_draws import beside_values
 from mxref.operations.asked_call import AskedCall as Asked
@@ -40,7 +41,7 @@ _EQUAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerSubject:
+class IntegerSubject(PlainSubject):
     """An integer operation, and what gives the target's answers to its vectors.
 
     Args:
@@ -56,11 +57,6 @@ class IntegerSubject:
     fails: bool = False
 
     @property
-    def answerable(self) -> bool:
-        """Every policy has answers."""
-        return True
-
-    @property
     def kind(self) -> str:
         """What sizes a call has."""
         return CALL_OPERATIONS[self.op].size_kind(self.format)
@@ -73,7 +69,7 @@ class IntegerSubject:
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[IntegerQuestion]:
-        """See `Subject`; small questions come with two sets of numbers, at different times."""
+        """Those of all sizes; small questions come with two sets of numbers, at different times."""
         some = sizes_of(self.kind, len(self.units), all=first_format)
         elements_of = CALL_OPERATIONS[self.op].elements
         every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= elements]
@@ -89,7 +85,7 @@ class IntegerSubject:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IntegerQuestion:
+class IntegerQuestion(PlainQuestion):
     """One call of an integer operation.
 
     Args:
@@ -121,11 +117,6 @@ class IntegerQuestion:
     def arguments(self) -> tuple[Any, ...]:
         """What the function is given."""
         return self.asked.arguments
-
-    @property
-    def may_refuse(self) -> bool:
-        """Every question has an answer."""
-        return False
 
     @property
     def name(self) -> str:

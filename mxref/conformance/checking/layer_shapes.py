@@ -1,9 +1,10 @@
-"""Linear layers in many shapes: repeated, in other memory, and one after the other."""
+"""Questions about linear layers in many shapes, with their right answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,25 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
-from mxref.cases.records import VectorFile
+from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.axis_sizes import long_axes
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    Manner,
+    PlainQuestion,
+    PlainSubject,
+    in_shapes,
+)
+from mxref.conformance.checking.call_rules import Features, Rule, alike
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.checking.rules import Features, alike
-from mxref.conformance.checking.shape_replies import ask, judged, otherwise
+from mxref.conformance.checking.product_shapes import first_wrong, wrong_rows
 from mxref.conformance.compare.product_intervals import held, tolerated
-from mxref.conformance.verdict.uses import Use
 from mxref.operations.layers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
-from mxref.targets.calls import quiet
 
-__all__ = ["LayerQuestion", "ask_layer_shapes"]
+__all__ = ["LayerQuestion", "LayerSubject"]
 
 Words = NDArray[np.uint64]
 _SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 21, 31, 32, 33, 44, 54, 63, 64, 65, 86, 100, 128, 129, 149)
@@ -53,29 +59,74 @@ _MOVED: Shape = (2, 17, 33, 19)
 
 
 @dataclass(frozen=True, slots=True)
-class LayerQuestion:
-    """A linear layer, compared with the policy that gives the target's answers so far.
+class LayerSubject(PlainSubject):
+    """A linear layer of a format, compared with the policy that gives the target's answers so far.
 
     Args:
         op: `linear` or `linear_gradients`.
         format: the block format.
         float: the float type.
-        shape: sequences, rows of each, inputs and outputs.
         policy: the policy.
-        draw: which of several.
+        fails: whether the target fails at the vectors: then only state is said to be wrong.
     """
 
     op: str
     format: str
     float: str
-    shape: Shape
     policy: Policy
-    draw: int = 0
+    fails: bool = False
 
     @property
-    def kind(self) -> str:
-        """What such calls are."""
-        return "layers"
+    def manner(self) -> Manner:
+        """Each shape is asked with two sets of numbers."""
+        return in_shapes("layers")
+
+    def questions(
+        self, elements: int, *, first_float: bool, first_format: bool
+    ) -> Iterator[LayerQuestion]:
+        """Those of some shapes, then those in other memory."""
+        step = 1 if first_float and first_format and not self.fails else _FEWER
+        for shape in _SHAPES[::step]:
+            if _numbers(shape) <= elements:
+                yield LayerQuestion(self, shape)
+        for memory in range(1, len(MEMORIES)) if _numbers(_MOVED) <= elements else ():
+            yield LayerQuestion(self, _MOVED, memory=memory)
+
+    def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:
+        """No rule says more than the vectors, which have several shapes."""
+        return False
+
+    def kept(self, group: Sequence[CallQuestion]) -> list[LayerQuestion]:
+        """The layer that is asked in other memory."""
+        return [LayerQuestion(self, _MOVED)] if any(one.memory for one in group) else []
+
+
+@dataclass(frozen=True, slots=True)
+class LayerQuestion(PlainQuestion):
+    """One call of a linear layer.
+
+    Args:
+        subject: the operation, the format, the float type and the policy.
+        shape: sequences, rows of each, inputs and outputs.
+        draw: which of several.
+        memory: one of MEMORIES, by its number.
+    """
+
+    subject: LayerSubject
+    shape: Shape
+    draw: int = 0
+    memory: int = 0
+
+    @property
+    def name(self) -> str:
+        """The shapes of the input and of the weight."""
+        sequences, rows, inputs, outputs = self.shape
+        return f"x ({sequences:,}, {rows:,}, {inputs:,}), w ({outputs:,}, {inputs:,})"
+
+    @property
+    def elements(self) -> int:
+        """The numbers in the arrays of the call."""
+        return _numbers(self.shape)
 
     @property
     def features(self) -> Features:
@@ -84,109 +135,86 @@ class LayerQuestion:
         sizes = {"rows": sequences * rows, "inputs": inputs, "outputs": outputs}
         sizes |= {"sequences": sequences, "numbers of y": sequences * rows * outputs}
         found: dict[str, int | str] = {**sizes, "sides": alike(sizes, "inputs", "outputs")}
-        if self.op == "linear":
-            more = layer_of(self.op, self._words).more
+        if self._is_forward:
+            more = layer_of(self.subject.op, _words(self)).more
             found["bias"] = "no bias" if more is None else "a bias"
         return found
 
-    def drawn(self, more: int) -> LayerQuestion:
-        """The layer with the numbers of a later draw."""
-        return replace(self, draw=self.draw + more)
+    @property
+    def _is_forward(self) -> bool:
+        return LAYER_OPERATIONS[self.subject.op].arrays == 1
+
+    def again(self, draw: int, memory: int = 0) -> LayerQuestion:
+        """The layer with other numbers, or in other memory."""
+        return replace(self, draw=draw, memory=memory)
 
     @property
-    def _words(self) -> tuple[int, ...]:
-        seed = 2 * self.draw + sum(self.shape) % 2  # odd ones have a bias
-        return layer_words(self.op, self.format, self.float, self.shape, seed)
+    def arguments(self) -> tuple[Any, ...]:
+        """The arrays, None for no bias, and the format."""
+        given = layer_of(self.subject.op, _words(self)).floats(LAYOUTS[self.subject.float])
+        return given.x, given.w, given.more, self.subject.format
 
-    def prepared(self) -> tuple[list[NDArray[Any]], Words]:
-        """The arrays, and the right words."""
-        names, words = (self.op, self.format, self.float), self._words
-        layer = layer_of(self.op, words).floats(LAYOUTS[self.float])
-        some = [layer.x, layer.w] if layer.more is None else [layer.x, layer.w, layer.more]
-        return some, self._shaped(fast_layer(*names, words, str(self.policy)))
+    @property
+    def wanted(self) -> Words:
+        """The words of the answer; those of y as rows and columns."""
+        return _answer(self)
 
-    def _shaped(self, words: NDArray[Any]) -> NDArray[Any]:
+    def shaped(self, words: NDArray[Any]) -> NDArray[Any]:
         """The words of y as rows and columns; those of gradients as they are."""
-        return words.reshape(-1, self.shape[3]) if self.op == "linear" else words
+        return words.reshape(-1, self.shape[3]) if self._is_forward else words
 
-    def call(self, function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) -> object:
-        """The result of a target's function."""
-        more = None if len(arrays) == 2 else arrays[2]
-        return function(arrays[0], arrays[1], more, self.format)
-
-    def words(self, result: object, want: Words) -> Words:
+    def words(self, result: object) -> Words:
         """The words of a result."""
-        return self._shaped(
-            LAYER_OPERATIONS[self.op].result_words(self.shape, LAYOUTS[self.float], result)
-        )
+        one, layout = self.subject, LAYOUTS[self.subject.float]
+        return self.shaped(LAYER_OPERATIONS[one.op].result_words(self.shape, layout, result))
 
-    def wrong(self, want: Words, got: Words) -> NDArray[np.bool_]:
-        """Which numbers are wrong: outside their intervals, unless an accumulation is claimed."""
-        same = same_numbers(want, got, self.float)
-        if same.all() or not tolerated(self.policy):
+    def is_wrong(self, got: Words) -> bool:
+        """Whether a number is wrong."""
+        return bool(self._wrong(got).any())
+
+    def _wrong(self, got: Words) -> NDArray[np.bool_]:
+        """Which numbers are outside their intervals, unless an accumulation is claimed."""
+        one = self.subject
+        same = same_numbers(self.wanted, got, one.float)
+        if same.all() or not tolerated(one.policy):
             return ~same
-        names = self.op, self.format, self.float
-        ends = layer_bounds(*names, self._words, self.policy, "any")
-        return ~(same | held(Bounds(*map(self._shaped, ends)), got, self.float))
+        ends = layer_bounds(one.op, one.format, one.float, _words(self), one.policy, "any")
+        return ~(same | held(Bounds(*map(self.shaped, ends)), got, one.float))
 
-    def place(self, index: Sequence[int]) -> str:
+    def wrong_lines(self, got: Words) -> dict[str, tuple[NDArray[np.int64], int]]:
+        """The rows and columns of y with a wrong number."""
+        wrong = self._wrong(got)
+        return wrong_rows(wrong) if wrong.ndim == 2 else {}
+
+    def difference(self, got: Words) -> str:
+        """The first wrong number, and how many there are."""
+        wrong = self._wrong(got)
+        return first_wrong(self.name, self.wanted, got, wrong, self.subject.float, self._place)
+
+    def _place(self, index: Sequence[int]) -> str:
         """Where a number stands."""
-        if self.op == "linear":
+        if self._is_forward:
             return f"row {index[0]}, column {index[1]}"
-        name, place, _ = layer_place(self.op, self.shape, index[0])
+        name, place, _ = layer_place(self.subject.op, self.shape, index[0])
         return f"number {place} of {name}"
 
-    def __str__(self) -> str:
-        sequences, rows, inputs, outputs = self.shape
-        return f"x ({sequences:,}, {rows:,}, {inputs:,}), w ({outputs:,}, {inputs:,})"
+
+@lru_cache(16)  # those of a question are asked for several times
+def _words(question: LayerQuestion) -> tuple[int, ...]:
+    """The words of the case."""
+    one, shape = question.subject, question.shape
+    seed = 2 * question.draw + sum(shape) % 2  # odd ones have a bias
+    return layer_words(one.op, one.format, one.float, shape, seed)
 
 
-def ask_layer_shapes(
-    operations: Mapping[str, Callable[..., Any]],
-    files: Sequence[tuple[VectorFile, Policy, bool]],
-    elements: int,
-) -> tuple[list[Use], tuple[str, ...]]:
-    """Put linear layers of many shapes to a target.
-
-    Args:
-        operations: the target's functions.
-        files: its vector files, each with what it is compared with, and whether the target fails
-            it: then only state is said to be wrong.
-        elements: the largest number of elements in the arrays of a call.
-
-    Returns:
-        What is wrong, one for an operation and format at most; and what was asked, in words.
-    """
-    uses: dict[tuple[str, str], Use] = {}
-    asked: set[str] = set()
-    calls = 0
-    with quiet():
-        for file, policy, fails in files:
-            key = file.op, file.format
-            if key in uses:
-                continue
-            function, step = operations[file.op], _FEWER if fails or file.op in asked else 1
-            asked.add(file.op)
-            plan = [
-                LayerQuestion(*key, file.float, shape, policy)
-                for shape in _SHAPES[::step]
-                if _numbers(shape) <= elements
-            ]
-            once = [ask(function, one) for one in plan]
-            again = [ask(function, one.drawn(1)) for one in reversed(plan)]
-            calls += 2 * len(plan)
-            found = judged(function, once, again[::-1], fails=False)
-            moved = LayerQuestion(*key, file.float, _MOVED, policy)
-            if (found is None or found[0] == "numbers") and _numbers(_MOVED) <= elements:
-                other = otherwise(function, moved)
-                # Where numbers are wrong, their memory is not what decides; state may be.
-                found = (
-                    other if found is None or (other and other[0] in ("state", "effect")) else found
-                )
-            if found is not None and (found[0] in ("state", "effect") or not fails):
-                uses[key] = Use(*key, *found)
-    note = f"layers: {calls:,} calls of other shapes"
-    return list(uses.values()), (note,) if calls else ()
+@lru_cache(16)
+def _answer(question: LayerQuestion) -> Words:
+    """The words of the right answer."""
+    one = question.subject
+    names = one.op, one.format, one.float
+    found = question.shaped(fast_layer(*names, _words(question), str(one.policy)))
+    found.flags.writeable = False
+    return found
 
 
 def _numbers(shape: Shape) -> int:

@@ -16,10 +16,11 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
+from mxref.conformance.checking.call_rules import Features
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
-from mxref.conformance.checking.memory import MEMORIES
-from mxref.conformance.checking.rules import Features
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.formats.catalog import block_format, element_format
 from mxref.operands.splitmix import splitmix64
@@ -40,7 +41,7 @@ _BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutSubject:
+class LayoutSubject(PlainSubject):
     """An operation on layouts, and what gives the target's answers to its vectors.
 
     Args:
@@ -92,7 +93,7 @@ class LayoutSubject:
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[LayoutQuestion]:
-        """See `Subject`."""
+        """Those of all shapes, of a tensor along both axes, then those in other memory."""
         axes = (0, 1) if self.op == "quantize_tensor" else (1,)
         for shape in shapes(self.op, first_float=first_float, first_format=first_format):
             if _elements_in(self.op, shape) <= elements:
@@ -102,9 +103,6 @@ class LayoutSubject:
                 for memory in range(1, len(MEMORIES)):
                     if memory != 3 or self.op not in ("pack", "unpack", "unpack_scales"):
                         yield LayoutQuestion(self, shape, axes[memory % len(axes)], memory)
-
-    def empty(self) -> None:
-        """Empty layouts are not asked."""
 
     @property
     def spoken_of(self) -> Profile | None:
@@ -133,7 +131,7 @@ _BY_POLICY: dict[str, Callable[[Policy], Function]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LayoutQuestion:
+class LayoutQuestion(PlainQuestion):
     """One call of an operation on layouts.
 
     Args:

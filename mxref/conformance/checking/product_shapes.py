@@ -1,4 +1,4 @@
-"""Products in many shapes: repeated, in other memory, and one after the other.
+"""Questions about products in many shapes, with their right answers.
 
 The elements are ±1/2, ±1, ±3/2 and ±2, the scales of a row lie within a factor of 4, and each row
 has a power of two of its own. So an output is a small integer times a power of two: every order of
@@ -19,21 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
-from mxref.cases.records import VectorFile
+from mxref.conformance.checking.array_memory import MEMORIES, laid
 from mxref.conformance.checking.axis_sizes import long_axes
-from mxref.conformance.checking.memory import laid
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    Manner,
+    PlainQuestion,
+    PlainSubject,
+    in_shapes,
+)
+from mxref.conformance.checking.call_rules import Features, Rule, alike
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.checking.rules import Features, alike
-from mxref.conformance.checking.shape_replies import ask, judged, otherwise
-from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.operands.returned import float_words
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.product_words import pair_formats
-from mxref.targets.calls import is_fault, quiet
+from mxref.targets.calls import is_fault
 from mxref.targets.product_function import ProductFunction
 
-__all__ = ["Product", "ask_shapes"]
+__all__ = ["Product", "ProductSubject", "first_wrong", "wrong_rows"]
 
 Words = NDArray[np.uint64]
 
@@ -66,37 +70,120 @@ _SHAPES = tuple(
 #: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
 #: blocks of those that are asked in any case.
 _FIRST, _SECONDS, _SMALL = (128, 128, 2), 0.25, 100
-#: Of further pairs of formats and float types every so many of the shapes are asked.
-_FEWER = 6
+#: Of further pairs of formats and float types every so many of the shapes are asked; and of those
+#: that have no vectors.
+_FEWER, _RARE = 6, 36
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED = (33, 65, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductSubject(PlainSubject):
+    """Products of a pair of formats to a float type, each compared with the exact product.
+
+    Args:
+        op: the operation.
+        format: both formats.
+        float: the type of the outputs.
+        function: the target's.
+        fails: whether the target fails at the vectors.
+        is_rare: whether it is one of many of which there are no vectors.
+    """
+
+    op: str
+    format: str
+    float: str
+    function: ProductFunction
+    fails: bool = False
+    is_rare: bool = False
+
+    @property
+    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+        """The formats of both operands."""
+        return pair_formats(self.format)
+
+    @property
+    def manner(self) -> Manner:
+        """Each shape is asked with two sets of numbers."""
+        return in_shapes("products")
+
+    def questions(
+        self, elements: int, *, first_float: bool, first_format: bool
+    ) -> Iterator[Product]:
+        """Those of some shapes that do not take too long, then those in other memory."""
+        step = _RARE if self.is_rare else 1 if first_float and first_format else _FEWER
+        pace = _pace(Product(self, self.fit(_FIRST)))
+        for m, n, blocks in dict.fromkeys(map(self.fit, _SHAPES[::step])):
+            is_fast = m * n * blocks * pace <= _SECONDS or max(m, n) * blocks <= _SMALL
+            if is_fast and (m + n) * blocks * _SIZE <= elements:
+                yield Product(self, (m, n, blocks))
+        if not self.fails:
+            for memory in range(1, len(MEMORIES)):
+                yield Product(self, self.fit(_MOVED), memory=memory)
+
+    def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """A shape with the multiples that the target takes."""
+        rows, columns, length = self.function.multiples
+        steps = rows, columns, -(-length // _SIZE)
+        m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
+        return m, n, blocks
+
+    def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:
+        """Every rule says more than the vectors, which have one shape."""
+        return rule is not None
+
+    def kept(self, group: Sequence[CallQuestion]) -> list[Product]:
+        """One product, unless the vectors fail."""
+        return [] if self.fails else [Product(self, self.fit(_MOVED))]
+
+
+@dataclass(frozen=True, slots=True)
+class Product(PlainQuestion):
     """A product whose outputs every order of additions gives.
 
     Args:
-        formats: of both operands.
-        float: the type of the outputs.
+        subject: the formats, the float type, and the target's function.
         shape: rows, columns and blocks along the summed axis.
         draw: which of several.
-        single: whether rows of the first operand have one element that is not zero.
+        memory: one of MEMORIES, by its number.
     """
 
-    formats: tuple[BlockFormat, BlockFormat]
-    float: str
+    subject: ProductSubject
     shape: tuple[int, int, int]
     draw: int = 0
-    single: bool = False
+    memory: int = 0
 
     def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
-        single = self.single and which == 0
-        element = self.formats[which].element
+        single = self.subject.fails and which == 0
+        element = self.subject.formats[which].element
         return _drawn(
             element, self.shape[which], self.shape[2], 2 * self.draw + which, single=single
         )
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Scales and codes of both operands, and what tells the function their formats."""
+        a, b = self.subject.formats
+        more = (LAYOUTS[self.subject.float].dtype,) if self.subject.function.takes_dtype else ()
+        return (*self.side(0)[:2], *self.side(1)[:2], a.name, b.name, *more)
+
+    @property
+    def wanted(self) -> Words:
+        """The words of the outputs."""
+        return _outputs(self)
+
+    @property
+    def name(self) -> str:
+        """The shapes of both operands."""
+        rows, columns, blocks = self.shape
+        return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+
+    @property
+    def elements(self) -> int:
+        """The elements of both operands."""
+        rows, columns, blocks = self.shape
+        return (rows + columns) * blocks * _SIZE
 
     @property
     def features(self) -> Features:
@@ -106,44 +193,85 @@ class Product:
         sizes["outputs"] = rows * columns
         return {**sizes, "sides": alike(sizes, "rows", "columns")}
 
-    @property
-    def kind(self) -> str:
-        """What such calls are."""
-        return "products"
+    def again(self, draw: int, memory: int = 0) -> Product:
+        """The product with other numbers, or in other memory."""
+        return replace(self, draw=draw, memory=memory)
 
-    def drawn(self, more: int) -> Product:
-        """The product with the numbers of a later draw."""
-        return replace(self, draw=self.draw + more)
-
-    def prepared(self) -> tuple[list[NDArray[Any]], Words]:
-        """Scales and codes of both operands, and the right words."""
-        (*a, x), (*b, y) = self.side(0), self.side(1)
-        layout = LAYOUTS[self.float]
-        return [*a, *b], (x @ y.T).astype(layout.dtype).view(layout.uint).astype(np.uint64)
-
-    def call(self, function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) -> object:
-        """The result of a target's function, a `ProductFunction`."""
-        names = (fmt.name for fmt in self.formats)
-        if not isinstance(function, ProductFunction):
-            return function(*arrays, *names)
-        more = (LAYOUTS[self.float].dtype,) if function.takes_dtype else ()
-        return function.function(*arrays, *names, *more)
-
-    def words(self, result: object, want: Words) -> Words:
+    def words(self, result: object) -> Words:
         """The words of a result."""
-        return float_words(result, want.shape, LAYOUTS[self.float])
+        return float_words(result, self.shape[:2], LAYOUTS[self.subject.float])
 
-    def wrong(self, want: Words, got: Words) -> NDArray[np.bool_]:
-        """Which outputs are wrong."""
-        return ~same_numbers(want, got, self.float)
+    def is_wrong(self, got: Words) -> bool:
+        """Whether an output is wrong."""
+        return not self._same(got).all()
 
-    def place(self, index: Sequence[int]) -> str:
-        """Where an output stands."""
-        return f"row {index[0]}, column {index[1]}"
+    def _same(self, got: Words) -> NDArray[np.bool_]:
+        return same_numbers(self.wanted, got, self.subject.float)
 
-    def __str__(self) -> str:
-        rows, columns, blocks = self.shape
-        return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+    def wrong_lines(self, got: Words) -> dict[str, tuple[NDArray[np.int64], int]]:
+        """The rows and columns with a wrong output."""
+        return wrong_rows(~self._same(got))
+
+    def difference(self, got: Words) -> str:
+        """The first wrong output, and how many there are."""
+        return first_wrong(
+            self.name, self.wanted, got, ~self._same(got), self.subject.float, _place
+        )
+
+
+def wrong_rows(wrong: NDArray[np.bool_]) -> dict[str, tuple[NDArray[np.int64], int]]:
+    """The rows and the columns of a matrix with something wrong, and how many there are of each."""
+    return {
+        unit: (np.flatnonzero(wrong.any(axis=1 - axis)), wrong.shape[axis])
+        for axis, unit in enumerate(("rows", "columns"))
+    }
+
+
+def first_wrong(
+    name: str,
+    want: Words,
+    got: Words,
+    wrong: NDArray[np.bool_],
+    float: str,
+    place_of: Callable[[Sequence[int]], str],
+) -> str:
+    """The first wrong output of a call, in words, and how many there are.
+
+    Args:
+        name: the call in words.
+        want: the right words.
+        got: the words of the result.
+        wrong: which of them are wrong; if none is, those that are others.
+        float: the float type.
+        place_of: where an output stands, in words.
+    """
+    wrong = wrong if wrong.any() else want != got
+    layout, places = LAYOUTS[float], np.argwhere(wrong)
+    if not len(places):
+        return name
+    index = tuple(places[0].tolist())
+    digits = 2 * layout.dtype.itemsize
+    a, b = (
+        f"{int(some[index]):0{digits}x} = {layout.uint.type(some[index]).view(layout.dtype)}"
+        for some in (want, got)
+    )
+    counts = f"{len(places):,} of {wrong.size:,} outputs"
+    return f"{name}: {counts}; {place_of(index)}: want {a}, got {b}"
+
+
+def _place(index: Sequence[int]) -> str:
+    """Where an output stands."""
+    return f"row {index[0]}, column {index[1]}"
+
+
+@lru_cache(16)  # that of a question is asked for several times
+def _outputs(product: Product) -> Words:
+    """The words of the outputs."""
+    layout = LAYOUTS[product.subject.float]
+    exact = product.side(0)[2] @ product.side(1)[2].T
+    found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
+    found.flags.writeable = False
+    return found
 
 
 @cache
@@ -154,7 +282,7 @@ def _few(element: ElementFormat) -> tuple[NDArray[np.float64], U8]:
     return np.array([*few]), np.array([*few.values()], np.uint8)
 
 
-@lru_cache(4)  # both sides, asked for arrays and for outputs
+@lru_cache(16)  # both sides, asked for arrays and for outputs
 def _drawn(
     element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool
 ) -> tuple[U8, U8, NDArray[np.float64]]:
@@ -178,78 +306,14 @@ def _drawn(
     return found
 
 
-def ask_shapes(
-    function: Callable[..., Any],
-    files: Sequence[tuple[VectorFile, bool]],
-    elements: int,
-    steps: tuple[int, int] = (1, _FEWER),
-) -> tuple[list[Use], tuple[str, ...]]:
-    """Put products of many shapes to a target.
-
-    Args:
-        function: the target's `matmul`.
-        files: its vector files, and whether it fails them: then only a shape that decides, or
-            state, is said to be wrong.
-        elements: the largest number of elements in the operands of a call.
-        steps: every so many of the shapes are asked, of the first file and of the others.
-
-    Returns:
-        What is wrong, one for a pair of formats at most; and what was asked, in words.
-    """
-    if not isinstance(function, ProductFunction):
-        return [], ()
-    uses: dict[str, Use] = {}
-    calls = 0
-    with quiet():
-        for number, (file, fails) in enumerate(files):
-            if file.format in uses:
-                continue
-            first = Product(pair_formats(file.format), file.float, _FIRST, 0, fails)
-            shapes = list(_shapes(function, first, elements, steps[number > 0]))
-            plan = [replace(first, shape=shape) for shape in shapes]
-            once = [ask(function, one) for one in plan]
-            again = [ask(function, replace(one, draw=1)) for one in reversed(plan)]
-            calls += 2 * len(plan)
-            found = judged(function, once, again[::-1], fails=fails)
-            if (found is None or found[0] == "numbers") and not fails:
-                other = otherwise(function, replace(first, shape=_fit(function, _MOVED)))
-                # Where numbers are wrong, their memory is not what decides; state may be.
-                if found is None or (other and other[0] in ("state", "effect")):
-                    found = other
-            if found is not None:
-                uses[file.format] = Use(file.op, file.format, *found)
-    note = f"products: {calls:,} calls of other shapes"
-    return list(uses.values()), (note,) if calls else ()
-
-
-def _fit(function: ProductFunction, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A shape with the multiples that the target takes."""
-    rows, columns, length = function.multiples
-    steps = rows, columns, -(-length // _SIZE)
-    m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
-    return m, n, blocks
-
-
-def _shapes(
-    function: ProductFunction, first: Product, elements: int, step: int
-) -> Iterator[tuple[int, int, int]]:
-    """Some of the shapes, without those that take too long."""
-    pace = _pace(function, replace(first, shape=_fit(function, first.shape)))
-    for m, n, blocks in dict.fromkeys(_fit(function, shape) for shape in _SHAPES[::step]):
-        is_fast = m * n * blocks * pace <= _SECONDS or max(m, n) * blocks <= _SMALL
-        if is_fast and (m + n) * blocks * _SIZE <= elements:
-            yield m, n, blocks
-
-
-def _pace(function: ProductFunction, product: Product) -> float:
+def _pace(product: Product) -> float:
     """Seconds for a block of an output; the least of three times, as machines are busy."""
-    drawn, _ = product.prepared()
-    times = []
+    arguments, times = product.arguments, []
     for _ in range(3):
-        arrays = [laid(array, 0) for array in drawn]
+        given = [laid(one, 0) if isinstance(one, np.ndarray) else one for one in arguments]
         start = time.perf_counter()
         try:
-            product.call(function, arrays)
+            product.subject.function.function(*given)
         except BaseException as error:
             if not is_fault(error):
                 raise

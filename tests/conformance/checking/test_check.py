@@ -21,8 +21,8 @@ import mxref
 from mxref import golden
 from mxref.cases.answers import fast_answers
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import computed, paces
-from mxref.conformance.checking.asked_rows import unsearched
+from mxref.conformance.checking import computed, target_speed
+from mxref.conformance.checking.subjects import unsearched
 from mxref.conformance.verdict import verify
 from mxref.conformance.verdict.uses import Scope, Use
 from mxref.golden import VectorFile
@@ -48,7 +48,7 @@ def some_cases(stem: str, count: int = 64) -> VectorFile:
 @pytest.fixture(autouse=True)
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(paces, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def report_of(function: Function, extent: Extent = SIZES, **claims: Any) -> Report:
@@ -160,7 +160,7 @@ def test_one_size_alone() -> None:
 def test_a_size_that_raises_and_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every call takes a thousandth of a second; the cases asked one by one are not slowness."""
     now = [0.0]
-    monkeypatch.setattr(paces, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
     def encode(values: Array, format: str) -> Array:
         now[0] += 0.001
@@ -473,10 +473,10 @@ def test_many_small_calls_do_not_look_slow(monkeypatch: pytest.MonkeyPatch) -> N
         blocks = mxref.quantize(values, format, axis=axis)
         return blocks.scale_codes, blocks.codes
 
-    monkeypatch.setattr(paces, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: now))
     target = target_of(SimpleNamespace(quantize_tensor=tensor), "kernel")
     files = golden.read_vectors(VECTORS, lambda one: one == "quantize_tensor/mxfp4_e2m1.f32")
-    _, pace = paces.timed(target, files)
+    _, pace = target_speed.timed(target, files)
     assert pace == pytest.approx(1e-3 * 1e6 / max(1000, *(len(c.inputs) for c in files[0].cases)))
 
 
@@ -492,7 +492,7 @@ def test_a_slow_target_is_asked_smaller_calls(
     cases = max(len(file.cases), 1000)
     ticks = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: next(ticks) * seconds * cases / 1e6)
-    monkeypatch.setattr(paces, "time", clock)
+    monkeypatch.setattr(target_speed, "time", clock)
     sizes: list[int] = []
 
     def encode(values: Array, format: str) -> Array:
@@ -576,7 +576,7 @@ def test_calls_elsewhere_in_memory_have_a_tail_or_none() -> None:
     assert {one for one in moved if one[1]} == {(33, 4), (64, 12), (257, 4)}
 
 
-def test_each_call_is_asked_in_many_sizes_twice() -> None:
+def test_each_call_is_asked_in_computed_calls_twice() -> None:
     sizes: list[int] = []
 
     def encode(values: Array, format: str) -> Array:

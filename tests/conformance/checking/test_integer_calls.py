@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mxref import golden, integer
 from mxref.cases.drawn import drawn
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import paces
+from mxref.conformance.checking import target_speed
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import CALL_OPERATIONS
 
@@ -65,7 +65,7 @@ RIGHT: dict[str, Function] = {
 @pytest.fixture(autouse=True)
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(paces, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def report_of(

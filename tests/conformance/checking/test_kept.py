@@ -23,16 +23,15 @@ import mxref
 from mxref import golden, integer
 from mxref.conformance import Extent, check, target_of
 from mxref.conformance.checking import layer_shapes, product_shapes
+from mxref.conformance.checking.call_questions import CallSubject
+from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.integer_questions import IntegerSubject
-from mxref.conformance.checking.layer_shapes import ask_layer_shapes
+from mxref.conformance.checking.kept_results import misused
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.many_sizes import ask_sizes
-from mxref.conformance.checking.memory import Known, misused
-from mxref.conformance.checking.product_shapes import ask_shapes
-from mxref.conformance.checking.replies import Subject
+from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
-from mxref.targets.calls import without_cases
 from mxref.targets.product_function import ProductFunction
 
 Array = NDArray[Any]
@@ -65,7 +64,7 @@ def of_cases(stem: str) -> Callable[[Function], list[Use]]:
     return uses
 
 
-def of_subject(subject: Subject) -> Callable[[Function], list[Use]]:
+def of_subject(subject: CallSubject) -> Callable[[Function], list[Use]]:
     def uses(function: Function) -> list[Use]:
         target = target_of(SimpleNamespace(**{subject.op: function}), "kernel")
         return ask_sizes(target, [subject], 100)[0]
@@ -76,12 +75,14 @@ def of_subject(subject: Subject) -> Callable[[Function], list[Use]]:
 def of_products(function: Function) -> list[Use]:
 
     kernel = ProductFunction.of(function, function, (1, 1, 32))
-    return ask_shapes(kernel, [(without_cases("matmul", PAIR, "f32"), False)], 1 << 20)[0]
+    target = target_of(SimpleNamespace(matmul=function), "kernel")
+    return ask_one_by_one(target, [ProductSubject("matmul", PAIR, "f32", kernel)], 1 << 20)[0]
 
 
 def of_layers(function: Function) -> list[Use]:
-    file = without_cases("linear", "mxfp8_e4m3", "f32")
-    return ask_layer_shapes({"linear": function}, [(file, Policy(), False)], 1 << 20)[0]
+    target = target_of(SimpleNamespace(linear=function), "kernel")
+    subject = LayerSubject("linear", "mxfp8_e4m3", "f32", Policy())
+    return ask_one_by_one(target, [subject], 1 << 20)[0]
 
 
 def quantize(values: Array, name: str, axis: int = -1) -> tuple[Array, Array]:
@@ -282,16 +283,14 @@ def test_answers_kept_by_the_ends_of_arrays(op: str) -> None:
 
 
 def test_state_comes_before_wrong_numbers_and_nothing_after_an_exception() -> None:
-    def known(number: int) -> Known:
+    def known(number: int) -> Any:
         x = np.arange(5, dtype=np.uint64) + np.uint64(number)
-
-        def words(result: object) -> Array:
-            return np.array(result, np.uint64)
-
-        def is_wrong(got: Array) -> bool:
-            return not np.array_equal(got, 2 * x)
-
-        return Known([x, number], words, is_wrong, lambda got: f"got {got[0]}")
+        return SimpleNamespace(
+            arguments=[x, number],
+            words=lambda result: np.array(result, np.uint64),
+            is_wrong=lambda got: not np.array_equal(got, 2 * x),
+            difference=lambda got: f"got {got[0]}",
+        )
 
     held = np.zeros(5, np.uint64)
 

@@ -14,8 +14,9 @@ import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import layer_shapes
+from mxref.conformance.checking.computed_calls import ask_one_by_one
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.policy.policy import Policy
-from mxref.targets.calls import without_cases
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
 FILES = [one for one in read_vectors(VECTORS, lambda stem: stem in STEMS) if one.stem in STEMS]
@@ -156,7 +157,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
 def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
     functions: dict[str, Any], verdict: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = recorded(monkeypatch, layer_shapes)
+    asked = recorded(monkeypatch)
     report = checked(Extent(search=False), **functions)
     assert not report.passed
     assert report.verdict == verdict
@@ -181,6 +182,7 @@ def test_all_shapes_are_asked_of_the_first_file_of_an_operation(
     monkeypatch.setattr(layer_shapes, "_SHAPES", tuple((1, 1, n, 1) for n in range(1, 14)))
     names = ("mxfp8_e4m3", "mxfp8_e5m2")
     for fails, calls in ((False, 2 * (13 + 3)), (True, 2 * (3 + 3))):
-        files = [(without_cases("linear", name, "f32"), Policy(), fails) for name in names]
-        uses, notes = layer_shapes.ask_layer_shapes({"linear": right}, files, 100)
+        subjects = [LayerSubject("linear", name, "f32", Policy(), fails) for name in names]
+        target = target_of(SimpleNamespace(linear=right), "layer")
+        uses, notes = ask_one_by_one(target, subjects, 100)
         assert (uses, notes) == ([], (f"layers: {calls} calls of other shapes",))

@@ -14,12 +14,11 @@ from limits import assert_limits, recorded
 from numpy.typing import NDArray
 
 import mxref
-from mxref.conformance.checking import many_sizes
+from mxref.conformance.checking.array_memory import MEMORIES, laid
+from mxref.conformance.checking.call_findings import _only_later
+from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
+from mxref.conformance.checking.computed_calls import ask_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
-from mxref.conformance.checking.many_sizes import _only_later, _tells, ask_sizes
-from mxref.conformance.checking.memory import MEMORIES, laid
-from mxref.conformance.checking.rules import Rule, rule_of
-from mxref.conformance.checking.sizes import least_wrong, places_text
 from mxref.conformance.verdict.uses import Use
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
@@ -142,7 +141,7 @@ def test_unpack_leaves_out_what_follows_the_last_whole_vector() -> None:
 
 @pytest.mark.parametrize("op", ["pack_scales", "unpack_scales"])
 def test_tiles_that_stand_one_below_the_other(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = recorded(monkeypatch, many_sizes)
+    asked = recorded(monkeypatch)
 
     def index(rows: int, columns: int) -> Array:
         row, column = np.arange(rows)[:, np.newaxis], np.arange(columns)
@@ -341,7 +340,8 @@ def test_which_rules_tell_more_than_vectors_that_fail(
 ) -> None:
     """Of numbers, those of an axis; else those of parts, or of three calls in four."""
     rule = None if text is None else Rule(text, np.arange(4) < inside)
-    assert _tells(rule, has_parts=has_parts, alone=alone) == tells
+    subject = LayoutSubject("pack", "e2m1", "bytes", Policy())
+    assert subject.tells(rule, has_parts=has_parts, alone=alone) == tells
 
 
 @pytest.mark.sampled(6)
@@ -519,7 +519,7 @@ def test_from_four_on_wrong_calls_after_right_ones_of_their_sizes_are_state(
         SimpleNamespace(question=SimpleNamespace(features={"codes": size}), wrong=bool(wrong))
         for size, wrong in calls
     ]
-    assert _only_later(replies) == later
+    assert _only_later(replies, 4) == later
 
 
 def test_rules() -> None:

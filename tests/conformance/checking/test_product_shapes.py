@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from product_targets import blocks, product_file
+from product_targets import blocks
 
 import mxref
 from mxref.conformance.checking import product_shapes
-from mxref.conformance.checking.product_shapes import Product, ask_shapes
+from mxref.conformance.checking.computed_calls import ask_one_by_one
+from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.verdict.uses import Use
 from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import exact_in_every_order
 from mxref.targets.product_function import ProductFunction
+from mxref.targets.target import target_of
 
 #: Few shapes, so that the tests are fast, with each size on both sides of a power of two.
 SHAPES = (
@@ -49,8 +51,16 @@ def right(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
 def asked(kernel: Kernel, pairs: tuple[str, ...] = (FP4,), **more: Any) -> tuple[list[Use], Any]:
     function = ProductFunction.of(kernel, kernel, more.pop("multiples", (1, 1, 32)))
     fails = more.pop("fails", False)
-    files = [(product_file(pair), fails) for pair in pairs]
-    return ask_shapes(function, files, more.pop("elements", 1 << 20))
+    subjects = [ProductSubject("matmul", pair, "f32", function, fails) for pair in pairs]
+    target = target_of(SimpleNamespace(matmul=kernel, MULTIPLES=function.multiples), "kernel")
+    return ask_one_by_one(target, subjects, more.pop("elements", 1 << 20))
+
+
+def product(pair: str, shape: tuple[int, int, int], *more: Any) -> Product:
+    """A product of the target above, with `float`, `single` and its draw."""
+    float, single, draw = (*more, *("f32", False, 0)[len(more) :])
+    function = ProductFunction.of(right, right, (1, 1, 32))
+    return Product(ProductSubject("matmul", pair, float, function, single), shape, draw)
 
 
 def changed(change: Callable[[Any], object]) -> Kernel:
@@ -67,20 +77,20 @@ def changed(change: Callable[[Any], object]) -> Kernel:
 def test_every_order_of_additions_gives_the_outputs() -> None:
     for pair in PAIRS:
         for shape, single in (((5, 7, 3), True), ((2, 3, 65), False)):
-            one = Product(pair_formats(pair), "f32", shape, 1, single)
-            sides = [blocks(*one.side(i)[:2], fmt.name) for i, fmt in enumerate(one.formats)]
+            one = product(pair, shape, "f32", single, 1)
+            sides = [blocks(*one.side(i)[:2], fmt.name) for i, fmt in enumerate(pair_formats(pair))]
             a, b = sides[0], sides[1].T
             assert exact_in_every_order(a, b).all(), pair
             for float, dtype in (("f32", np.float32), ("f16", np.float16)):
                 want = mxref.matmul(a, b, dtype)
-                words = replace(one, float=float).prepared()[1]
+                words = product(pair, shape, float, single, 1).wanted
                 assert np.array_equal(words, want.view(f"u{want.itemsize}")), (pair, float)
             got = mxref.matmul(a, b, accumulation="sequential").view(np.uint32)
-            assert np.array_equal(got, one.prepared()[1]), pair
+            assert np.array_equal(got, one.wanted), pair
 
 
 def test_a_single_element_of_a_row_is_anywhere_and_last() -> None:
-    one = Product(pair_formats(FP4), "f32", (64, 1, 2), single=True)
+    one = product(FP4, (64, 1, 2), "f32", True)
     _, codes, _ = one.side(0)
     places = np.argmax(codes != 0, axis=1)
     assert (np.count_nonzero(codes, axis=1) == 1).all()
@@ -90,10 +100,10 @@ def test_a_single_element_of_a_row_is_anywhere_and_last() -> None:
 
 
 def test_draws_and_sides_differ_and_cannot_be_changed() -> None:
-    one = Product(pair_formats(FP4), "f32", (4, 4, 1))
-    arrays = one.prepared()[0]
+    one = product(FP4, (4, 4, 1))
+    arrays = one.arguments
     assert not np.array_equal(arrays[1], arrays[3])
-    assert not np.array_equal(arrays[1], replace(one, draw=1).prepared()[0][1])
+    assert not np.array_equal(arrays[1], one.again(1).arguments[1])
     with pytest.raises(ValueError, match="read-only"):
         arrays[1][...] = 0
 
@@ -135,10 +145,6 @@ def test_of_further_pairs_some_shapes_are_asked(monkeypatch: pytest.MonkeyPatch)
     assert asked(right, both)[1] == ("products: 20 calls of other shapes",)
     assert asked(zero_from(16), both)[1] == ("products: 20 calls of other shapes",)
     assert asked(zero_from(16), (FP4, FP4))[1] == ("products: 16 calls of other shapes",)
-
-
-def test_of_other_targets_nothing_is_asked() -> None:
-    assert ask_shapes(right, [(product_file(FP4), False)], 1 << 20) == ([], ())
 
 
 def zero_from(row: int) -> Kernel:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.memory import laid
+from mxref.conformance.checking.array_memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
-__all__ = ["Call", "Rows", "Ways"]
+__all__ = ["Call", "RepeatedCases", "Rows"]
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
@@ -36,7 +36,7 @@ class Call:
         rows: the cases, by their numbers in the file.
         turn: 1 or 2.
         offset: how many items its arrays began behind an aligned address.
-        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_calls`.
+        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_results`.
         changed: places in `rows` whose answer was another one than before.
         got: the answers there, one a row.
         error: what it raised instead, or what is wrong with it in words.
@@ -59,8 +59,8 @@ class Call:
         return bool(self.error) or self.changed.size > 0
 
 
-class Ways:
-    """The cases of one vector file, to be asked again in other ways.
+class RepeatedCases:
+    """The cases of one vector file, to be asked again in other calls.
 
     Args:
         function: the target's operation.
@@ -125,7 +125,7 @@ class Ways:
         def function(*arguments: Any) -> Any:
             return self.function(*map(spread, arguments))
 
-        other = Ways(function, self.outcome)
+        other = RepeatedCases(function, self.outcome)
         return other.ask(rows, 2, 0, "strided")
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.batches import elements_of
+from mxref.conformance.checking.repeated_calls import elements_of
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.operations.registry import (
     CALL_OPERATIONS,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.checking.batches import FIRST
-from mxref.conformance.checking.ways import Call, Ways
+from mxref.conformance.checking.repeated_calls import FIRST
+from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.operands.word_rows import stripped
@@ -17,7 +17,7 @@ from mxref.operands.word_rows import stripped
 __all__ = ["UNITS", "Judge", "Wanted", "usual_answers"]
 
 #: The right answers to the cases of a file, one a row.
-Wanted = Callable[[Ways], NDArray[np.uint64]]
+Wanted = Callable[[RepeatedCases], NDArray[np.uint64]]
 
 #: What calls of an operation consist of, if not of rows.
 UNITS = {
@@ -34,7 +34,7 @@ UNITS = {
 class Judge:
     """The files of an operation and format, with the right answers and the usual ones."""
 
-    of: Mapping[str, Ways]
+    of: Mapping[str, RepeatedCases]
     wanted: Wanted
     usual: Mapping[str, NDArray[np.uint64]]
     unit: str
@@ -88,7 +88,7 @@ class Judge:
 
 
 def usual_answers(
-    one: Ways, calls: Sequence[Call], right: NDArray[np.uint64]
+    one: RepeatedCases, calls: Sequence[Call], right: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
     """The answers of the vectors' call, the right ones to cases whose answer changes.
 

@@ -6,27 +6,26 @@ import itertools
 from collections.abc import Iterator
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.checking import layer_shapes, product_shapes, shape_replies
-from mxref.conformance.checking.asked_rows import explaining
-from mxref.conformance.checking.layer_shapes import LayerQuestion
+from mxref.conformance.checking.call_questions import CallSubject, ask
+from mxref.conformance.checking.computed_calls import ask_one_by_one, called
+from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.product_shapes import Product
+from mxref.conformance.checking.product_shapes import Product, ProductSubject
+from mxref.conformance.checking.subjects import explaining
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import MX_BLOCKS
-from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
-from mxref.targets.calls import quiet, without_cases
+from mxref.targets.calls import quiet
+from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
 
 __all__ = ["ask_unfiled", "unfiled_tensors"]
 
 Asked = dict[tuple[str, str, str], None]
 
-#: Every so many of the shapes of products are asked of a pair of formats and a float type.
-_RARE = 36
 #: Most names in the note on what is refused.
 _NAMES = 4
 
@@ -49,24 +48,20 @@ def ask_unfiled(
     asked = _asked(report)
     refused: list[str] = []
     with quiet():
-        layers = [
-            (without_cases(*names), policy, False)
-            for names, policy in _layers(target, report, asked)
-            if not _refuses(target, LayerQuestion(*names, (1, 2, 33, 3), policy), names, refused)
+        layers: list[CallSubject] = [
+            one
+            for one in _layers(target, report, asked)
+            if not _refuses(target, LayerQuestion(one, (1, 2, 33, 3)), refused)
         ]
-        products = [
-            (without_cases(*names), False)
-            for names in _products(target, report, asked)
-            if not _refuses(
-                target, Product(pair_formats(names[1]), names[2], (2, 3, 2)), names, refused
-            )
+        products: list[CallSubject] = [
+            one
+            for one in _products(target, report, asked)
+            if not _refuses(target, Product(one, (2, 3, 2)), refused)
         ]
-    uses, _ = layer_shapes.ask_layer_shapes(target.operations, layers, elements)
-    function = target.operations.get("matmul", len)
-    shapes, _ = product_shapes.ask_shapes(function, products, elements, (_RARE, _RARE))
+    uses, _ = ask_one_by_one(target, [*layers, *products], elements)
     few = a_few(refused, _NAMES)
     notes = (f"not in the vectors, and refused: {few}",) if refused else ()
-    return [*uses, *shapes], notes
+    return uses, notes
 
 
 def unfiled_tensors(target: PythonTarget, report: Report) -> Iterator[LayoutSubject]:
@@ -93,33 +88,30 @@ def _policy(report: Report, op: str) -> Policy | None:
     return first if isinstance(first, Policy) else None
 
 
-def _refuses(
-    target: PythonTarget,
-    question: LayerQuestion | Product,
-    names: tuple[str, str, str],
-    refused: list[str],
-) -> bool:
+def _refuses(target: PythonTarget, question: LayerQuestion | Product, refused: list[str]) -> bool:
     """Whether a target raises an exception, which is its right; it is added to the list."""
-    reply = shape_replies.ask(target.operations[names[0]], question)
+    one = question.subject
+    reply = ask(called(target.operations[one.op]), question)
     if reply.error:
-        refused.append(" ".join(names))
+        refused.append(f"{one.op} {one.format} {one.float}")
     return bool(reply.error)
 
 
-def _layers(
-    target: PythonTarget, report: Report, asked: Asked
-) -> Iterator[tuple[tuple[str, str, str], Policy]]:
+def _layers(target: PythonTarget, report: Report, asked: Asked) -> Iterator[LayerSubject]:
     for op in LAYER_OPERATIONS:
         policy, formats = _policy(report, op), {format for other, format, _ in asked if other == op}
         for format in MX_BLOCKS:
             if policy and format not in formats and target.covers(op, format, "f32"):
-                yield (op, format, "f32"), policy
+                yield LayerSubject(op, format, "f32", policy)
 
 
-def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[tuple[str, str, str]]:
-    policy = _policy(report, "matmul")
-    for pair in itertools.product(MX_BLOCKS, repeat=2) if policy else ():
+def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[ProductSubject]:
+    op = "matmul"
+    policy, function = _policy(report, op), target.operations.get(op)
+    if policy is None or not isinstance(function, ProductFunction):
+        return
+    for pair in itertools.product(MX_BLOCKS, repeat=2):
         for float in ("f32", "bf16", "f16"):
-            names = "matmul", "-".join(pair), float
+            names = op, "-".join(pair), float
             if names not in asked and target.covers(*names):
-                yield names
+                yield ProductSubject(*names, function, is_rare=True)

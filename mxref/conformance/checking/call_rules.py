@@ -1,27 +1,41 @@
-"""The shortest property that all wrong calls have and few right ones, as words."""
+"""What wrong calls have in common that right ones have not, in words; and where they are wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "Features", "Rule", "alike", "residues_text", "rule_of"]
+__all__ = [
+    "Features",
+    "Rule",
+    "Sized",
+    "alike",
+    "edge_text",
+    "least_wrong",
+    "places_text",
+    "residues_text",
+    "rule_of",
+    "size_rule",
+]
 
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
 
 #: Steps of sizes: pairs, vectors, warps, blocks of threads.
-STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
+_STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 #: Other steps: sizes of images, of odd vectors, and what nobody has tested.
 _ODD_STEPS = (3, 5, 6, 7, 9, 10, 11, 12, 13, 15)
 #: Steps of which wrong calls have few remainders, if it is remainders that decide.
 _SMALL_STEPS = (4, 8, 16)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
 _RIGHT = (0.5, 0.34)
+
+#: The share of right calls that a rule may hold of: those without a case that shows the fault.
+_TOLERATED = 0.2
 
 Span = tuple[int, int, int, int]
 
@@ -158,7 +172,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
             yield Rule(word, words == word)
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
-        for step in (*STEPS, *_ODD_STEPS):
+        for step in (*_STEPS, *_ODD_STEPS):
             text, rest = f"a number of {name} that is", column % step
             yield Rule(f"{text} no multiple of {step}", rest != 0, name)
             yield Rule(f"{text} a multiple of {step}", rest == 0, name)
@@ -185,3 +199,99 @@ def residues_text(wrong: set[int], step: int) -> str:
     if len(wrong) > 3:
         return ""
     return f"{' or '.join(map(str, sorted(wrong)))} above a multiple of {step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A call: its size, and whether an answer in it is wrong."""
+
+    size: int
+    bad: bool
+
+
+def size_rule(calls: Sequence[Sized], unit: str) -> tuple[Rule, str] | None:
+    """The property of its size that makes a call wrong, with counts; None if there is none.
+
+    It holds of every size with a wrong call, and of few sizes without.
+
+    >>> calls = [Sized(n, n >= 9 and n % 4 != 0) for n in range(1, 40)]
+    >>> rule, counts = size_rule(calls, "rows")
+    >>> print(rule.text)
+    9 rows and more, and a number of rows that is no multiple of 4
+    >>> counts
+    '24 of 24 such sizes; 15 others are right'
+    >>> size_rule([Sized(n, n in (2, 3, 5, 8, 13, 21, 34)) for n in range(1, 40)], "rows") is None
+    True
+    """
+    sizes = sorted({call.size for call in calls})
+    bad = {call.size for call in calls if call.bad}
+    rule = rule_of([{unit: size} for size in sizes], [size in bad for size in sizes])
+    if rule is None:
+        return None
+    inside = int(rule.inside.sum())
+    if len(bad) < (1 - _TOLERATED) * inside:
+        return None
+    counts = f"{len(bad)} of {inside} such sizes; {len(sizes) - inside} others are right"
+    return rule, counts
+
+
+def least_wrong(right: int, wrong: int, is_wrong: Callable[[int], bool]) -> int:
+    """The least wrong number above a right one, by bisection.
+
+    >>> least_wrong(257, 65573, lambda size: size > 65535)
+    65536
+    """
+    while wrong - right > 1:
+        middle = (wrong + right) // 2
+        right, wrong = (right, middle) if is_wrong(middle) else (middle, wrong)
+    return wrong
+
+
+def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> str:
+    """Where in the calls the wrong answers stand, if one rule says it; else nothing.
+
+    Args:
+        places: for each wrong call the places of its wrong answers, and its size.
+        unit: what calls consist of.
+
+    >>> places_text([(np.array([32]), 33), (np.array([128, 129]), 130)], "rows")
+    ', in the rows behind the last multiple of 4'
+    """
+    for step in _STEPS:
+        if 2 * sum(size > step for _, size in places) >= len(places) > 0 and all(
+            (some >= size // step * step).all() for some, size in places
+        ):
+            return f", in the {unit} behind the last multiple of {step}"
+    least = min((int(some.min()) for some, _ in places), default=0)
+    for power in range(6, 20):
+        if 0 <= least - (1 << power) < max(8, 1 << power - 3):
+            return f", in {unit} from number {least:,} on"
+    return ""
+
+
+def edge_text(
+    places: Sequence[tuple[NDArray[np.int64], int]], calls: Sequence[Sized], unit: str
+) -> str:
+    """That calls of every size are wrong, all at their end or beginning; else nothing.
+
+    Args:
+        places: for each wrong call the places of its wrong answers, and its size.
+        calls: all calls.
+        unit: what calls consist of.
+
+    >>> places = [(np.array([n - 1]), n) for n in range(1, 9)]
+    >>> calls = [Sized(n, True) for n in range(1, 9)]
+    >>> edge_text(places, calls, "rows")
+    'in calls of every size, in the last row'
+    """
+    sizes = {call.size for call in calls}
+    if len({size for _, size in places}) < max((1 - _TOLERATED) * len(sizes), 1):
+        return ""
+    last = max(size - int(some.min()) for some, size in places)
+    first = max(int(some.max()) + 1 for some, _ in places)
+    count, side = min((last, "last"), (first, "first"))
+    # Most calls have to be so long that the edge is a small part of them.
+    if 2 * sum(size >= 4 * count for _, size in places) < len(places):
+        return ""
+    what = f"{count} {unit}" if count > 1 else unit.removesuffix("s")
+    return f"in calls of every size, in the {side} {what}"

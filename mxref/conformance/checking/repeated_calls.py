@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.array_memory import MEMORIES, often_switched
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
-from mxref.conformance.checking.kept_calls import kept_calls
-from mxref.conformance.checking.memory import MEMORIES, often_switched
-from mxref.conformance.checking.ways import Call, Ways
+from mxref.conformance.checking.kept_results import kept_calls
+from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.uses import Use
 from mxref.operands.returned import AnswerError
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
@@ -19,8 +19,8 @@ from mxref.targets.target import PythonTarget
 
 __all__ = [
     "FIRST",
+    "ask_again",
     "ask_nothing",
-    "ask_ways",
     "elements_of",
     "first_calls",
     "refusals",
@@ -73,15 +73,17 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
                     raise
 
 
-def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> Iterator[Call]:
+def ask_again(
+    cases: Sequence[RepeatedCases], elements: int, *, threads: bool = False
+) -> Iterator[Call]:
     """Every file in calls of all sizes, twice, in another order the second time.
 
     Args:
-        ways: the files of all operations and formats, in their order.
+        cases: the files of all operations and formats, in their order.
         elements: the largest number of elements in a call.
         threads: whether two threads may call the target at once.
     """
-    some = [one for one in ways if one.usable]
+    some = [one for one in cases if one.usable]
     large = {(one.file.op, one.file.format): one for one in reversed(some)}.values()
     far = {one.file.op: one for one in reversed(some)}.values()
     sizes = {

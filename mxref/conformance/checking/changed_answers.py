@@ -11,19 +11,27 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.axis_sizes import TELLING
-from mxref.conformance.checking.batches import FIRST
-from mxref.conformance.checking.judged_calls import UNITS, Judge, Wanted, usual_answers
-from mxref.conformance.checking.memory import IN_PLACE, MIDDLE, overwritten
-from mxref.conformance.checking.rules import Rule
-from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, places_text, size_rule
-from mxref.conformance.checking.ways import Call, Ways
+from mxref.conformance.checking.call_rules import (
+    Rule,
+    Sized,
+    edge_text,
+    least_wrong,
+    places_text,
+    size_rule,
+)
+from mxref.conformance.checking.case_judge import UNITS, Judge, Wanted, usual_answers
+from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
+from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
+from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.uses import Scope, Use
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.targets.results import ResultsTarget
+from mxref.targets.target import PythonTarget
 
-__all__ = ["changed_answers", "judge_calls", "two_answers"]
+__all__ = ["ask_cases_again", "changed_answers"]
 
 #: Rules that may say no more than that a call has several rows, or not every case in it.
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+(, N .*)?")
@@ -43,19 +51,53 @@ _OTHERWISE = {
 }
 
 
-def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> Iterator[Use]:
+def ask_cases_again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
+    """Every case in calls of many sizes, twice: what is wrong with them, and what was asked.
+
+    Args:
+        target: the implementation.
+        report: its answers to the vectors.
+        most: the largest number of elements in a call.
+    """
+    outcomes = [(row, outcome) for row in report.rows for outcome in row.outcomes]
+    cases = [RepeatedCases(target.operations[one.file.op], one) for _, one in outcomes]
+    profiles = {one.file.stem: report.profile if row.profile else None for row, one in outcomes}
+    right: dict[str, NDArray[np.uint64]] = {}
+
+    def wanted(one: RepeatedCases) -> NDArray[np.uint64]:
+        stem = one.file.stem
+        if stem not in right:
+            right[stem] = one.outcome.wanted(report.policy, profiles[stem])
+        return right[stem]
+
+    every = list(ask_again(cases, most, threads=target.threads))
+    uses: list[Use] = []
+    for key in dict.fromkeys((call.file.op, call.file.format) for call in every):
+        of = [one for one in cases if (one.file.op, one.file.format) == key]
+        calls = [call for call in every if (call.file.op, call.file.format) == key]
+        uses += judge_calls(of, calls, wanted)
+    sizes = [len(call.rows) for call in every]
+    if not sizes:
+        return [], Scope()
+    notes = tuple(refusals(every))
+    return uses, Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes), notes=notes)
+
+
+def judge_calls(
+    cases: Sequence[RepeatedCases], calls: Sequence[Call], wanted: Wanted
+) -> Iterator[Use]:
     """What is wrong with the calls of one operation and format; refusals of memory are not.
 
     Args:
-        ways: its files.
+        cases: its files.
         calls: every call that was made for them, in order.
         wanted: the right answers to the cases of a file.
     """
     if not any(call.differs for call in calls):
         return
-    op, format = ways[0].file.op, ways[0].file.format
-    usual = {one.file.stem: usual_answers(one, calls, wanted(one)) for one in ways}
-    judge = Judge({one.file.stem: one for one in ways}, wanted, usual, UNITS.get(op, "rows"))
+    op, format = cases[0].file.op, cases[0].file.format
+    usual = {one.file.stem: usual_answers(one, calls, wanted(one)) for one in cases}
+    judge = Judge({one.file.stem: one for one in cases}, wanted, usual, UNITS.get(op, "rows"))
     stale = next((call for call in calls if _is_stale(judge, call)), None)
     if stale is not None:  # that is sure, whatever other calls may look like
         kind, text = _OTHERWISE[stale.way]
@@ -106,7 +148,7 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if vectors is not None:
         size = f"{len(vectors.rows):,} {judge.unit}"
         before, now = one.first[vectors.changed[0]], vectors.got[0]
-        gave = f"{two_answers(one.file, before, now)}, both times in the same call with {size}"
+        gave = f"{_answers_text(one.file, before, now)}, both times in the same call with {size}"
         return "state", f"not reproducible: {gave}; {_order(every, bad) or counts}"
     if not _steady(one, example):
         return "state", f"{text}; {_order(every, bad) or counts}"
@@ -143,7 +185,7 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     return "company", f"an answer depends on what else is in the call: {gave}"
 
 
-def _exact(judge: Judge, one: Ways, rule: Rule) -> str:
+def _exact(judge: Judge, one: RepeatedCases, rule: Rule) -> str:
     """The text of a rule; of "N rows and more" with the least N, by further calls."""
     if rule.least is None:
         return rule.text
@@ -157,7 +199,7 @@ def _exact(judge: Judge, one: Ways, rule: Rule) -> str:
     return f"{least_wrong(right, wrong, is_wrong):,} {unit} and more"
 
 
-def _by_company(judge: Judge, one: Ways, example: Call) -> bool:
+def _by_company(judge: Judge, one: RepeatedCases, example: Call) -> bool:
     """Whether a wrong answer is right in the same place among other cases, each repeated."""
     wrong = np.empty(0, np.int64) if example.error else judge.wrong_places(example)
     if not wrong.size or not example.turn:
@@ -173,7 +215,7 @@ def _by_company(judge: Judge, one: Ways, example: Call) -> bool:
     return False
 
 
-def _vectors_again(one: Ways) -> Call | None:
+def _vectors_again(one: RepeatedCases) -> Call | None:
     """The vectors' call once more, if its answers are others now; None if they are the same.
 
     An exception says nothing: where the first call raised one, cases were asked one by one.
@@ -184,7 +226,7 @@ def _vectors_again(one: Ways) -> Call | None:
     return call if call.changed.size else None
 
 
-def _steady(one: Ways, example: Call) -> bool:
+def _steady(one: RepeatedCases, example: Call) -> bool:
     """Whether a call gives the same answers again, also after other calls of its size."""
     size = len(example.rows)
     for turn in (None, 4, 5):
@@ -218,7 +260,7 @@ def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
     return "right in the first call of each size, wrong in later ones" if right_first else ""
 
 
-def _right_if_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
+def _right_if_longer(one: RepeatedCases, example: Call, every: Sequence[Call]) -> bool:
     """Whether calls of some new sizes that begin with the same rows are right."""
     sizes = {len(call.rows) for call in every} | set(TELLING)
     new = [n for n in range(1, 1000) if len(example.rows) + n not in sizes][:_NEW]
@@ -236,7 +278,7 @@ def _two_answers(judge: Judge, call: Call) -> str:
         return f"{subject} gave another answer the second time"
     before, now = one.first[call.rows[call.changed[0]]], call.got[0]
     when = f"the second time in a call with {size:,} {judge.unit}"
-    return f"{two_answers(call.file, before, now)}, {when}"
+    return f"{_answers_text(call.file, before, now)}, {when}"
 
 
 def _subject(file: VectorFile) -> str:
@@ -248,7 +290,7 @@ def _subject(file: VectorFile) -> str:
     return blocks.get(file.op, f"the same {unit}")
 
 
-def two_answers(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
+def _answers_text(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
     """That one question has two answers, with the first word that differs."""
     index = int(np.argmax(before[: now.size] != now))
     a, b = (f"{int(word):0{file.out_digits}x}" for word in (before[index], now[index]))
@@ -270,7 +312,7 @@ def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple
             elif same_answers(file, before[None], now[None], padded([inputs[id]])).all():
                 continue
             else:
-                text = two_answers(file, before, now)
+                text = _answers_text(file, before, now)
             found.setdefault((file.op, file.format), []).append((file, f"{text} ({id})"))
     uses = []
     for (op, format), some in found.items():

@@ -1,13 +1,15 @@
-"""Which operations and formats get further questions, and the policy that judges the answers."""
+"""What further questions are about, and the policy that judges the answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.call_questions import CallSubject
 from mxref.conformance.checking.integer_questions import IntegerSubject
+from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
-from mxref.conformance.checking.replies import Subject
+from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
@@ -21,14 +23,23 @@ from mxref.operations.registry import (
 )
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
+from mxref.targets.product_function import ProductFunction
+from mxref.targets.target import PythonTarget
 
-__all__ = ["compared_with", "explaining", "layer_files", "product_files", "subjects", "unsearched"]
+__all__ = [
+    "compared_with",
+    "explaining",
+    "layer_subjects",
+    "product_subjects",
+    "subjects",
+    "unsearched",
+]
 
 #: The most characters of the reasons why there is no search.
 _REASON = 170
 
 
-def subjects(report: Report) -> Iterator[Subject]:
+def subjects(report: Report) -> Iterator[CallSubject]:
     """The operations on layouts and integers, with what gives the answers to their vectors."""
     for row in report.rows:
         if _has_known_bug(row):
@@ -44,29 +55,35 @@ def subjects(report: Report) -> Iterator[Subject]:
                 yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
 
 
-def product_files(report: Report) -> list[tuple[VectorFile, bool]]:
-    """The files of dot products that are not errors alone, and whether the target fails them."""
-    return [
-        (outcome.file, explaining(row, report) is None)
-        for row in report.rows
-        if row.op in DOT_OPERATIONS and not _has_known_bug(row)
-        for outcome in row.outcomes
-        if len(outcome.errors) < len(outcome.file.cases)
-    ]
-
-
-def layer_files(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
-    """The files of linear layers that are not errors alone; see `ask_layer_shapes`."""
-    found = []
+def product_subjects(target: PythonTarget, report: Report) -> list[ProductSubject]:
+    """The files of dot products, each with the target's function."""
+    found: list[ProductSubject] = []
     for row in report.rows:
-        if row.op not in LAYER_OPERATIONS or _has_known_bug(row):
-            continue
+        function = target.operations.get(row.op)
+        if row.op in DOT_OPERATIONS and isinstance(function, ProductFunction):
+            fails = explaining(row, report) is None
+            found += [
+                ProductSubject(one.op, one.format, one.float, function, fails)
+                for one in _files(row)
+            ]
+    return found
+
+
+def layer_subjects(report: Report) -> list[LayerSubject]:
+    """The files of linear layers, each with what gives the target's answers to it."""
+    found: list[LayerSubject] = []
+    for row in report.rows:
         policy = explaining(row, report)
         by, fails = policy or compared_with(row, report), policy is None
-        some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
-        if isinstance(by, Policy):  # those of integer operations are text
-            found += [(file, by, fails) for file in some]
+        if row.op in LAYER_OPERATIONS and isinstance(by, Policy):
+            found += [LayerSubject(one.op, one.format, one.float, by, fails) for one in _files(row)]
     return found
+
+
+def _files(row: VerifyRow) -> list[VectorFile]:
+    """The files of a row that are not errors alone; none if a known bug gives all answers."""
+    some = [] if _has_known_bug(row) else row.outcomes
+    return [one.file for one in some if len(one.errors) < len(one.file.cases)]
 
 
 def _has_known_bug(row: VerifyRow) -> bool:

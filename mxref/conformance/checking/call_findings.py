@@ -1,0 +1,189 @@
+"""What is wrong with the replies to computed calls: size, numbers, state, memory or company."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    CallReply,
+    CallSubject,
+    Manner,
+    ask,
+)
+from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
+
+__all__ = ["finding"]
+
+Function = Callable[..., Any]
+#: The first and the second reply to each question.
+Turns = Sequence[tuple[CallReply, CallReply]]
+#: The kind and the text of what is wrong.
+Finding = tuple[str, str]
+
+#: Sets of other random words that are asked for before a rule is believed, and their elements.
+_MORE, _MOST = 2, 20_000
+#: Wrong calls whose first wrong part is asked alone.
+_ALONE = 8
+#: From so many wrong calls on, each later than a right one of its size, it is state and no chance.
+_LATER = 4
+
+
+def finding(
+    function: Function, subject: CallSubject, turns: Turns, *, fails: bool
+) -> Finding | None:
+    """What is wrong with the replies to questions of one group, each asked twice.
+
+    Args:
+        function: the target's function.
+        subject: what the questions are about.
+        turns: the replies to each question.
+        fails: whether some answers to the vectors are wrong: then only what they do not show is
+            said.
+    """
+    manner = subject.manner
+    calls = [one for one, _ in turns if not one.question.memory]
+    if manner.other_numbers:
+        calls += [one for _, one in turns if not one.question.memory]
+    elif found := _two_answers(turns):
+        return found
+    if not any(one.wrong for one in calls):
+        return _memory([one for turn in turns for one in turn])
+    least = (len(calls) // 2 + 1) // 2 if manner.other_numbers else _LATER
+    if _only_later(calls, least):
+        text = f"right in the first call of each {manner.size}, wrong in later ones"
+        return "state", f"not reproducible: {text}: {next(o for o in calls if o.wrong).text}"
+    if not manner.other_numbers:
+        calls += list(_more(function, calls))
+    elif found := _two_answers_now(function, [one for one in calls if one.wrong], manner):
+        return found
+    bad, part = [one for one in calls if one.wrong], calls[0].question.part
+    alone = _wrong_alone(function, bad)
+    rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
+    rule = rule if rule is not None and rule.inside.mean() <= manner.most else None
+    if fails and not subject.tells(rule, has_parts=bool(part), alone=alone):
+        return None
+    example = bad[0]
+    if rule is None:
+        where = f"in {len(bad)} of {len(calls)} {manner.calls}"
+    else:
+        inside = int(rule.inside.sum())
+        words_of, example = _exact_least(function, rule, calls)
+        counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
+        where = f"only in {manner.calls} with {words_of} ({counts}){_where(bad)}"
+    if alone:
+        return "numbers", f"wrong {where}, whatever the size: {example.text}"
+    if rule is None and part and not any(one.error for one in bad):
+        return "company", f"wrong {where}, in {part} that are right alone: {example.text}"
+    return manner.unexplained if rule is None else "size", f"wrong {where}: {example.text}"
+
+
+def _two_answers(turns: Turns) -> Finding | None:
+    """That the same question got two answers."""
+    for one, other in turns:
+        if not one.same(other):
+            text = f"not reproducible: the same {one.question.name} gave two answers"
+            wrong = [(a.question, a.wrong or b.wrong) for a, b in turns if not a.question.memory]
+            rule = _rule(wrong)
+            where = "" if rule is None else f", only in calls with {rule.text}"
+            return "state", f"{text}{where}: {(one if one.wrong else other).text}"
+    return None
+
+
+def _two_answers_now(
+    function: Function, bad: Sequence[CallReply], manner: Manner
+) -> Finding | None:
+    """That a wrong answer is another one after a call with other numbers."""
+    for reply in (bad[0], bad[-1]):
+        other = ask(function, reply.question.again(reply.question.draw + 2))
+        if not (ask(function, reply.question).same(reply) or other.error):
+            text = f"the same {manner.calls.removesuffix('s')} gave two answers"
+            return "state", f"not reproducible: {text}: {reply.text}"
+    return None
+
+
+def _rule(calls: Sequence[tuple[CallQuestion, bool]], names: Sequence[str] = ()) -> Rule | None:
+    """The rule over these features, by default over all."""
+    features = [
+        {name: value for name, value in one.features.items() if name in (names or one.features)}
+        for one, _ in calls
+    ]
+    return rule_of(features, [wrong for _, wrong in calls]) if features[0] else None
+
+
+def _only_later(calls: Sequence[CallReply], least: int) -> bool:
+    """Whether `least` wrong calls or more all have the sizes of earlier ones, the first right.
+
+    So it is where parameters of one call are kept for the next one of its size.
+    """
+    seen: set[tuple[object, ...]] = set()
+    wrong = 0
+    for one in calls:
+        size = tuple(one.question.features.items())
+        if one.wrong and size not in seen:
+            return False
+        wrong += one.wrong
+        seen.add(size)
+    return wrong >= least
+
+
+def _wrong_alone(function: Function, bad: Sequence[CallReply]) -> bool:
+    """Whether the first wrong part of most of some wrong calls is wrong in small calls, too."""
+    some = [(one.question, one.got) for one in bad if one.got is not None][:_ALONE]
+    asked = [question.alone(got) for question, got in some]
+    count = sum(all(ask(function, one).wrong for one in calls) for calls in asked if calls)
+    return count * 2 > len(some)
+
+
+def _memory(replies: Sequence[CallReply]) -> Finding | None:
+    """What is wrong with calls that are right in fresh arrays."""
+    bad = [one for one in replies if one.wrong]
+    if not bad:
+        return None
+    kinds = list(dict.fromkeys(MEMORIES[one.question.memory] for one in bad))
+    return "memory", f"wrong only with {' and '.join(kinds)}: {bad[0].text}"
+
+
+def _more(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]:
+    """The smaller questions again with other random words, and others that tell more."""
+    for turn in range(1, _MORE + 1):
+        for one in calls:
+            if one.question.elements <= _MOST:
+                yield ask(function, one.question.again(one.question.draw + 2 * turn))
+    wrong = next(one.question for one in calls if one.wrong)
+    for other in wrong.telling(max(one.question.elements for one in calls)):
+        yield ask(function, other)
+
+
+def _exact_least(
+    function: Function, rule: Rule, calls: Sequence[CallReply]
+) -> tuple[str, CallReply]:
+    """A rule's text and a wrong call; of "N codes and more" with the least N, by bisection."""
+    example = next(one for one in calls if one.wrong)
+    if rule.least is None:
+        return rule.text, example
+    unit, right, wrong = rule.least
+    found: dict[int, CallReply] = {}
+
+    def is_wrong(count: int) -> bool:
+        for draw in range(3):
+            question = example.question.resized(unit, count, draw)
+            reply = None if question is None else ask(function, question)
+            if reply is not None and reply.wrong:
+                found[count] = reply
+                return True
+        return False
+
+    if not is_wrong(wrong):  # what else the call has decides as well
+        return rule.text, example
+    wrong = least_wrong(right, wrong, is_wrong)
+    return f"{wrong:,} {unit} and more", found[wrong]
+
+
+def _where(bad: Sequence[CallReply]) -> str:
+    """Where in the answers the wrong words stand, if one rule says it; else nothing."""
+    lines = [one.question.wrong_lines(one.got) for one in bad if one.got is not None]
+    units = dict.fromkeys(unit for some in lines for unit in some)
+    return "".join(places_text([some[unit] for some in lines], unit) for unit in units)

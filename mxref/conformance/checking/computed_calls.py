@@ -1,0 +1,245 @@
+"""Computed calls put to a target: in many sizes, twice, in other memory, kept and in threads.
+
+Every computed question goes through this module, whatever its operation; `CallSubject` says which
+questions there are, and `call_findings.py` what is wrong with the replies.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from mxref.conformance.checking.array_memory import MEMORIES, often_switched
+from mxref.conformance.checking.call_findings import finding
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    CallReply,
+    CallSubject,
+    ask,
+    fresh,
+    nearest,
+)
+from mxref.conformance.checking.kept_results import misused
+from mxref.conformance.verdict.uses import Use
+from mxref.operands.returned import AnswerError
+from mxref.targets.calls import error_text, is_fault, quiet
+from mxref.targets.product_function import ProductFunction
+from mxref.targets.target import PythonTarget
+
+__all__ = ["SizeScope", "ask_one_by_one", "ask_sizes", "called"]
+
+Function = Callable[..., Any]
+
+#: Draws of arrays with the same shapes: an axis is one of six.
+_APART = 6
+#: Elements of the calls by two threads, and their number.
+_THREADED = (2000, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeScope:
+    """What a target was asked in many sizes.
+
+    Args:
+        calls: number of calls.
+        moved: how many of them have arrays in other memory.
+        largest: the greatest number of elements in a call.
+        notes: what was not asked or was refused, each with the reason.
+    """
+
+    calls: int = 0
+    moved: int = 0
+    largest: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Group:
+    """The subjects of one operation and format, and the questions about them."""
+
+    subjects: list[CallSubject] = field(default_factory=list)
+    questions: list[CallQuestion] = field(default_factory=list)
+
+    @property
+    def fails(self) -> bool:
+        return any(one.fails for one in self.subjects)
+
+
+def ask_sizes(
+    target: PythonTarget,
+    subjects: Sequence[CallSubject],
+    elements: int,
+    before: Sequence[CallSubject] = (),
+) -> tuple[list[Use], SizeScope]:
+    """Operations in many sizes, each question twice, with all the others in between.
+
+    Of a subject that fails at the vectors it is said only which sizes or what state decides, if
+    one does: what else is wrong is seen in its vectors.
+
+    Args:
+        target: the implementation.
+        subjects: the operations, formats and float types or layouts, each with what gives the
+            target's answers to the vectors.
+        elements: the largest number of elements in a call.
+        before: those that were asked before.
+
+    Returns:
+        What is wrong, one for an operation and format at most, and one for empty calls; and what
+        was asked.
+    """
+    notes: dict[str, None] = {}
+    uses: list[Use] = []
+    with quiet():
+        groups = _groups(subjects, elements, before)
+        functions = {op: called(target.operations[op]) for op, _ in groups}
+        plan = [
+            (functions[op], group.subjects[0].manner, question)
+            for (op, _), group in groups.items()
+            for question in group.questions
+        ]
+        turns = [ask(function, one) for function, _, one in plan]
+        again = [
+            ask(function, one.again(one.draw + 1, one.memory) if manner.other_numbers else one)
+            for function, manner, one in reversed(plan)
+        ]
+        pairs = zip(turns, reversed(again), strict=True)
+        for (op, format), group in groups.items():
+            some = list(itertools.islice(pairs, len(group.questions)))
+            kept, refused = _without_refusals(some)
+            notes |= dict.fromkeys(f"{op} {format} refuses {what}" for what in refused)
+            found = _found(functions[op], group, kept, threads=target.threads)
+            if found is not None:
+                uses.append(Use(op, format, *found))
+        empty, refusals = _empty_calls(functions, groups)
+    uses += empty
+    moved = sum(question.memory != 0 for _, _, question in plan)
+    largest = max((question.elements for _, _, question in plan), default=0)
+    return uses, SizeScope(2 * len(plan), 2 * moved, largest, (*notes, *refusals))
+
+
+def ask_one_by_one(
+    target: PythonTarget, subjects: Sequence[CallSubject], elements: int
+) -> tuple[list[Use], tuple[str, ...]]:
+    """Operations one after the other: what is wrong, one for an operation and format at most.
+
+    Where one float type is wrong, the others are not asked. The rest is that of `ask_sizes`, but
+    of what was asked there are notes alone.
+    """
+    uses: dict[tuple[str, str], Use] = {}
+    notes: list[str] = []
+    calls: Counter[str] = Counter()
+    for number, one in enumerate(subjects):
+        if (one.op, one.format) not in uses:
+            found, scope = ask_sizes(target, [one], elements, subjects[:number])
+            uses |= {(use.op, use.format): use for use in found}
+            calls[one.manner.calls] += scope.calls - scope.moved
+            notes += scope.notes
+    counts = (f"{what}: {n:,} calls of other shapes" for what, n in calls.items() if n)
+    return list(uses.values()), (*counts, *notes)
+
+
+def _groups(
+    subjects: Sequence[CallSubject], elements: int, before: Sequence[CallSubject]
+) -> dict[tuple[str, str], _Group]:
+    """The subjects of each operation and format, with their questions."""
+    groups: dict[tuple[str, str], _Group] = {}
+    formats = {one.op: one.format for one in reversed(before)}
+    seen = {(one.op, one.format) for one in before}
+    for one in subjects:
+        if one.answerable:
+            key = one.op, one.format
+            is_first = formats.setdefault(one.op, one.format) == one.format
+            asked = one.questions(elements, first_float=key not in seen, first_format=is_first)
+            group = groups.setdefault(key, _Group())
+            group.questions += asked
+            group.subjects.append(one)
+            seen.add(key)
+    return groups
+
+
+def called(function: Function) -> Function:
+    """The target's own function, which takes all operands of a product at once."""
+    return function.function if isinstance(function, ProductFunction) else function
+
+
+def _without_refusals(
+    turns: list[tuple[CallReply, CallReply]],
+) -> tuple[list[tuple[CallReply, CallReply]], list[str]]:
+    """The replies without errors for other memory, and of what memory it is that is refused."""
+    refused = [turn for turn in turns if turn[0].question.memory and turn[0].error]
+    raises = any(one.error and not one.question.memory for one, _ in turns)
+    kinds = [] if raises else [MEMORIES[one.question.memory] for one, _ in refused]
+    return [turn for turn in turns if turn not in refused], kinds
+
+
+def _found(
+    function: Function,
+    group: _Group,
+    turns: Sequence[tuple[CallReply, CallReply]],
+    *,
+    threads: bool,
+) -> tuple[str, str] | None:
+    """What is wrong with the calls of a group: their sizes, then what is kept, then threads."""
+    subject, fails = group.subjects[0], group.fails
+    found = finding(function, subject, turns, fails=fails) if turns else None
+    if found is None or found[0] == "numbers":
+        # Where numbers are wrong, more of them say nothing; state may.
+        state = _state(function, subject, group.questions)
+        sure = state is not None and state[0] in ("state", "effect")
+        found = state if sure or (found is None and not fails) else found
+    if found is None and not fails and threads and subject.manner.threads:
+        found = _threads(function, group.questions)
+    return found
+
+
+def _state(
+    function: Function, subject: CallSubject, questions: Sequence[CallQuestion]
+) -> tuple[str, str] | None:
+    """What is wrong with results and arguments that are looked at once more, by `misused`."""
+    for one in subject.kept(questions):
+        found = misused(function, partial(_drawn, one))
+        if found is not None:
+            return found
+    return None
+
+
+def _drawn(question: CallQuestion, number: int) -> CallQuestion:
+    """A question with other random words, and arrays of the same shapes."""
+    return question.again(question.draw + _APART * number)
+
+
+def _threads(function: Function, group: Sequence[CallQuestion]) -> tuple[str, str] | None:
+    """Questions that two threads ask at once."""
+    elements, count = _THREADED
+    one = nearest(group, elements)
+    plan = [one.again(draw) for draw in range(count)]
+    with often_switched(), ThreadPoolExecutor(2) as pool:
+        bad = [reply for reply in pool.map(lambda each: ask(function, each), plan) if reply.wrong]
+    return ("threads", f"wrong when two threads call it at once: {bad[0].text}") if bad else None
+
+
+def _empty_calls(
+    functions: dict[str, Function], groups: dict[tuple[str, str], _Group]
+) -> tuple[list[Use], tuple[str, ...]]:
+    """What is wrong with the results of empty calls, and a note on the exceptions."""
+    uses: list[Use] = []
+    refused: dict[str, str] = {}
+    for (op, format), group in groups.items():
+        question = group.subjects[-1].empty()
+        if question is None:
+            continue
+        try:
+            question.words(functions[op](*fresh(question)))
+        except AnswerError as error:
+            uses.append(Use(op, format, "empty", f"wrong in a call with no case: {error}"))
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            refused.setdefault(op, error_text(error))
+    note = f"{', '.join(refused)} refuses empty input: {next(iter(refused.values()), '')}"
+    return uses, (note,) if refused else ()
