@@ -76,6 +76,9 @@ def test_listed_failures_and_no_others_may_fail(
     assert report["stale"] == [passes] * (passes in groups[1])
     known = {row["op"]: row["known"] for row in report["rows"]}
     assert known == {"encode": count - (listed == "all but one"), "decode": 0}
+    if listed == "all":
+        assert re.search(rf"^known +encode +int8 +ocp +\d+ +0 +{count}$", run.out, re.MULTILINE)
+        assert {f["known"] for f in report["failures"]} == {f"reason {i} ({LINK})" for i in (0, 1)}
     Path(spec).write_text(RIGHT)  # mended
     assert kit.run(spec, *options, "--xfail", path).status == 1
 
