@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mxref.cases.answers import answerable, exact_answers, fast_answers
+from mxref.cases.answers import answerable, exact_answers
 from mxref.operands.kinds import signed
 from mxref.operations.affine import affine
 from mxref.operations.layers import exact_layer, fast_layer
@@ -16,26 +16,6 @@ from mxref.policy.policy import Policy
 ONE, TWO, FOUR, SIX = 0x3F800000, 0x40000000, 0x40800000, 0x40C00000
 MINUS = 1 << 31
 MASK = (1 << 32) - 1
-
-
-@pytest.mark.parametrize(
-    ("op", "format", "words", "answer"),
-    [
-        ("encode", "e2m1", [SIX], [7]),
-        ("decode", "e2m1", [6], [FOUR]),
-        ("encode_scale", "e8m0", [TWO], [128]),
-        ("decode_scale", "e8m0", [128], [TWO]),
-        ("shared_scale", "e2m1", [FOUR], [127]),
-        ("quantize", "mxfp4_e2m1", [SIX, MINUS | ONE, *[0] * 30], [127, 7, 10, *[0] * 30]),
-        ("dequantize", "mxfp4_e2m1", [127, 7, 10, *[0] * 30], [SIX, MINUS | ONE, *[0] * 30]),
-        ("quantize", "nvfp4", [ONE, SIX, MINUS | ONE, *[0] * 14], [0x38, 7, 10, *[0] * 14]),
-        ("dequantize", "nvfp4", [ONE, 0x38, 7, 10, *[0] * 14], [SIX, MINUS | ONE, *[0] * 14]),
-    ],
-)
-def test_answers_by_hand(op: str, format: str, words: list[int], answer: list[int]) -> None:
-    assert exact_answers(op, format, "f32", [words], Policy()) == [tuple(answer)]
-    fast = fast_answers(op, format, "f32", np.array([words], np.uint64), Policy())
-    assert fast.tolist() == [answer]
 
 
 @pytest.mark.parametrize(("policy", "code"), [("nan=zero", 0), ("nan=lowest", -128)])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 
 import mxref
-from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import FuzzRow, fuzz
 from mxref.conformance.fuzzing.trial import Trial
@@ -21,14 +18,6 @@ from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 FP4 = "mxfp4_e2m1"
-#: MLX's rule, of 0.32.
-KERNEL = """\
-import mxref
-FORMATS, FLOATS = ["mxfp4_e2m1"], ["f32"]
-def quantize(values, format):
-    blocks = mxref.profile("mlx_0_32").quantize(values, format)
-    return blocks.scale_codes, blocks.codes
-"""
 Pair = tuple[np.ndarray, np.ndarray]
 
 
@@ -63,13 +52,6 @@ def with_zeros_for_nan(values: np.ndarray, format: str) -> Pair:
     scales, codes = torchao(values, format)
     codes[scales == 0xFF] = 0
     return scales, codes
-
-
-@pytest.mark.sampled(0)
-def test_what_a_profile_does_is_right() -> None:
-    row = searched(torchao)
-    assert (row.found, row.examples, row.profile) == (None, 200, "torchao_0_18_rceil")
-    assert searched(torchao, None, profile=mxref.profile("torchao_0_18_rceil")).found is None
 
 
 @pytest.mark.sampled(3)
@@ -112,19 +94,3 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
     target = target_of(SimpleNamespace(quantize=gfloat), "kernel")
     assert not Trial(target, file, profile.policy, profile).wrong(asked).any()
     assert Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]
-
-
-@pytest.mark.sampled(6)
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text(KERNEL)
-    narrow = ["fuzz", str(kernel), "--op", "quantize", "--examples", "50"]
-    assert main([*narrow, "--profile", "mlx_0_32"]) == 0
-    out = capsys.readouterr().out
-    assert out.endswith("1 searched, 0 with a wrong answer, compared with profile mlx_0_32\n")
-    assert main([*narrow, "--profile", "mlx_0_31"]) == 1
-    out = capsys.readouterr().out
-    assert out.startswith("quantize mxfp4_e2m1 f32 of profile mlx_0_31: ")
-    assert main([*narrow, "--json", "--profile", "mlx_0_32"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert (row["profile"], row["counterexample"]) == ("mlx_0_32", None)

@@ -66,13 +66,3 @@ def test_sums_without_a_name() -> None:
 def test_adders_without_a_name(codes: tuple[int, ...], answer: int, adders: list[str]) -> None:
     row = [0x7F, *codes, 0x7F, *[0x38] * len(codes)]
     assert unnamed_adders(E4M3, [(row, answer)]) == adders
-
-
-@pytest.mark.sampled(7)
-def test_a_row_in_words() -> None:
-    _, rows, _ = lines([found(named("pairwise"))])
-    assert rows[0] == (
-        "accumulation",
-        "pairwise",
-        "78 18 18 78 . 78 18 18 f8 -> 3b800000 = 0x1p-8 = 0.00390625",
-    )

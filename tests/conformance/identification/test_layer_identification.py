@@ -11,7 +11,6 @@ import pytest
 
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance import identify, target_of
-from mxref.conformance.identification.identified_text import lines
 from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
@@ -95,15 +94,3 @@ def test_choices_are_told_whatever_the_order_of_additions(
         if (name, chosen.get("backward_operands")) != ("gradient_rows", "reused"):
             assert told[name] == (chosen[name],)
     assert len(told["scale_rule"]) < len(Policy.members("scale_rule")) / 2
-
-
-def test_nothing_is_told_of_a_layer_that_fails() -> None:
-    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
-        raise RuntimeError("no such kernel")
-
-    kernel = target_of(SimpleNamespace(linear=linear), "layer")
-    (found,) = identify(kernel, formats=["mxfp8_e4m3"], floats=["f32"])
-    assert not found.answered
-    _, rows, rest = lines([found])
-    assert rows == []
-    assert "equals no policy: nothing was answered" in rest

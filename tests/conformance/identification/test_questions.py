@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-import itertools
 
 import numpy as np
 import pytest
 
-from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.pools import Maker, Pool
-from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
@@ -71,26 +68,3 @@ def test_what_is_always_asked_about_encoding_a_scale(about: str, always: list[fl
     asked = pool(about, "encode_scale", "e8m0", "f32")
     words = asked.words[list(asked.always), 0].astype(np.uint32)
     assert words.view(np.float32).tolist() == always
-
-
-@pytest.mark.parametrize(
-    ("op", "own"),
-    [
-        ("linear", ("weight_axis", "activations")),
-        ("linear_gradients", ("backward_operands", "gradient_rows")),
-    ],
-)
-def test_the_first_questions_about_a_layer_tell_its_operands_apart(
-    op: str, own: tuple[str, str]
-) -> None:
-    """Of one format; of all formats it is tested beside the targets."""
-    setting = Setting(op, "mxfp4_e2m1", "bf16")
-    first = layer_pools(setting)[0](Policy())
-    assert first.reads == own
-    answers = {
-        some: predicted(setting, first.words, dict(zip(own, some, strict=True))).tobytes()
-        for some in itertools.product(*([m.value for m in Policy.members(name)] for name in own))
-    }
-    if op == "linear_gradients":  # operands that are used again have no sequences
-        del answers["reused", "sequences"]
-    assert len({*answers.values()}) == len(answers)

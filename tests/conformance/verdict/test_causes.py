@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import kernel_reports
 import museum_targets as w
 import numpy as np
 import pytest
-from helpers import ROOT, VECTORS
-from verify_helpers import VECTORS_ALONE
+from helpers import VECTORS
+from kernel_reports import file_of, files_of
 
 import mxref
 from mxref import golden
-from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
-from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.verify import described
-from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
@@ -53,16 +49,9 @@ RIGHT = {
 }
 
 
-@functools.cache
-def files(*stems: str) -> list[VectorFile]:
-    return golden.read_vectors(VECTORS, lambda stem: stem in stems)
-
-
 def report_on(stems: str, policy: str = "ocp", **wrong: Any) -> Report:
-    """What `verify` finds of a target that is right but for this, on a few files."""
-    names = stems.split()
-    target = target_of(SimpleNamespace(**{**RIGHT, **wrong}, POLICY=policy), "target")
-    return verify(target, files(*names))
+    """Of a target that is right but for this."""
+    return kernel_reports.report_on(stems, policy, **{**RIGHT, **wrong})
 
 
 def mutant(id: str) -> Any:
@@ -179,12 +168,6 @@ def test_a_planted_bug_is_named(planted: Planted) -> None:
         assert all(row.description is None for row in failing)
 
 
-def test_the_sample_is_large_and_wide() -> None:
-    """What the test above is meant to show."""
-    assert len(OWN) >= 25
-    assert len({planted.op for planted in OWN + MUSEUM}) >= 12
-
-
 # --- over another policy than that of the mutant --------------------------------------------------
 
 
@@ -205,37 +188,18 @@ def test_a_bug_over_a_claimed_policy_is_named() -> None:
     assert (same.cause.name, same.cause.policy) == ("A7", NONSATURATING)
 
 
-@pytest.mark.sampled(6)
-def test_what_is_said_of_a_bug() -> None:
-    def encode(values: Any, format: str) -> Any:
-        wrong = w.encoder(w.ties_lost_in_subnormals)(values, format)
-        return wrong if format != "e3m2" else mxref.encode(values, format)
-
-    stems = "encode/e2m1.f32 encode/e2m3.f32 encode/e3m2.f32 quantize/mxfp4_e2m1.f32"
-    first, second = report_on(stems, encode=encode, quantize=w.in_order(1, 0)).findings
-    assert str(first) == (
-        "encode e2m3, e2m1: your output equals mutant A7, ties_lost_in_subnormals: rounds a tie "
-        "of two subnormal numbers away from zero (seen in triton-lang/triton#11897), "
-        f"on {first.cause.total} of {first.cause.total} cases"
-    )
-    often = dataclasses.replace(first.cause, seen=tuple("abcde"))
-    assert " (seen in a, b, c and 2 more), on " in str(dataclasses.replace(first, cause=often))
-    asked = len(files("quantize/mxfp4_e2m1.f32")[0].cases)
-    assert str(second) == (
-        "quantize mxfp4_e2m1: your output equals ocp with codes in another order, "
-        "pairs_exchanged: exchanges the two codes of every pair, as another nibble order does, "
-        f"on {asked} of {asked} cases"
-    )
-    elements = w.block_quantizer(w.scales_of_magnitudes(), w.encoder(w.ties_to_odd))
-    (third,) = report_on("quantize/mxfp8_e4m3.bf16", quantize=elements).findings
-    assert "equals mutant A3 of encode, ties_to_odd: rounds a tie to the odd code, " in str(third)
-
-
 def test_a_bug_from_one_float_type_is_named_with_it() -> None:
+    """And with the function that has it, where it is a part of what is asked."""
+
     def encode(values: Any, format: str) -> Any:
         wrong = w.encoder(w.ties_to_odd)
         return (wrong if values.dtype == np.float16 else mxref.encode)(values, format)
 
+    elements = w.block_quantizer(w.scales_of_magnitudes(), w.encoder(w.ties_to_odd))
+    (part,) = report_on("quantize/mxfp8_e4m3.bf16", quantize=elements).findings
+    assert "equals mutant A3 of encode, ties_to_odd: rounds a tie to the odd code, " in str(part)
+    often = dataclasses.replace(part.cause, seen=tuple("abcde"))
+    assert " (seen in a, b, c and 2 more), on " in str(dataclasses.replace(part, cause=often))
     report = report_on("encode/e2m1.f16 encode/e2m1.f32", encode=encode)
     (finding,) = report.findings
     assert (finding.cause.name, finding.cause.floats) == ("A3", ("f16",))
@@ -243,25 +207,6 @@ def test_a_bug_from_one_float_type_is_named_with_it() -> None:
 
 
 # --- what is not so is not said -------------------------------------------------------------------
-
-
-def test_a_right_target_has_no_cause() -> None:
-    report = report_on(f"{E4M3} decode/e2m1.f32 quantize/mxint8.f32")
-    assert report.passed
-    assert report.verdict == "conforms"
-    assert report.findings == ()
-
-
-def test_another_legal_policy_is_no_bug() -> None:
-    def encode(values: Any, format: str) -> Any:
-        return mxref.encode(values, format, rounding="toward_zero")
-
-    report = report_on(f"{E4M3} {E2M1}", encode=encode)
-    assert report.verdict == "lacks rounding=ties_to_even (required); gives toward_zero everywhere"
-    assert report.besides == ("rounding=ties_to_even",)
-    (finding,) = report.findings
-    assert (finding.cause.kind, finding.every) == ("policy", True)
-    assert str(finding).startswith("encode, all 2 formats: your output equals ocp+rounding=")
 
 
 @pytest.mark.parametrize("index", [0, 1, 701, 1502, 1503, -1])
@@ -287,7 +232,7 @@ def test_a_choice_that_only_a_sample_speaks_for_is_not_named() -> None:
 
 
 def test_an_error_is_no_answer() -> None:
-    (file,) = files("encode/e2m1.f16")
+    file = file_of("encode/e2m1.f16")
     questions = Questions(file, file.input_words())
     right = questions.answers(Policy())
     answered = np.ones(len(right), bool)
@@ -304,25 +249,12 @@ def test_what_most_formats_share_is_named() -> None:
         return (x == smallest / 2) | w.nearest(below, x, low, high, format)
 
     target = target_of(SimpleNamespace(encode=w.encoder(half_smallest_up)), "target")
-    some = files("encode/e2m1.f32", "encode/e3m2.f32")
+    some = files_of("encode/e2m1.f32", "encode/e3m2.f32")
     report = verify(target, sorted(some, key=lambda file: file.format))
     assert [row.format for row in report.rows] == ["e2m1", "e3m2"]
     assert [cause.name for cause in report.rows[0].causes] == ["A7", "B3"]
     (finding,) = report.findings
     assert (finding.cause.name, finding.also, finding.every) == ("B3", (), True)
-
-
-def test_two_formats_with_two_bugs_have_two_findings() -> None:
-    def encode(values: Any, format: str) -> Any:
-        up = w.ties_to_odd if format == "e2m1" else w.remainder_up
-        return w.encoder(up)(values, format)
-
-    found = report_on(f"{E2M1} encode/e3m2.f32 encode/e2m3.f16", encode=encode).findings
-    assert {finding.formats: finding.cause.name for finding in found} == {
-        ("e3m2", "e2m3"): "A5",
-        ("e2m1",): "A3",
-    }
-    assert not any(finding.every for finding in found)
 
 
 def test_errors_are_what_a_policy_that_refuses_nan_gives() -> None:
@@ -392,41 +324,7 @@ def test_hints_come_first_and_are_tested() -> None:
     assert find_causes("encode", row.outcomes, Policy(), hints) == row.causes
 
 
-# --- everything -----------------------------------------------------------------------------------
-
-MODULE = """
-import sys
-sys.path.insert(0, {tests!r})
-import mxref
-from mxref import decode, decode_scale, encode_scale, pack, shared_scale
-from museum_targets import encoder, ties_lost_in_subnormals, in_order
-right = encoder(ties_lost_in_subnormals)
-def encode(values, format):
-    return mxref.encode(values, format) if format == "int8" else right(values, format)
-quantize = in_order(1, 0)
-"""
-
-
-@pytest.mark.sampled(0)
-def test_over_all_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "target.py"
-    path.write_text(MODULE.format(tests=str(ROOT / "tests" / "helpers")))
-    assert main(["verify", str(path), "--json", *VECTORS_ALONE]) == 1
-    report = json.loads(capsys.readouterr().out)
-    found = [(f["op"], f["cause"]["name"], len(f["formats"])) for f in report["findings"]]
-    assert found == [("encode", "A7", 5), ("quantize", "pairs_exchanged", 6)]
-    for finding in report["findings"]:
-        assert finding["cause"]["complete"] is True
-        assert finding["cause"]["same"] == finding["cause"]["total"] > 2000
-    for row in report["rows"]:
-        known = {"op", "format", "policy", "profile", "compared", "failed", "known"}
-        assert set(row) == known | {"flags", "causes", "description", "beside"}
-        for counts in row["flags"].values():
-            assert 0 < counts["failed"] <= min(row["failed"], counts["cases"])
-        assert bool(row["causes"]) is bool(row["failed"])
-    (e2m1,) = (r for r in report["rows"] if (r["op"], r["format"]) == ("encode", "e2m1"))
-    assert [cause["name"] for cause in e2m1["causes"]] == ["A7", "B3"]  # it has one subnormal
-    assert e2m1["flags"]["tie"]["failed"] == e2m1["failed"]
+# --- pairs of bugs, orders, and what is nearest ---------------------------------------------------
 
 
 def two_bugs(codes: Any, format: str) -> Any:
@@ -472,26 +370,9 @@ def truncated(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, ax
     return np.clip(whole.astype(np.int64), low, high).astype(dtype)
 
 
-def carry_lost(values: Any, random_bits: Any, random_width: int, format: str) -> Any:
-    """E4M3 whose fraction is 0 without a larger exponent where it overflows."""
-    drawn = {"random_bits": random_bits, "random_width": random_width}
-    right = mxref.encode(values, format, rounding="stochastic_a", **drawn).astype(int)
-    below = mxref.encode(values, format, rounding="toward_zero").astype(int)
-    return np.where((right & 7 == 0) & (below & 7 == 7), right - 8, right).astype(np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("stem", "policy", "wrong", "name"),
-    [
-        ("quantize_affine/int8.f32", "ocp", {"quantize_affine": truncated}, "I3m"),
-        ("encode_stochastic/e4m3.f32", STOCHASTIC, {"encode_stochastic": carry_lost}, "S8"),
-    ],
-)
-def test_truncated_quotients_and_lost_carries_are_named(
-    stem: str, policy: str, wrong: dict[str, Any], name: str
-) -> None:
-    (cause,) = report_on(stem, policy, **wrong).rows[0].causes
-    assert (cause.kind, cause.name, cause.complete) == ("mutant", name, True)
+def test_truncated_quotients_are_named() -> None:
+    (cause,) = report_on("quantize_affine/int8.f32", quantize_affine=truncated).rows[0].causes
+    assert (cause.kind, cause.name, cause.complete) == ("mutant", "I3m", True)
 
 
 def test_a_policy_of_two_choices_is_found_before_a_bug_over_another_policy() -> None:
@@ -500,27 +381,6 @@ def test_a_policy_of_two_choices_is_found_before_a_bug_over_another_policy() -> 
     encode = functools.partial(mxref.encode, policy=policy)
     report = report_on("encode/e5m2.f16", encode=encode)
     assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(policy, True)]
-
-
-def doubled_powers(values: Any, block_format: str) -> tuple[Any, Any]:
-    """`rceil` by the exponent of frexp, which is one larger for exact powers of two."""
-    amax = np.abs(values).max(axis=1)
-    with np.errstate(all="ignore"):
-        exponent = np.frexp((amax * np.float32(1 / 448)).astype(np.float32))[1].astype(np.int64)
-        scales = np.where(amax > 0, np.clip(exponent + 127, 0, 254), 0)
-        scales = np.where(np.isfinite(amax), scales, 255).astype(np.uint8)
-        exact = values / mxref.decode_scale(scales).astype(np.float64)[:, None]
-        return scales, mxref.encode(exact, "e4m3")
-
-
-@pytest.mark.sampled(3)
-def test_a_nearer_policy_is_no_help_beside_exact_words_about_the_claimed_one() -> None:
-    report = report_on("quantize/mxfp8_e4m3.f32", "ocp+scale_rule=rceil", quantize=doubled_powers)
-    (cause,) = report.rows[0].causes
-    assert (cause.policy, cause.complete) == ("ocp+scale_rule=nearest_log2_power", False)
-    text = "\n".join(report_lines(report, 3))
-    assert "scales wrong exactly where the significand of amax is 1.75" in text
-    assert "nearest" not in text
 
 
 def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
@@ -533,29 +393,15 @@ def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
     assert not row.bug
 
 
-def test_any_order_of_the_lanes_of_a_block_is_named() -> None:
-    order = [*range(16), *(lane ^ 1 for lane in range(16, 32))]
-
-    def swapped(values: Any, format: str) -> Any:
-        blocks = mxref.quantize(values, format)
-        return blocks.scale_codes, blocks.codes[:, order]
-
+def test_lanes_that_hold_those_of_others_are_named() -> None:
     def repeated(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
         codes = np.concatenate([codes[:, :5], codes[:, 4:5], codes[:, 6:]], axis=1)
         scales = scales[:, np.newaxis]
         return mxref.dequantize(codes, dtype, scale_codes=scales, block_format=format)
 
-    stems = "quantize/mxfp4_e2m1.f32 dequantize/mxfp4_e2m1.f32"
-    one, other = report_on(stems, quantize=swapped, dequantize=repeated).findings
-    assert (one.cause.kind, one.cause.complete) == ("order", True)
-    assert one.cause.text == (
-        "gives codes in other lanes of a block: lane 16 has that of lane 17, lane 17 has that of "
-        "lane 16, lane 18 has that of lane 19, lane 19 has that of lane 18, and 12 more lanes "
-        "those of others"
-    )
-    assert other.cause.text == (
-        "gives numbers in other lanes of a block: lane 5 has that of lane 4"
-    )
+    (found,) = report_on("dequantize/mxfp4_e2m1.f32", dequantize=repeated).findings
+    assert (found.cause.kind, found.cause.complete) == ("order", True)
+    assert found.cause.text == "gives numbers in other lanes of a block: lane 5 has that of lane 4"
 
 
 def test_a_limit_that_is_off_by_one_is_told_beside_its_rule() -> None:

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from kernel_reports import file_of
 
 import mxref
 from mxref.cli import main
 from mxref.conformance import Extent, check, target_of, verify
 from mxref.conformance.compare.compare import fast_right_answers, right_answers
-from mxref.golden import VectorFile, read_vectors
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
@@ -49,11 +48,6 @@ def test_a_profile_ends_in_a_verdict(name: str, capsys: pytest.CaptureFixture[st
         assert err == ""
 
 
-def file(stem: str) -> VectorFile:
-    (found,) = read_vectors(VECTORS, lambda one: one == stem)
-    return found
-
-
 def is_nan(inputs: Array) -> Array:
     return (inputs.astype(np.uint32) & 0x7FFFFFFF) > 0x7F800000
 
@@ -69,7 +63,7 @@ def refusing(values: Array, format: str) -> Array:
 
 
 def test_what_a_policy_refuses_has_an_error_and_no_words() -> None:
-    asked = file("encode/e2m1.f32")
+    asked = file_of("encode/e2m1.f32")
     inputs = asked.input_words()
     nan = np.flatnonzero(is_nan(inputs[:, 0])).tolist()
     assert len(nan) > 3
@@ -85,7 +79,7 @@ def test_what_a_policy_refuses_has_an_error_and_no_words() -> None:
 
 @pytest.mark.parametrize(("policy", "profile"), [(REFUSING, None), (None, PROFILES["gfloat"])])
 def test_an_error_is_right_and_an_answer_is_wrong(policy: Policy | None, profile: Any) -> None:
-    asked = file("encode/e2m1.f32")
+    asked = file_of("encode/e2m1.f32")
     cases = [case for case in asked.cases if is_nan(np.array(case.inputs)).all()]
     asked = dataclasses.replace(asked, cases=(*asked.cases[:99], *cases))
     wanted = int(is_nan(asked.input_words()[:, 0]).sum())
@@ -116,7 +110,7 @@ def test_blocks_with_nan_that_a_policy_refuses(format: str) -> None:
     """Without NaN blocks a NaN is an element that has no code; an infinity still makes such one."""
     kernel = SimpleNamespace(quantize=quantize, FORMATS=[format], FLOATS=["f32"])
     policy = REFUSING.replace(block_nan="ignore")
-    asked = [file(f"quantize/{format}.f32")]
+    asked = [file_of(f"quantize/{format}.f32")]
     report = check(target_of(kernel, "kernel"), asked, policy, extent=Extent(elements=0))
     (row,) = report.rows
     wrong = [f.index for f in row.outcomes[0].failures if f.case.model]

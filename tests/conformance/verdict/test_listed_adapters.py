@@ -70,43 +70,6 @@ def test_an_adapter_fails_without_any_of_them(adapter: tuple[str, Report]) -> No
         assert {f.case.id for _, f in without.unlisted} == set(dropped["cases"])
 
 
-ADAPTER_STEMS = {
-    "ml_dtypes": ("encode/e2m1.f64", "encode_scale/e8m0.f32", "decode/e2m1.f32"),
-    "gfloat": ("decode/e2m1.f32", "quantize/mxint8.f32"),
-}
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("name", ADAPTER_STEMS)
-def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
-    needs(name)
-    stems = ADAPTER_STEMS[name]
-    prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
-    record = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())
-    pairs = tuple(" ".join(stem.partition(".")[0].split("/")) + " " for stem in stems)
-    groups = [
-        {
-            **group,
-            "cases": [id for id in group["cases"] if id.startswith(prefixes)],
-            "kinds": [kind for kind in group.get("kinds", []) if kind.startswith(pairs)],
-        }
-        for group in record["groups"]
-    ]
-    groups = [group for group in groups if group["cases"]]
-    assert len(groups) > 1
-    adapter = ADAPTERS / f"{name}_adapter.py"
-    policy = load_target(str(adapter)).policy  # not the profile, which knows these divergences
-    command = [adapter, "--vectors", kit.vectors(*stems), "--policy", policy]
-    for format in {stem.partition("/")[2].split(".")[0] for stem in stems}:  # no FNUZ: not listed
-        command += ["--format", format]
-    path = kit.folder / "known.xfail.json"
-    path.write_text(json.dumps({**record, "groups": groups}))
-    assert kit.run(*command, "--xfail", path).status == 0
-    assert kit.run(*command).status == 1
-    path.write_text(json.dumps({**record, "groups": groups[1:]}))
-    assert kit.run(*command, "--xfail", path).status == 1
-
-
 @pytest.mark.parametrize(
     ("stem", "call"),
     [

@@ -6,9 +6,8 @@ import functools
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from kernel_reports import file_of
 
-from mxref import golden
 from mxref.cases.answers import exact_answers
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
@@ -28,7 +27,7 @@ def answered(questions: Questions, policy: Policy) -> Words:
 
 @functools.cache
 def asked(stem: str) -> Questions:
-    (file,) = golden.read_vectors(VECTORS, lambda name: name == stem)
+    file = file_of(stem)
     return Questions(file, file.input_words())
 
 

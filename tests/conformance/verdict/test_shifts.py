@@ -3,124 +3,57 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import shifted_kernels as kernels
-from helpers import VECTORS
+from data_tables import table
+from kernel_reports import file_of, report_on
 
 import mxref
-from mxref import golden
 from mxref.cli import main
-from mxref.conformance import Report, target_of, verify
+from mxref.conformance import target_of
 from mxref.conformance.compare.compare import run_file
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of
 from mxref.conformance.verdict.cause.shifts import Shift, shift_of
 from mxref.conformance.verdict.report_text import report_lines
 from mxref.policy.policy import Policy
 
-
-def report_on(stems: str, **wrong: Any) -> Report:
-    files = golden.read_vectors(VECTORS, lambda stem: stem in stems.split())
-    return verify(target_of(SimpleNamespace(**wrong), "kernel"), files)
-
-
 E4M3, E2M1 = "quantize/mxfp8_e4m3.f32", "quantize/mxfp4_e2m1.f32"
-UNCLAMPED = ", and elements are divided by it before it is clamped"
 
-#: What a kernel is, one file it is asked, the shift and the policy it is over.
-CASES = {
-    "bias 130": (kernels.quantizer(lambda f: 3), E2M1, "3 codes too large", "ocp"),
-    "stored with bias 122": (
-        kernels.quantizer(lambda f: 0, stored=-5),
-        "quantize/mxfp4_e2m1.f64",
-        "5 codes too small, but not the elements",
-        "ocp",
-    ),
-    "every byte stored with bias 129": (
-        kernels.quantizer(lambda f: 0, stored=2, every_byte=True),
-        E2M1,
-        "2 codes too large, modulo 256, also NaN, but not the elements",
-        "ocp",
-    ),
-    "emax of E5M2": (kernels.quantizer(lambda f: -7), E4M3, "7 codes too small", "ocp"),
-    "bias of the element added": (
-        kernels.quantizer(lambda f: kernels.bias_of(f)),
-        "quantize/mxfp6_e3m2.f64",
-        "3 codes too large",
-        "ocp",
-    ),
-    "divided before it is clamped": (
-        kernels.quantizer(lambda f: -2, unclamped=True),
-        "quantize/mxfp8_e4m3.bf16",
-        f"2 codes too small{UNCLAMPED}",
-        "ocp",
-    ),
-    "two less than the smallest that fits": (
-        kernels.quantizer(lambda f: -2, fits=True),
-        E4M3,
-        "2 codes too small",
-        "ocp+scale_rule=rceil",
-    ),
-    "tensors": (
-        kernels.tensors(lambda f: 2),
-        "quantize_tensor/mxfp8_e4m3.f32",
-        "2 codes too large",
-        "ocp",
-    ),
-    "bias 132": (kernels.encoder(5), "encode_scale/e8m0.f64", "5 codes too large", "ocp"),
-    "three too small when clamped": (
-        kernels.encoder(-3, last=True),
-        "encode_scale/e8m0.f64",
-        "3 codes too small, after it is clamped",
-        "ocp",
-    ),
-    "bias 124, modulo 256": (
-        kernels.encoder(-3, wraps=True),
-        "encode_scale/e8m0.bf16",
-        "3 codes too small, modulo 256",
-        "ocp",
-    ),
-    "bias 0": (
-        kernels.reader(0),
-        "decode_scale/e8m0.f32",
-        "every value is 2^127 times too large",
-        "ocp",
-    ),
-    "bias 130, read": (
-        kernels.dequantizer(130),
-        "dequantize/mxfp8_e4m3.f32",
-        "every value is 8 times too small",
-        "ocp",
-    ),
-    "bias 126, read as float16": (
-        kernels.dequantizer(126),
-        "dequantize/mxfp8_e4m3.f16",
-        "every value is 2 times too large",
-        "ocp",
-    ),
-}
+CASES = {name: row for name, *row in table(__file__, "shifts.txt")}
+
+
+def made(text: str) -> Any:
+    """A kernel from its maker, its shift, and options."""
+    maker, shift, *options = text.split()
+
+    def of_format(format: str) -> int:
+        return kernels.bias_of(format) if shift == "bias_of" else int(shift)
+
+    amount = of_format if maker in ("quantizer", "tensors") else int(shift)
+    parts = [option.partition("=") for option in options]
+    return getattr(kernels, maker)(amount, **{name: int(value or 1) for name, _, value in parts})
 
 
 def evidence(stem: str, function: Any) -> tuple[str, list[Evidence]]:
-    (file,) = golden.read_vectors(VECTORS, lambda one: one == stem)
+    file = file_of(stem)
     target = target_of(SimpleNamespace(**{file.op: function}), "kernel")
     return file.op, [all_of(run_file(target, file, Policy()))]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_shift_is_found(name: str) -> None:
-    function, stem, text, over = CASES[name]
-    op, answers = evidence(stem, function)
+    how, stem, text = CASES[name]
+    op, answers = evidence(stem, made(how))
     found = shift_of(op, answers, (Policy(),))
     assert found is not None
     shift, policy, same = found
     assert shift.text.removeprefix("every scale is ") == text
     assert Shift.named(shift.name) == shift
-    assert str(policy) == over
+    assert str(policy) == ("ocp+scale_rule=rceil" if name == "over rceil" else "ocp")
     assert len(answers[0].answers) == same
 
 
@@ -161,7 +94,7 @@ def test_few_scales_or_few_different_ones_show_no_shift(
     values: list[int], times: int, found: bool
 ) -> None:
     """Eight show one, if three of them differ."""
-    (file,) = golden.read_vectors(VECTORS, lambda one: one == "encode_scale/e8m0.f32")
+    file = file_of("encode_scale/e8m0.f32")
     patterns = np.float32([2.0**n for n in values]).view(np.uint32).tolist() * times
     cases = tuple(dataclasses.replace(file.cases[0], inputs=(bits,)) for bits in patterns)
     file = dataclasses.replace(file, cases=cases)
@@ -197,13 +130,11 @@ def test_identify_names_it(capsys: pytest.CaptureFixture[str], tmp_path: Any) ->
     kernel.write_text(
         "import numpy as np\n\n"
         "def decode_scale(codes):\n"
-        "    wide = codes.astype(np.int64)\n"
         "    with np.errstate(over='ignore'):\n"
-        "        scale = np.ldexp(1.0, wide - 124).astype(np.float32)\n"
-        "    return np.where(wide == 255, np.float32(np.nan), scale)\n"
+        "        scale = np.ldexp(1.0, codes.astype(np.int64) - 124).astype(np.float32)\n"
+        "    return np.where(codes == 255, np.float32(np.nan), scale)\n"
     )
     told = "every value is 8 times too large: 63 of 63 answers are those of ocp but for that"
-    assert main(["identify", str(kernel), "--in-process"]) == 1
-    assert told in capsys.readouterr().out.splitlines()
-    assert main(["identify", str(kernel), "--in-process", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)[0]["shift"] == told
+    for more in ([], ["--json"]):
+        assert main(["identify", str(kernel), "--in-process", *more]) == 1
+        assert told in capsys.readouterr().out

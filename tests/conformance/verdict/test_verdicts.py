@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import VECTORS
-from verify_helpers import Kit
+from kernel_reports import files_of, report_on
 
 import mxref
-from mxref import golden
-from mxref.conformance import target_of, verify
+from mxref.conformance import Report, verify
 from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
 from mxref.conformance.compare.compare import fast_right_answers
 from mxref.conformance.verdict.judgement import _under
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.uses import USES
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.choices import Standing
@@ -26,23 +27,45 @@ from mxref.targets.calls import Answers
 Change = Callable[[Any, Any], Any]
 
 
-def verdict(stem: str, change: Change) -> str:
+def changed(stem: str, change: Change) -> Report:
     """Of a target that is right, but for a change of its answers to inputs."""
     op = stem.partition("/")[0]
-
-    class Changed:
-        pass
 
     def answer(inputs: Any, format: str) -> Any:
         return change(inputs, getattr(mxref, op)(inputs, format))
 
-    setattr(Changed, op, staticmethod(answer))
-    files = golden.read_vectors(VECTORS, lambda name: name == stem)
-    return verify(target_of(Changed, "changed"), files).verdict
+    return report_on(stem, **{op: answer})
 
 
 def underflow(values: Any) -> Any:
     return (values > -0.1) & (values < 0)
+
+
+def zeros_become_sevens(values: Any, blocks: Any) -> Any:
+    codes = np.where((values == 0).all(axis=1, keepdims=True), 7, blocks.codes)
+    return blocks.scale_codes, codes
+
+
+def nan_blocks_of_200(values: Any, blocks: Any) -> Any:
+    scales = blocks.scale_codes
+    return np.where(scales == 0xFF, 200, scales), blocks.codes
+
+
+def signed_last_lane(values: Any, blocks: Any) -> Any:
+    """The last lane's magnitude is not taken: many scales are too small, and no clause says so."""
+    with np.errstate(all="ignore"):
+        amax = np.maximum(np.abs(values[:, :-1]).max(axis=1), values[:, -1])
+        scales = mxref.shared_scale(amax, "e2m1")
+        wide = np.ldexp(values.astype(np.float64), 127 - scales.astype(int)[:, np.newaxis])
+    return scales, mxref.encode(wide, "e2m1")
+
+
+def pychop(values: Any, blocks: Any) -> Any:
+    blocks = mxref.profile("pychop").quantize(values, "mxfp4_e2m1")
+    return blocks.scale_codes, blocks.codes
+
+
+MXFP4 = "quantize/mxfp4_e2m1.f32"
 
 
 @pytest.mark.sampled(6)
@@ -72,78 +95,34 @@ def underflow(values: Any) -> Any:
             "conforms under ocp+zero_sign=dropped",
         ),
         ("encode/e4m3.f32", lambda x, c: np.where(x == 0, 0, c), "violates N25"),
+        # A NaN in place of what overflows, here on one side, has no sign to be wrong.
+        ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), "unexplained"),
+        (MXFP4, zeros_become_sevens, "violates MX-6.3"),
+        (MXFP4, nan_blocks_of_200, "unexplained"),
+        # A known bug where no clause forbids it, and a profile that contradicts one.
+        (MXFP4, signed_last_lane, "has bug L3.31: takes no magnitude in lane 31"),
+        (
+            MXFP4,
+            pychop,
+            "gives profile pychop, of which scale_rule=floor_log2_float32 contradicts N2 in "
+            "quantize mxfp4_e2m1",
+        ),
     ],
 )
-def test_of_a_free_sign_the_magnitude_is_not_free(stem: str, change: Change, wanted: str) -> None:
-    assert verdict(stem, change) == wanted
-
-
-def test_a_nan_in_place_of_what_overflows_has_no_sign_to_be_wrong() -> None:
-    def change(values: Any, codes: Any) -> Any:  # saturates on one side only
-        return np.where(values < -464, 0xFF, codes)
-
-    assert verdict("encode/e4m3.f32", change) == "unexplained"
+def test_what_is_open_and_what_is_not(stem: str, change: Change, wanted: str) -> None:
+    """Of a free sign the magnitude is not free."""
+    found = changed(stem, change)
+    assert found.verdict == wanted
+    lines = report_lines(found, 1)
+    assert any(line.startswith("PROFILE: pychop (") for line in lines) == (change is pychop)
 
 
 def test_what_one_format_does_not_show_another_one_may() -> None:
-    class Target:
-        @staticmethod
-        def encode(values: Any, format: str) -> Any:
-            return mxref.encode(values, format, overflow="nonsaturating", nan_to_finite="zero")
-
-    stems = ("encode/e4m3.f32", "encode/e2m1.f32")
-    files = golden.read_vectors(VECTORS, lambda name: name in stems)
-    found = verify(target_of(Target, "target"), files[::-1] if files[0].format == "e2m1" else files)
+    encode = partial(mxref.encode, overflow="nonsaturating", nan_to_finite="zero")
+    found = report_on("encode/e4m3.f32 encode/e2m1.f32", encode=encode)
     assert found.verdict == (
         "lacks overflow=saturate (required); gives nonsaturating everywhere; "
         "else conforms under ocp+nan_to_finite=zero"
-    )
-
-
-def test_elements_of_a_block_of_zeros_are_zeros() -> None:
-    def change(values: Any, blocks: Any) -> Any:
-        codes = np.where((values == 0).all(axis=1, keepdims=True), 7, blocks.codes)
-        return blocks.scale_codes, codes
-
-    assert verdict("quantize/mxfp4_e2m1.f32", change) == "violates MX-6.3"
-
-
-# --- known bugs and unknown rules -----------------------------------------------------------------
-
-
-def signed_last_lane(values: Any, blocks: Any) -> Any:
-    """The last lane's magnitude is not taken: many scales are too small, and no clause says so."""
-    with np.errstate(all="ignore"):
-        amax = np.maximum(np.abs(values[:, :-1]).max(axis=1), values[:, -1])
-        scales = mxref.shared_scale(amax, "e2m1")
-        wide = np.ldexp(values.astype(np.float64), 127 - scales.astype(int)[:, np.newaxis])
-    return scales, mxref.encode(wide, "e2m1")
-
-
-def test_a_known_bug_is_the_verdict_where_no_clause_forbids_it() -> None:
-    found = verdict("quantize/mxfp4_e2m1.f32", signed_last_lane)
-    assert found == "has bug L3.31: takes no magnitude in lane 31"
-
-
-def test_a_nan_block_of_another_scale_is_unexplained() -> None:
-    def change(values: Any, blocks: Any) -> Any:
-        scales = blocks.scale_codes.copy()
-        scales[scales == 0xFF] = 200
-        return scales, blocks.codes
-
-    assert verdict("quantize/mxfp4_e2m1.f32", change) == "unexplained"
-
-
-@pytest.mark.sampled(6)
-def test_what_a_profile_alone_gives_is_told_with_what_contradicts() -> None:
-    def change(values: Any, blocks: Any) -> Any:
-        blocks = mxref.profile("pychop").quantize(values, "mxfp4_e2m1")
-        return blocks.scale_codes, blocks.codes
-
-    found = verdict("quantize/mxfp4_e2m1.f32", change)
-    assert found == (
-        "gives profile pychop, of which scale_rule=floor_log2_float32 contradicts N2 "
-        "in quantize mxfp4_e2m1"
     )
 
 
@@ -152,22 +131,6 @@ def test_the_sign_of_zero_is_required_of_fp8_alone() -> None:
         policy, asked = "ocp+zero_sign=dropped+underflow_sign=dropped", [("encode", name)]
         assert is_legal(policy, asked) is legal
         assert not lacking(policy, asked)
-
-
-def test_a_target_that_only_refuses_nan_has_a_policy() -> None:
-    class Target:
-        @staticmethod
-        def encode(values: Any, format: str) -> Any:
-            if np.isnan(values).any():
-                raise ValueError("no NaN here")
-            return mxref.encode(values, format)
-
-    files = golden.read_vectors(VECTORS, lambda name: name == "encode/e2m1.f32")
-    found = verify(target_of(Target, "target"), files)
-    assert found.verdict == "conforms under ocp+nan_to_finite=error"
-    assert [str(one) for one in found.findings] == [
-        "encode e2m1: your output equals ocp+nan_to_finite=error on 1764 of 1764 cases"
-    ]
 
 
 # --- choices that contradict the standard ---------------------------------------------------------
@@ -213,7 +176,7 @@ def test_what_contradicts_the_standard_never_conforms(name: str, value: str) -> 
         def ask(self, file: Any, inputs: Any) -> Answers:
             return fast_right_answers(file, inputs, self.policy)
 
-    files = golden.read_vectors(VECTORS, lambda stem: stem == SHOWN_IN[name])
+    files = files_of(SHOWN_IN[name])
     target, start = Follower(Policy().replace(**{name: value})), Policy()
     if name == "scale_byte":
         start = Policy.parse("ocp+scale_place=before")
@@ -248,31 +211,10 @@ def test_no_standard_requires_anything_of_formats_that_mx_has_not() -> None:
         assert is_legal(policy, asked)
         assert lacking(policy, [*asked, ("encode", "e4m3")])
 
-    class Target:
-        FORMATS = ("e4m3fnuz",)
-
-        @staticmethod
-        def encode(values: Any, format: str) -> Any:
-            return mxref.encode(values, format, overflow="nonsaturating")
-
-    files = golden.read_vectors(VECTORS, lambda name: name == "encode/e4m3fnuz.f32")
-    found = verify(target_of(Target, "target"), files, Policy())
+    kernel = {"encode": partial(mxref.encode, overflow="nonsaturating"), "FORMATS": ("e4m3fnuz",)}
+    found = report_on("encode/e4m3fnuz.f32", "ocp", **kernel)
     assert found.verdict.startswith("conforms under ocp+overflow=nonsaturating")
-    found = verify(target_of(Target, "target"), files, Policy().replace(overflow="nonsaturating"))
-    assert not found.besides
-
-
-def test_a_standing_is_told_for_the_formats_of_the_target(kit: Kit) -> None:
-    spec = kit.target(
-        "import mxref\n"
-        "FORMATS = ['e2m1']\n"
-        "def encode(x, f): return mxref.encode(x, f, 'ocp+zero_sign=dropped')\n"
-    )
-    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f32"), "--no-search", "--sizes", "0")
-    assert run.last_line.endswith(
-        ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1); "
-        'it passes with POLICY = "ocp+zero_sign=dropped" beside it, or with --policy'
-    )
+    assert not report_on("encode/e4m3fnuz.f32", "ocp+overflow=nonsaturating", **kernel).besides
 
 
 @pytest.mark.parametrize("text", USES.values(), ids=USES.keys())

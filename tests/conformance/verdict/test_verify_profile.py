@@ -6,57 +6,35 @@ The kernels compute with NumPy what these implementations do, and share nothing 
 from __future__ import annotations
 
 import functools
-import io
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS, all_files, case_of, records, words
-from verify_helpers import VECTORS_ALONE, looking_up
+from helpers import all_files, case_of, records, table, words
+from kernel_reports import files_of, report_on
+from verify_helpers import VECTORS_ALONE
 
 import mxref
 from mxref.cli import main
 from mxref.conformance import load_target, target_of, verify
 from mxref.conformance.compare.compare import run_file
-from mxref.golden import VectorFile, read_vectors
+from mxref.conformance.verdict.verify import against_standard
+from mxref.golden import VectorFile
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, profile
 from mxref.targets.profile_target import profile_target, speaks_of
 
-pytest_plugins = ["pytester"]
-
 Run = Callable[..., tuple[int, str, str]]
 Target = Callable[..., str]
 
-#: torchao 0.18's FLOOR for FP4: the exponent field less 2 (253 for infinity); byte 00 divides by
-#: 2**-126; a NaN as an element comes out as its pattern says, infinity / infinity as -1.5.
-TORCHAO = """
-import numpy as np
-FORMATS, FLOATS = ["mxfp4_e2m1"], ["f32"]
-TIES = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
-
-def quantize(values, format):
-    bits = values.view(np.uint32).astype(np.int64)
-    top = (bits & 0x7FFFFFFF).max(axis=1)
-    byte = np.where(top > 0x7F800000, 255, np.maximum((top >> 23) - 2, 0))
-    scale = np.where(byte == 255, np.inf, 2.0 ** (np.maximum(byte, LOWEST) - 127.0))[:, None]
-    q = values.astype(np.float64) / scale
-    size = np.abs(q)[..., None]
-    codes = (size > TIES).sum(-1) + ((size == TIES) & (np.arange(7) % 2 == 1)).sum(-1)
-    codes |= np.signbit(q) * 8
-    bits = np.where(np.isnan(values), bits | 0x400000, 0xFFC00000)
-    fields = (bits & 0x7FFFFFFF) - (126 << 23) + (1 << 21) - 1 + (bits >> 22 & 1) >> 22
-    codes = np.where(np.isnan(q), fields & 0xFF | bits >> 31 << 3, codes)
-    return byte.astype(np.uint8), codes.astype(np.uint8)
-"""
-KERNEL = TORCHAO.replace("LOWEST", "1")
+KERNELS = table("profile_kernels")
+KERNEL = KERNELS["torchao"].replace("LOWEST", "1")
 #: Byte 00 is taken for what it says, 2**-127.
-LITERAL = TORCHAO.replace("LOWEST", "0")
+LITERAL = KERNELS["torchao"].replace("LOWEST", "0")
 MODEL = "(mxref's model of pytorch/ao 0.18.0, torch 2.13.0)"
 QUANTIZE = "quantize/mxfp4_e2m1.f32"
 
@@ -81,35 +59,19 @@ def target(tmp_path: Path) -> Target:
 
 
 @pytest.mark.sampled(6)
-def test_conforms_to_its_profile(target: Target, run: Run) -> None:
-    spec = target(KERNEL)
+def test_a_kernel_conforms_to_its_profile_and_to_no_other(target: Target, run: Run) -> None:
+    spec, count = target(KERNEL), len(records(QUANTIZE)[1])
     status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
     assert (status, err) == (0, "")
-    *_, limit, standard, last = out.splitlines()
-    assert limit.endswith("`mxref fuzz --profile torchao_0_18_floor` looks for those")
-    assert standard == "against the standard: violates MX-6.3"
-    count = len(records(QUANTIZE)[1])
     conforms = f"conforms to profile torchao_0_18_floor {MODEL}"
-    assert last == f"PASS {spec}: {count} cases, 0 failed: {conforms}"
-    assert re.search(rf"^ok +quantize +mxfp4_e2m1 +profile torchao_0_18_floor +{count} ", out, re.M)
-    assert "says nothing of" not in out
+    assert out.splitlines()[-1] == f"PASS {spec}: {count} cases, 0 failed: {conforms}"
     # The policies that a user could name are others.
     assert run("verify", spec)[0] == 1
     assert run("verify", spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
-
-
-@pytest.mark.sampled(6)
-def test_the_report_as_json(target: Target, run: Run) -> None:
-    spec = target(KERNEL)
-    report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
-    assert report["profile"] == "torchao_0_18_floor"
-    assert report["verdict"] == "conforms to profile torchao_0_18_floor"
-    assert report["against_standard"] == "violates MX-6.3"
-    assert (report["passed"], report["outside_profile"], report["failures"]) == (True, [], [])
-    assert [row["profile"] for row in report["rows"]] == ["torchao_0_18_floor"]
-    plain = json.loads(run("verify", spec, "--json")[1])
-    assert (plain["profile"], plain["against_standard"]) == (None, None)
-    assert [row["profile"] for row in plain["rows"]] == [None]
+    status, out, _ = run("verify", spec, "--profile", "torchao_0_18_ceil")
+    assert status == 1
+    equals = f"your output equals profile torchao_0_18_floor on {count} of {count} cases"
+    assert f"quantize mxfp4_e2m1: {equals}" in out
 
 
 @pytest.mark.sampled(6)
@@ -149,48 +111,17 @@ def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, 
     assert set(failures) == wrong
     assert report["verdict"] == "differs from profile torchao_0_18_floor"
     assert report["against_standard"] is None
-    assert out.splitlines()[-1].endswith(f": differs from profile torchao_0_18_floor {MODEL}")
-    assert "against the standard" not in out
-    (line,) = [
-        one
-        for one in out.splitlines()
-        if "quantize mxfp4_e2m1: in the cases asked, elements" in one
-    ]
-    assert "wrong exactly where" in line
-    assert "the scale code is 00" in line
-
-
-def test_the_profile_that_it_is_is_named(target: Target, run: Run) -> None:
-    spec = target(KERNEL)
-    status, out, _ = run("verify", spec, "--profile", "torchao_0_18_ceil")
-    assert status == 1
-    count = len(records(QUANTIZE)[1])
-    equals = f"your output equals profile torchao_0_18_floor on {count} of {count} cases"
-    assert f"quantize mxfp4_e2m1: {equals}" in out
-    assert "  quantize mxfp4_e2m1, beside profile torchao_0_18_ceil: " in out
-
-
-ENCODE = """
-import ml_dtypes, numpy as np
-FORMATS, FLOATS = ["e4m3"], ["f32"]
-
-def encode(values, format):
-    codes = np.clip(values, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
-    return np.where(np.isnan(values), NAN, codes)
-
-def decode(codes, format):
-    values = codes.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
-    return np.where(np.isnan(values), np.uint32(0xFFABCDEF).view(np.float32), values)
-"""
+    assert ": in the cases asked, elements wrong exactly where " in out
+    assert "the scale code is 00" in out
 
 
 def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
     target: Target, run: Run
 ) -> None:
     """torch keeps the sign of a NaN; under a policy NaN is one class."""
-    signed = target(ENCODE.replace("NAN", "0x7F | np.signbit(values) * 128"))
+    signed = target(KERNELS["encode"].replace("NAN", "0x7F | np.signbit(values) * 128"))
     assert run("verify", signed, "--profile", "torch")[0] == 0
-    spec = target(ENCODE.replace("NAN", "0x7F"))
+    spec = target(KERNELS["encode"].replace("NAN", "0x7F"))
     assert run("verify", spec, "--policy", "ocp+nan=signed")[0] == 0
     status, out, _ = run("verify", spec, "--profile", "torch", "--json")
     report = json.loads(out)
@@ -204,44 +135,11 @@ def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
     assert encode["description"]["text"].startswith(f"in the cases asked, {where}")
 
 
-@pytest.mark.sampled(6)
-def test_codes_under_a_nan_scale_are_compared_and_the_one_that_differs_is_named(
-    target: Target, run: Run
-) -> None:
-    """torchao puts +-0 beside a NaN, where a policy compares no codes."""
-    changed = (
-        "\n    codes = np.where((byte == 255)[:, None] & (codes == 8), 0, codes)\n    return byte"
-    )
-    spec = target(KERNEL.replace("\n    return byte", changed))
-    report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
-    (failed,) = {re.split(r"[:,]", one["text"])[1].split()[0] for one in report["failures"]}
-    assert failed == "element"
-    assert {one["want"][:2] for one in report["failures"]} == {"ff"}
-    assert all("want 08 = -0" in one["text"] for one in report["failures"])
-    (row,) = report["rows"]
-    assert row["description"]["text"].startswith("in the cases asked, elements wrong ")
-    assert len(report["failures"]) > 4
-
-
-TWO_FORMATS = """
-import ml_dtypes, numpy as np
-FORMATS = ["e4m3", "e5m2"]
-FLOATS = ["f32"]
-
-def encode(values, format):
-    nan, largest, dtype = {
-        "e4m3": (0x7F, 448, ml_dtypes.float8_e4m3fn), "e5m2": (0x7E, 57344, ml_dtypes.float8_e5m2)
-    }[format]
-    codes = np.clip(values, -largest, largest).astype(dtype).view(np.uint8)
-    return np.where(np.isnan(values), nan | np.signbit(values) * 128, codes)
-"""
-
-
 def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
     target: Target, run: Run
 ) -> None:
     """The profile of torch knows E4M3; E5M2 is another one's, which overflows to infinity."""
-    spec = target(TWO_FORMATS)
+    spec = target(KERNELS["two_formats"])
     status, out, _ = run("verify", spec, "--profile", "torch")
     assert status == 0
     policy = profile("torch").policy
@@ -249,7 +147,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
     rows = re.findall(r"^ok +encode +(e\dm\d) +(.*?)  ", out, re.M)
     assert rows == [("e4m3", "profile torch"), ("e5m2", "ocp+nan=signed+pre_rounding=float32")]
     # Of a target that claims both the policy that it claims.
-    claimed = target(TWO_FORMATS, PROFILE="torch", POLICY="ocp+overflow=nonsaturating")
+    claimed = target(KERNELS["two_formats"], PROFILE="torch", POLICY="ocp+overflow=nonsaturating")
     status, out, _ = run("verify", claimed)
     assert status == 1
     assert "encode e5m2: compared with ocp+overflow=nonsaturating\n" in out
@@ -279,17 +177,6 @@ def test_float_types_that_the_profile_does_not_take_have_a_row_of_their_own(
     assert err.endswith("; floats f32, bf16\n")
 
 
-PACK = """
-import numpy as np
-FORMATS = ["e2m1"]
-
-def pack(codes, format):
-    if codes.size % 2:
-        ODD
-    return codes[::2] | codes[1::2] << 4
-"""
-
-
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("odd", "failed"),
@@ -305,37 +192,10 @@ def test_what_the_profile_refuses_a_target_may_refuse(
 ) -> None:
     sizes = [len(case["in"].split()) for case in records("pack/e2m1.bytes")[1]]
     assert sum(size % 2 for size in sizes) == 20
-    spec = target(PACK.replace("ODD", odd))
+    spec = target(KERNELS["pack"].replace("ODD", odd))
     report = json.loads(run("verify", spec, "--profile", "torchao_0_18_even", "--json")[1])
     assert report["compared"] == len(sizes)
     assert len(report["failures"]) == failed
-
-
-@pytest.mark.sampled(0)
-def test_answers_that_are_there_already(
-    target: Target, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`--results`, `--cmd` and `check` know profiles, too."""
-    file = read_vectors(VECTORS, lambda stem: stem == QUANTIZE)[0]
-    lines: dict[str, str] = {}
-    for text in (KERNEL, LITERAL):
-        answers = load_target(target(text)).ask(file, file.input_words()).words
-        rows = zip(file.cases, answers.tolist(), strict=True)
-        lines[text] = "".join(
-            f"{case.id} {' '.join(f'{word:02x}' for word in row)}\n" for case, row in rows
-        )
-    folder = tmp_path / "answers"
-    folder.mkdir()
-    by = ("--profile", "torchao_0_18_floor")
-    script = tmp_path / "answers.py"
-    for text, status in ((KERNEL, 0), (LITERAL, 1)):
-        (folder / "quantize.mxfp4_e2m1.f32.txt").write_text(lines[text])
-        only = ("--op", "quantize", "--format", "mxfp4_e2m1", "--float", "f32")
-        assert run("verify", "--results", folder, *by, *only)[0] == status
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines[text].encode())))
-        assert run("check", "quantize", "mxfp4_e2m1", "--float", "f32", *by)[0] == status
-        script.write_text(looking_up(folder / "quantize.mxfp4_e2m1.f32.txt"))
-        assert run("verify", "--cmd", f"{sys.executable} {script}", *by, *only)[0] == status
 
 
 def test_profiles_and_policies_exclude_each_other(target: Target, run: Run) -> None:
@@ -349,33 +209,10 @@ def test_profiles_and_policies_exclude_each_other(target: Target, run: Run) -> N
 
 
 @pytest.mark.sampled(6)
-def test_known_divergences_from_a_profile(target: Target, run: Run, tmp_path: Path) -> None:
-    spec, path = target(LITERAL, PROFILE="torchao_0_18_floor"), tmp_path / "known.json"
-    assert run("verify", spec, "--write-xfail", path)[0] == 0
-    text = path.read_text().replace('"link": ""', '"link": "https://example.org/1"')
-    path.write_text(text.replace("to be explained", "blocks under byte 00"))
-    status, out, _ = run("verify", spec, "--xfail", path)
-    assert (status, out.splitlines()[-1][:4]) == (0, "PASS")
-    assert run("verify", target(KERNEL, PROFILE="torchao_0_18_floor"), "--xfail", path)[0] == 1
-
-
-@pytest.mark.sampled(0)
-def test_the_pytest_plugin_compares_with_the_claimed_profile(pytester: pytest.Pytester) -> None:
-    claim = 'PROFILE = "torchao_0_18_floor"\n'
-    test = "def test_mx(mxref_case):\n    mxref_case.check()\n"
-    pytester.makepyfile(test_kernel=test, right=KERNEL + claim, wrong=LITERAL + claim)
-    # The cases, calls of many sizes, and the search.
-    pytester.runpytest("--mxref-target", "right.py").assert_outcomes(passed=3)
-    result = pytester.runpytest("--mxref-target", "wrong.py")
-    result.assert_outcomes(failed=1, passed=1, skipped=1)  # no search of what is wrong
-    assert "differs from profile torchao_0_18_floor" in result.stdout.str()
-
-
-@pytest.mark.sampled(6)
 def test_in_python(target: Target) -> None:
     """A policy that is given is compared with, and a profile in what it speaks of."""
     kernel = load_target(target(KERNEL, PROFILE="torchao_0_18_floor"))
-    files = read_vectors(VECTORS, lambda stem: stem == QUANTIZE)
+    files = files_of(QUANTIZE)
     assert verify(kernel, files).verdict == "conforms to profile torchao_0_18_floor"
     assert verify(kernel, files, Policy()).verdict == "violates MX-6.3"
     named = verify(kernel, files, Policy(), profile=profile("torchao_0_18_even"))
@@ -419,7 +256,7 @@ def test_a_profile_of_blocks_whose_tensor_has_a_scale() -> None:
             blocks = mxref.quantize(values, format, policy, tensor_scale=float(tensor))
             return blocks.scale_codes[:, 0], blocks.codes
 
-    files = read_vectors(VECTORS, lambda stem: stem == "quantize/nvfp4.f32")
+    files = files_of("quantize/nvfp4.f32")
     chosen = profile(name)
     report = verify(target_of(Target, "target"), files, profile=chosen)
     assert (report.passed, report.compared) == (True, len(files[0].cases))
@@ -428,3 +265,16 @@ def test_a_profile_of_blocks_whose_tensor_has_a_scale() -> None:
     assert not any(outcome.errors for row in report.rows for outcome in row.outcomes)
     policy = "ocp+scale_arithmetic=transformer_engine_4over6_mse"
     assert run_file(target_of(Target, "target"), files[0], Policy(), chosen).failures
+
+
+def test_rows_outside_the_profile_are_compared_anew_against_the_standard() -> None:
+    """The profile has no INT8."""
+
+    def encode(values: Any, format: str) -> Any:
+        return mxref.encode(values, format, profile("torch").policy)
+
+    claims = {"FORMATS": ("int8", "e4m3"), "PROFILE": "torch"}
+    report = report_on("encode/e4m3.f32 encode/int8.f32", encode=encode, **claims)
+    assert {row.profile for row in report.rows} == {"torch", None}
+    again = against_standard(report)
+    assert {(row.policy, row.profile) for row in again.rows} == {("ocp", None)}
