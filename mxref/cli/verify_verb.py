@@ -217,10 +217,10 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
-    from mxref.conformance.verdict.in_short import in_short
+    from mxref.conformance.verdict.one_sentence import one_sentence
     from mxref.conformance.verdict.report_text import report_lines
 
-    sentence, left = in_short(report)
+    sentence, left = one_sentence(report)
     if sentence:
         print_text(sentence)
     table = []

@@ -13,7 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
-from mxref.conformance.verdict.in_short import in_short
+from mxref.conformance.verdict.one_sentence import one_sentence
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines, verdict_text
 from mxref.conformance.verdict.row import VerifyRow
@@ -91,7 +91,7 @@ def workflow_commands(report: Report, show: int) -> Iterator[str]:
     file = {"file": name} if Path(name).is_file() else {}
     level = "notice" if report.passed else "error"
     title = f"mxref: {'PASS' if report.passed else 'FAIL'}"
-    cause, left = in_short(report)
+    cause, left = one_sentence(report)
     causes = [cause] if cause else [str(use) for use in report.unlisted_uses[:1]]
     text = ": ".join([verdict_text(report), *causes])
     yield _command(level, printable(text), {**file, "title": title})

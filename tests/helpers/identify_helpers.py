@@ -14,7 +14,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers, reads
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
-from mxref.conformance.identification.alike import members
+from mxref.conformance.identification.equal_members import members
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.compare.compare import with_one_nan
+from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
 from mxref.conformance.identification.setting import Setting
-from mxref.conformance.identification.space import Space, simplest
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -118,7 +118,7 @@ class Asked:
         return padded(rows)
 
 
-def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
+def narrowed(space: PolicySet, pool: Pool, asked: Asked) -> PolicySet:
     """The policies of a set that remain after the useful questions of a pool."""
     names = pool.reads or asked.setting.choices
     must = pool.words[list(pool.always)]
@@ -187,7 +187,7 @@ class _Questions:
 
 
 def _candidates(
-    space: Space, names: Collection[str], questions: _Questions, whole: _Questions
+    space: PolicySet, names: Collection[str], questions: _Questions, whole: _Questions
 ) -> list[dict[str, str]]:
     """Combinations of the choices on which the answers to some questions can depend.
 

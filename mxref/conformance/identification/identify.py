@@ -10,12 +10,12 @@ import numpy as np
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.grid import has_grid
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.identification.alike import alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
+from mxref.conformance.identification.equal_members import because, equal_members
+from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
-from mxref.conformance.identification.space import Space, simplest
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -86,7 +86,7 @@ class Identified:
 
     setting: Setting
     probes: tuple[Probe, ...]
-    space: Space
+    space: PolicySet
     findings: tuple[ChoiceFinding, ...]
     clashes: tuple[Clash, ...]
 
@@ -153,11 +153,11 @@ class Identified:
         """The policy with the shortest spelling that gives the most answers."""
         return Policy().replace(**simplest(self._whole()))
 
-    def _whole(self) -> Space:
+    def _whole(self) -> PolicySet:
         """The space with every member of each group of equivalent members."""
         space = self.space
         for name in self.setting.choices:
-            groups = {group[0]: group for group, _ in alike(self.setting, name)}
+            groups = {group[0]: group for group, _ in equal_members(self.setting, name)}
             space = space.widen(name, groups)
         return space
 
@@ -228,7 +228,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         setting: what to ask about.
     """
     names = setting.choices
-    space = Space.of({n: [group[0] for group, _ in alike(setting, n)] for n in names})
+    space = PolicySet.of({n: [group[0] for group, _ in equal_members(setting, n)] for n in names})
     asked = Asked(target, setting)
     spare: list[Words] = []
     for make in pools(setting):
@@ -259,7 +259,7 @@ def _clashes(asked: Asked, found: Mapping[str, str], wrong: Sequence[int]) -> tu
     others = {
         f"{name}={group[0]}": asked.predicted({**found, name: group[0]}, probes)
         for name in (asked.setting.choices if probes else ())
-        for group, _ in alike(asked.setting, name)
+        for group, _ in equal_members(asked.setting, name)
     }
     clashes = []
     for i, (probe, word) in enumerate(zip(probes, asked.difference(found, wrong), strict=True)):
@@ -271,11 +271,11 @@ def _clashes(asked: Asked, found: Mapping[str, str], wrong: Sequence[int]) -> tu
 
 
 def _finding(
-    name: str, space: Space, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
+    name: str, space: PolicySet, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
 ) -> ChoiceFinding:
     """The result for a choice, with the probes that exclude most of its other members."""
     setting = asked.setting
-    groups = {group[0]: group for group, _ in alike(setting, name)}
+    groups = {group[0]: group for group, _ in equal_members(setting, name)}
     values = [member for first in space.values(name) for member in groups[first]]
     out = [one for one in groups if one not in space.values(name)]
     differ = {one: asked.difference({**found, name: one}) for one in out}

@@ -7,7 +7,7 @@ from typing import Any
 from mxref.cases.records import words
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
-from mxref.conformance.verdict.in_short import in_short
+from mxref.conformance.verdict.one_sentence import one_sentence
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import compared_with_standard
 
@@ -16,7 +16,7 @@ __all__ = ["report_json"]
 
 def report_json(report: Report) -> dict[str, Any]:
     """The report as JSON has it; rows of which one sentence says all are left out, as in text."""
-    sentence, left = in_short(report)
+    sentence, left = one_sentence(report)
     standard = compared_with_standard(report)
     return {
         "target": report.target.name,

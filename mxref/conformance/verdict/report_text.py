@@ -14,8 +14,8 @@ from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.findings import Finding
-from mxref.conformance.verdict.in_short import in_short
 from mxref.conformance.verdict.judgement import UNEXPLAINED
+from mxref.conformance.verdict.one_sentence import one_sentence
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
@@ -41,9 +41,9 @@ def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[s
     Args:
         report: the report.
         show: number of kinds of failure to show.
-        first: whether the sentence of `in_short` comes first, which else stands above the table.
+        first: whether `one_sentence` comes first; else it stands above the table.
     """
-    sentence, left = in_short(report)
+    sentence, left = one_sentence(report)
     if first and sentence:
         yield sentence
     if left.rows or not report.rows:

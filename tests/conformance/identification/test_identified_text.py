@@ -8,8 +8,8 @@ from data_tables import table
 from mxref.conformance.identification.asking import Probe
 from mxref.conformance.identification.identified_text import lines, show_clash, show_probe
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
+from mxref.conformance.identification.policy_sets import PolicySet
 from mxref.conformance.identification.setting import Setting
-from mxref.conformance.identification.space import Space
 from mxref.policy.policy import Policy
 
 ENCODE = Setting("encode", "e2m1", "f32")
@@ -34,7 +34,7 @@ def test_a_question_and_a_word_of_its_answer(
         probe = Probe(words(question), None, answer.removeprefix("error").strip())
     else:
         probe = Probe(words(question), words(answer))
-    found = Identified(Setting(*setting.split()), (probe,), Space(()), (), ())
+    found = Identified(Setting(*setting.split()), (probe,), PolicySet(()), (), ())
     assert show_probe(found, 0, int(word), probe.answer) == text
 
 
@@ -57,7 +57,7 @@ OTHERS = ("rounding=ties_to_away", "rounding=ties_to_odd", "a=1", "b=2", "c=3")
 )
 def test_a_contradiction(probes: tuple[Probe, ...], otherwise: tuple[str, ...], text: str) -> None:
     clash = Clash(0, 0, (4,), otherwise)
-    found = Identified(ENCODE, tuple(probes), Space(()), (), (clash,))
+    found = Identified(ENCODE, tuple(probes), PolicySet(()), (), (clash,))
     assert show_clash(found, clash) == f"40200000 = 0x1.4p+1 = 2.5 -> {text}"
 
 
@@ -69,7 +69,7 @@ def test_a_choice_is_shown_with_the_two_first_probes_that_exclude_more() -> None
         ChoiceFinding(name, (member,), shown if name == "rounding" else {}, "")
         for name, member in chosen.items()
     )
-    space = Space.of({name: [member] for name, member in chosen.items()})
+    space = PolicySet.of({name: [member] for name, member in chosen.items()})
     title, rows, rest = lines([Identified(ENCODE, PROBES, space, findings, ())])
     assert title == "encode e2m1 (f32): 3 probes"
     assert rows == [

@@ -18,12 +18,12 @@ import mxref
 from mxref.cases.answers import reads
 from mxref.cli import identify_verb, main
 from mxref.conformance import identify, load_target, target_of
-from mxref.conformance.identification.alike import _REASONS, alike, members
 from mxref.conformance.identification.asking import PROBES, separating
+from mxref.conformance.identification.equal_members import _REASONS, equal_members, members
 from mxref.conformance.identification.identify import Identified, identify_one, settings
+from mxref.conformance.identification.policy_sets import Factor, PolicySet
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
-from mxref.conformance.identification.space import Factor, Space
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.operands.word_rows import NO_WORD, padded, same_width
 from mxref.operations.registry import LAYER_OPERATIONS
@@ -54,7 +54,7 @@ def check(setting: Setting, chosen: dict[str, str]) -> None:
     assert found.contains(truth)
     left, draw = [], random.Random(str(chosen))
     for name in reads(setting.op):
-        for group, _ in alike(setting, name):
+        for group, _ in equal_members(setting, name):
             for member in group:
                 other = {**chosen, name: member}
                 if not found.contains(Policy().replace(**other)):
@@ -156,7 +156,7 @@ def test_reasons_hold_of_random_policies(reason: Any) -> None:
 
 
 def of(setting: Setting, choice: str) -> list[tuple[str, ...]]:
-    return [group for group, _ in alike(setting, choice)]
+    return [group for group, _ in equal_members(setting, choice)]
 
 
 @pytest.mark.sampled(12)
@@ -306,7 +306,7 @@ def test_it_asks_the_same_every_time() -> None:
 
 
 def test_spaces() -> None:
-    space = Space.of({"a": "xy", "b": "xy", "c": "xyz"})
+    space = PolicySet.of({"a": "xy", "b": "xy", "c": "xyz"})
     assert space.count == 12
     assert space.keep(["d"], [{"d": "x"}]) == space
     coupled = space.keep(["a", "b"], [{"a": "x", "b": "y"}, {"a": "y", "b": "x"}])

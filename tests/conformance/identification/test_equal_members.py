@@ -7,14 +7,16 @@ import pytest
 from data_tables import table
 
 from mxref.cases.answers import exact_answers
-from mxref.conformance.identification.alike import alike
+from mxref.conformance.identification.equal_members import equal_members
 from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
 
 
-@pytest.mark.parametrize(("where", "choice", "group"), table(__file__, "alike.txt"))
+@pytest.mark.parametrize(("where", "choice", "group"), table(__file__, "equal_members.txt"))
 def test_what_is_one_function_whatever_else_is_chosen(where: str, choice: str, group: str) -> None:
-    groups = [" ".join(some) for some, _ in alike(Setting(*where.split()), choice) if some[1:]]
+    groups = [
+        " ".join(some) for some, _ in equal_members(Setting(*where.split()), choice) if some[1:]
+    ]
     assert groups == [group] * bool(group)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mxref.policy.policy import Policy
 
-__all__ = ["Factor", "Space", "simplest"]
+__all__ = ["Factor", "PolicySet", "simplest"]
 
 #: Members of some choices, by the names of the choices.
 Members = Mapping[str, str]
@@ -44,10 +44,10 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class PolicySet:
     """A set of combinations of members: the product of its factors.
 
-    >>> space = Space.of({"rounding": ("to_odd", "toward_zero"), "clamp": ("before_rounding",)})
+    >>> space = PolicySet.of({"rounding": ("to_odd", "toward_zero"), "clamp": ("before_rounding",)})
     >>> space.count, space.project(["rounding"])[1]
     (2, {'rounding': 'toward_zero'})
     """
@@ -55,9 +55,11 @@ class Space:
     factors: tuple[Factor, ...]
 
     @staticmethod
-    def of(members: Mapping[str, Sequence[str]]) -> Space:
+    def of(members: Mapping[str, Sequence[str]]) -> PolicySet:
         """Every combination of the members of some choices."""
-        return Space(tuple(Factor((n,), tuple((m,) for m in some)) for n, some in members.items()))
+        return PolicySet(
+            tuple(Factor((n,), tuple((m,) for m in some)) for n, some in members.items())
+        )
 
     @property
     def count(self) -> int:
@@ -73,7 +75,7 @@ class Space:
         """The different combinations of some choices."""
         return list(_combined(factor.project(names) for factor in self.factors))
 
-    def keep(self, names: Collection[str], kept: Iterable[Members]) -> Space:
+    def keep(self, names: Collection[str], kept: Iterable[Members]) -> PolicySet:
         """The combinations that agree, in these choices, with one of those kept."""
         touched = [factor for factor in self.factors if set(factor.names) & set(names)]
         others = tuple(factor for factor in self.factors if factor not in touched)
@@ -89,14 +91,14 @@ class Space:
         order = tuple(name for factor in touched for name in factor.names)
         rows = dict.fromkeys(tuple(one[name] for name in order) for one in joined)
         whole = Factor(order, tuple(rows))
-        return Space((*others, *whole.split())) if order else self
+        return PolicySet((*others, *whole.split())) if order else self
 
     @property
     def open(self) -> list[str]:
         """The choices with several members left."""
         return [n for f in self.factors if len(f.rows) > 1 for n in f.names]
 
-    def widen(self, name: str, groups: Mapping[str, Sequence[str]]) -> Space:
+    def widen(self, name: str, groups: Mapping[str, Sequence[str]]) -> PolicySet:
         """The set with every member of a choice replaced by each member of its group."""
         factors = []
         for factor in self.factors:
@@ -109,7 +111,7 @@ class Space:
                 )
                 factor = Factor(factor.names, rows)
             factors.append(factor)
-        return Space(tuple(factors))
+        return PolicySet(tuple(factors))
 
     def __contains__(self, members: Members) -> bool:
         return all(
@@ -133,7 +135,7 @@ def _combined(factors: Iterable[Factor]) -> Iterator[dict[str, str]]:
         yield dict(zip(names, itertools.chain(*rows), strict=True))
 
 
-def simplest(space: Space) -> dict[str, str]:
+def simplest(space: PolicySet) -> dict[str, str]:
     """The combination with the fewest choices that differ from `ocp`."""
     default = Policy().choices()
     found: dict[str, str] = {}

@@ -11,13 +11,13 @@ from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.target import PythonTarget
 
-__all__ = ["in_short"]
+__all__ = ["one_sentence"]
 
 #: So many element formats are asked of a target that does not say which it has.
 _MANY = 4
 
 
-def in_short(report: Report) -> tuple[str, Report]:
+def one_sentence(report: Report) -> tuple[str, Report]:
     """A sentence on rows that fail in one way, and the report of the rows that it leaves.
 
     It is about a target without any answer, or about formats that it was asked for because it has

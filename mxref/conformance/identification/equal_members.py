@@ -1,6 +1,7 @@
 """Members of a choice that always give the same answers, and why.
 
-`alike` lists members that are equivalent whatever the other choices are, before any question.
+`equal_members` lists members that are equivalent whatever the other choices are, before any
+question.
 `because` explains members that the questions could not tell apart under the other choices.
 """
 
@@ -18,7 +19,7 @@ from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-__all__ = ["alike", "because", "members"]
+__all__ = ["because", "equal_members", "members"]
 
 
 def members(setting: Setting, choice: str) -> list[str]:
@@ -52,10 +53,10 @@ def narrower(layout: FloatLayout) -> dict[str, FloatLayout]:
     }
 
 
-def alike(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
+def equal_members(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
     """The members of a choice in groups that are one function, each with the reason.
 
-    >>> alike(Setting("encode", "e4m3", "bf16"), "pre_rounding")[0]
+    >>> equal_members(Setting("encode", "e4m3", "bf16"), "pre_rounding")[0]
     (('none', 'float32', 'bfloat16'), 'they hold every bf16')
     """
     groups: list[tuple[tuple[str, ...], str]]
@@ -313,7 +314,7 @@ def because(
     >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known)
     'under overflow=saturate both give the largest number'
     """
-    groups = [(set(group) & set(values), why) for group, why in alike(setting, choice)]
+    groups = [(set(group) & set(values), why) for group, why in equal_members(setting, choice)]
     sentences = [why for group, why in groups if len(group) > 1]
     left = {next(iter(group)): group for group, _ in groups if group}
     if len(left) > 1:
