@@ -16,8 +16,8 @@ from verify_helpers import ENCODE, VECTORS_ALONE, Vectors, target_file
 from mxref.cli import main
 from mxref.conformance import Report, target_of
 from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Use
 from mxref.golden import read_vectors
 from mxref.policy.policy import Policy
 from mxref.reports.ci_reports import badge, workflow_commands
@@ -108,7 +108,7 @@ def test_wrong_and_then_known(
 
 def test_an_annotation_has_the_cause_that_stands_beside_the_vectors(folder: Path) -> None:
     """Of answers that change with the call no case is wrong, so that no other annotation is."""
-    use = Use("encode", "e2m1", "size", "wrong only in calls with 1 row")
+    use = CallDependence("encode", "e2m1", "size", "wrong only in calls with 1 row")
     target = target_of(SimpleNamespace(encode=lambda values, format: values), "kernel")
     (file,) = read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
     right = file.outputs(0)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mxref.conformance.checking.array_memory import copies
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.uses import Use
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
@@ -88,8 +88,8 @@ def argument_changed(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def changed_arguments(
-    target: PythonTarget, report: Report, uses: Iterable[Use], state: FloatState
-) -> Iterator[Use]:
+    target: PythonTarget, report: Report, uses: Iterable[CallDependence], state: FloatState
+) -> Iterator[CallDependence]:
     """Which operations and formats change arguments or float arithmetic, by some of the cases.
 
     Args:
@@ -115,7 +115,7 @@ def changed_arguments(
                 raise
         if any(changes):
             seen.add((file.op, file.format))
-            yield Use(file.op, file.format, "effect", next(filter(None, changes)))
+            yield CallDependence(file.op, file.format, "effect", next(filter(None, changes)))
             state = float_state()  # which is said once
 
 

@@ -24,8 +24,8 @@ from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritte
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.uses import Scope, Use
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.targets.results import ResultsTarget
@@ -51,7 +51,9 @@ _OTHERWISE = {
 }
 
 
-def ask_cases_again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
+def ask_cases_again(
+    target: PythonTarget, report: Report, most: int
+) -> tuple[list[CallDependence], Scope]:
     """Every case in calls of many sizes, twice: what is wrong with them, and what was asked.
 
     Args:
@@ -71,7 +73,7 @@ def ask_cases_again(target: PythonTarget, report: Report, most: int) -> tuple[li
         return right[stem]
 
     every = list(ask_again(cases, most, threads=target.threads))
-    uses: list[Use] = []
+    uses: list[CallDependence] = []
     for key in dict.fromkeys((call.file.op, call.file.format) for call in every):
         of = [one for one in cases if (one.file.op, one.file.format) == key]
         calls = [call for call in every if (call.file.op, call.file.format) == key]
@@ -85,7 +87,7 @@ def ask_cases_again(target: PythonTarget, report: Report, most: int) -> tuple[li
 
 def judge_calls(
     cases: Sequence[RepeatedCases], calls: Sequence[Call], wanted: Wanted
-) -> Iterator[Use]:
+) -> Iterator[CallDependence]:
     """What is wrong with the calls of one operation and format; refusals of memory are not.
 
     Args:
@@ -102,13 +104,13 @@ def judge_calls(
     if stale is not None:  # that is sure, whatever other calls may look like
         kind, text = _OTHERWISE[stale.way]
         text = overwritten(stale.later) if stale.way == "held" else text
-        yield Use(op, format, kind, f"{text}: {judge.example(stale)}")
+        yield CallDependence(op, format, kind, f"{text}: {judge.example(stale)}")
         return
     batches = [call for call in calls if call.way == "batch"]
     if any(judge.bad(call) for call in batches) or any(
         call.changed.size for call in judge.first_calls(batches)
     ):
-        yield Use(op, format, *_of_batches(judge, batches))
+        yield CallDependence(op, format, *_of_batches(judge, batches))
         return
     for way, (kind, text) in _OTHERWISE.items():
         refused = kind == "memory"
@@ -116,7 +118,7 @@ def judge_calls(
         bad = [call for call in bad if not (refused and call.error)]
         if bad:
             text = _RAISES if kind == "state" and bad[0].error else text
-            yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
+            yield CallDependence(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
 
 def _is_stale(judge: Judge, call: Call) -> bool:
@@ -297,7 +299,9 @@ def _answers_text(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.
     return f"{_subject(file)} gave {a} and {b}"
 
 
-def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple[Use, ...]:
+def changed_answers(
+    target: ResultsTarget, files: Sequence[VectorFile]
+) -> tuple[CallDependence, ...]:
     """What is wrong with a program whose second answers are not its first ones."""
     found: dict[tuple[str, str], list[tuple[VectorFile, str]]] = {}
     asked: Counter[tuple[str, str]] = Counter()
@@ -317,5 +321,7 @@ def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple
     uses = []
     for (op, format), some in found.items():
         counts = f"{len(some)} of {asked[op, format]} cases, asked again in another order"
-        uses.append(Use(op, format, "state", f"not reproducible: {some[0][1]}; {counts}"))
+        uses.append(
+            CallDependence(op, format, "state", f"not reproducible: {some[0][1]}; {counts}")
+        )
     return tuple(uses)

@@ -25,9 +25,9 @@ from mxref.conformance.checking.subjects import (
 from mxref.conformance.checking.target_speed import PACES, timed
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.operations.operation import AnyPolicy
@@ -154,7 +154,7 @@ class _Further:
         # Without other calls the search still keeps to what the speed of the target allows.
         self.most = extent.elements or next(most for slowest, most in PACES if pace <= slowest)
         self.scope = Scope(seed=extent.seed, level=extent.level, elements=self.most)
-        self.uses: list[Use] = []
+        self.uses: list[CallDependence] = []
         self.computed: list[Compared] = []
         self.asked_by: list[_AskedBy] = []
         self.shapes: tuple[str, ...] = ()

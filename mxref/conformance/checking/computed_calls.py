@@ -25,7 +25,7 @@ from mxref.conformance.checking.call_questions import (
     nearest,
 )
 from mxref.conformance.checking.kept_results import misused
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operands.returned import AnswerError
 from mxref.targets.calls import error_text, is_fault, quiet
 from mxref.targets.product_function import ProductFunction
@@ -75,7 +75,7 @@ def ask_sizes(
     subjects: Sequence[CallSubject],
     elements: int,
     before: Sequence[CallSubject] = (),
-) -> tuple[list[Use], SizeScope]:
+) -> tuple[list[CallDependence], SizeScope]:
     """Operations in many sizes, each question twice, with all the others in between.
 
     Of a subject that fails at the vectors it is said only which sizes or what state decides, if
@@ -93,7 +93,7 @@ def ask_sizes(
         was asked.
     """
     notes: dict[str, None] = {}
-    uses: list[Use] = []
+    uses: list[CallDependence] = []
     with quiet():
         groups = _groups(subjects, elements, before)
         functions = {op: called(target.operations[op]) for op, _ in groups}
@@ -114,7 +114,7 @@ def ask_sizes(
             notes |= dict.fromkeys(f"{op} {format} refuses {what}" for what in refused)
             found = _found(functions[op], group, kept, threads=target.threads)
             if found is not None:
-                uses.append(Use(op, format, *found))
+                uses.append(CallDependence(op, format, *found))
         empty, refusals = _empty_calls(functions, groups)
     uses += empty
     moved = sum(question.memory != 0 for _, _, question in plan)
@@ -124,13 +124,13 @@ def ask_sizes(
 
 def ask_one_by_one(
     target: PythonTarget, subjects: Sequence[CallSubject], elements: int
-) -> tuple[list[Use], tuple[str, ...]]:
+) -> tuple[list[CallDependence], tuple[str, ...]]:
     """Operations one after the other: what is wrong, one for an operation and format at most.
 
     Where one float type is wrong, the others are not asked. The rest is that of `ask_sizes`, but
     of what was asked there are notes alone.
     """
-    uses: dict[tuple[str, str], Use] = {}
+    uses: dict[tuple[str, str], CallDependence] = {}
     notes: list[str] = []
     calls: Counter[str] = Counter()
     for number, one in enumerate(subjects):
@@ -225,9 +225,9 @@ def _threads(function: Function, group: Sequence[CallQuestion]) -> tuple[str, st
 
 def _empty_calls(
     functions: dict[str, Function], groups: dict[tuple[str, str], _Group]
-) -> tuple[list[Use], tuple[str, ...]]:
+) -> tuple[list[CallDependence], tuple[str, ...]]:
     """What is wrong with the results of empty calls, and a note on the exceptions."""
-    uses: list[Use] = []
+    uses: list[CallDependence] = []
     refused: dict[str, str] = {}
     for (op, format), group in groups.items():
         question = group.subjects[-1].empty()
@@ -236,7 +236,9 @@ def _empty_calls(
         try:
             question.words(functions[op](*fresh(question)))
         except AnswerError as error:
-            uses.append(Use(op, format, "empty", f"wrong in a call with no case: {error}"))
+            uses.append(
+                CallDependence(op, format, "empty", f"wrong in a call with no case: {error}")
+            )
         except BaseException as error:
             if not is_fault(error):
                 raise

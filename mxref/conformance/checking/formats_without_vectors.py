@@ -12,8 +12,8 @@ from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.checking.subjects import explaining
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import MX_BLOCKS
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -32,7 +32,7 @@ _NAMES = 4
 
 def ask_unfiled(
     target: PythonTarget, report: Report, elements: int
-) -> tuple[list[Use], tuple[str, ...]]:
+) -> tuple[list[CallDependence], tuple[str, ...]]:
     """What is wrong in formats and float types that no file has, and notes on what is refused.
 
     They are asked of operations whose answers to the vectors a policy gives: linear layers of every

@@ -11,7 +11,7 @@ from mxref.conformance.checking.array_memory import MEMORIES, often_switched
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_results import kept_calls
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operands.returned import AnswerError
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
@@ -132,12 +132,12 @@ def refusals(calls: Sequence[Call]) -> Iterator[str]:
 
 def ask_nothing(
     target: PythonTarget, files: Sequence[VectorFile]
-) -> tuple[list[Use], tuple[str, ...]]:
+) -> tuple[list[CallDependence], tuple[str, ...]]:
     """A call with no case for each operation and format: what is wrong, and what is refused.
 
     An exception is a refusal; a result of another shape or dtype is wrong.
     """
-    uses: list[Use] = []
+    uses: list[CallDependence] = []
     refused: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     for file in files:
@@ -149,7 +149,7 @@ def ask_nothing(
             with quiet():
                 call_operation(target.operations[file.op], file, file.input_words()[:0])
         except AnswerError as error:
-            uses.append(Use(*key, "empty", f"wrong in a call with no case: {error}"))
+            uses.append(CallDependence(*key, "empty", f"wrong in a call with no case: {error}"))
         except BaseException as error:
             if not is_fault(error):
                 raise

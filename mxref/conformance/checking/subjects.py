@@ -10,9 +10,9 @@ from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
+from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Use, unsteady_rows
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
     CALL_OPERATIONS,
@@ -110,7 +110,9 @@ def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
     return report.profile.policy if by_profile and report.profile else report.policy
 
 
-def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str]]) -> str:
+def unsearched(
+    report: Report, uses: Sequence[CallDependence], searched: set[tuple[str, str]]
+) -> str:
     """Why operations that the search has questions about are left out, with a few of them.
 
     Args:

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field, replace
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import lacking
 from mxref.conformance.compare.compare import Failure
+from mxref.conformance.verdict.call_dependence import (
+    DEPENDENCES,
+    CallDependence,
+    Scope,
+    unsteady_rows,
+)
 from mxref.conformance.verdict.failure_kinds import kinds_covering, listed_as
 from mxref.conformance.verdict.findings import Finding
 from mxref.conformance.verdict.judgement import bugs_of, judge_rows
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import USES, Scope, Use, unsteady_rows
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.target import Target
@@ -33,7 +38,7 @@ class Report:
     known: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     profile: Profile | None = None  #: what was compared with, in what it speaks of
-    uses: tuple[Use, ...] = ()  #: ways of calling that change answers
+    uses: tuple[CallDependence, ...] = ()  #: ways of calling that change answers
     scope: Scope = field(default_factory=Scope)  #: what was asked beside the vectors
     all_floats: bool = True  #: whether no float type was left out on purpose
 
@@ -58,7 +63,7 @@ class Report:
         return [pair for pair in self.failures if listed_as(*pair, self.known) is None]
 
     @property
-    def unlisted_uses(self) -> list[Use]:
+    def unlisted_uses(self) -> list[CallDependence]:
         """Ways of calling that change answers and that the xfail file does not list."""
         return [use for use in self.uses if use.key not in self.known]
 
@@ -114,7 +119,7 @@ class Report:
     def tells(self, key: str) -> bool:
         """Whether a kind or a way of calling would have been seen if something failed under it."""
         op, format, why = key.split(" ", 2)
-        if why in USES:
+        if why in DEPENDENCES:
             return self.scope.calls > 0
         return self.all_floats and (op, format) in self.scope.searched_in
 
@@ -133,7 +138,7 @@ class Report:
             unsteady = unsteady_rows(self.uses)
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
             rest = replace(self, rows=tuple(left), uses=()) if left else None
-            kinds = ", ".join(dict.fromkeys(USES[use.kind] for use in self.uses))
+            kinds = ", ".join(dict.fromkeys(DEPENDENCES[use.kind] for use in self.uses))
             if rest is not None and any(row.failures for row in left):
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds

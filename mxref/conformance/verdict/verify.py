@@ -18,6 +18,7 @@ from mxref.conformance.compare.compare import (
     fast_right_answers,
     judged,
 )
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.evidence import Questions
@@ -31,7 +32,6 @@ from mxref.conformance.verdict.describe.weight_only_description import describe_
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
@@ -112,7 +112,7 @@ def against_standard(report: Report) -> Report:
 def with_rows(
     report: Report,
     files: Sequence[Sequence[Answered]],
-    uses: Sequence[Use] = (),
+    uses: Sequence[CallDependence] = (),
     *,
     why: bool = True,
 ) -> Report:

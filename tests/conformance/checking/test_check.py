@@ -24,7 +24,7 @@ from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, target_speed
 from mxref.conformance.checking.subjects import unsearched
 from mxref.conformance.verdict import verify
-from mxref.conformance.verdict.uses import Scope, Use
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.targets.calls import Answers
@@ -705,7 +705,9 @@ def test_why_there_is_no_search_is_short() -> None:
         "no policy known gives the answers of quantize a, quantize b and 6 others to the vectors, "
         "and it is known why the answers of quantize i, quantize j and 3 others are wrong"
     )
-    uses = [Use("quantize", f"mxfp8_e4m3-mxfp8_e5m2{name}", "size", "") for name in range(80)]
+    uses = [
+        CallDependence("quantize", f"mxfp8_e4m3-mxfp8_e5m2{name}", "size", "") for name in range(80)
+    ]
     rows += [
         SimpleNamespace(op=use.op, format=use.format, outcomes=outcomes, causes=()) for use in uses
     ]

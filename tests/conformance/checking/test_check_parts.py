@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mxref.conformance.checking.check_parts import PartResult, part_result
-from mxref.conformance.verdict.uses import Scope, Use
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 
-SIZE = Use("decode", "e2m1", "size", "wrong only in calls with 33 codes")
-STATE = Use("decode", "e2m1", "state", "not reproducible")
+SIZE = CallDependence("decode", "e2m1", "size", "wrong only in calls with 33 codes")
+STATE = CallDependence("decode", "e2m1", "state", "not reproducible")
 CASE, KIND = "decode.e2m1.f32.00", "decode e2m1 size"
 REASONS = {SIZE.key: "by design (T-1)", STATE.key: "by design (T-1)"}
 ASKED, SEARCHED = Scope(calls=9), Scope(searched=1000, seed=7)

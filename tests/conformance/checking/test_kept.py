@@ -30,7 +30,7 @@ from mxref.conformance.checking.kept_results import misused
 from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.policy.policy import Policy
 from mxref.targets.product_function import ProductFunction
 
@@ -55,8 +55,8 @@ def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layer_shapes, "_SHAPES", ((1, 3, 5, 2),))
 
 
-def of_cases(stem: str) -> Callable[[Function], list[Use]]:
-    def uses(function: Function) -> list[Use]:
+def of_cases(stem: str) -> Callable[[Function], list[CallDependence]]:
+    def uses(function: Function) -> list[CallDependence]:
         file = some_cases(stem)
         target = target_of(SimpleNamespace(**{file.op: function}), "kernel")
         return list(check(target, [file], extent=Extent(elements=100, search=False)).uses)
@@ -64,22 +64,22 @@ def of_cases(stem: str) -> Callable[[Function], list[Use]]:
     return uses
 
 
-def of_subject(subject: CallSubject) -> Callable[[Function], list[Use]]:
-    def uses(function: Function) -> list[Use]:
+def of_subject(subject: CallSubject) -> Callable[[Function], list[CallDependence]]:
+    def uses(function: Function) -> list[CallDependence]:
         target = target_of(SimpleNamespace(**{subject.op: function}), "kernel")
         return ask_sizes(target, [subject], 100)[0]
 
     return uses
 
 
-def of_products(function: Function) -> list[Use]:
+def of_products(function: Function) -> list[CallDependence]:
 
     kernel = ProductFunction.of(function, function, (1, 1, 32))
     target = target_of(SimpleNamespace(matmul=function), "kernel")
     return ask_one_by_one(target, [ProductSubject("matmul", PAIR, "f32", kernel)], 1 << 20)[0]
 
 
-def of_layers(function: Function) -> list[Use]:
+def of_layers(function: Function) -> list[CallDependence]:
     target = target_of(SimpleNamespace(linear=function), "kernel")
     subject = LayerSubject("linear", "mxfp8_e4m3", "f32", Policy())
     return ask_one_by_one(target, [subject], 1 << 20)[0]
@@ -126,17 +126,19 @@ def grid_sample(q: Array, grid: Array, align: bool, padding: Any, zero: int) -> 
     return integer.grid_sample(q, grid, align_corners=align, padding=padding, zero_point=zero)
 
 
-def layouts(op: str, name: str, slot: str, policy: str) -> Callable[[Function], list[Use]]:
+def layouts(
+    op: str, name: str, slot: str, policy: str
+) -> Callable[[Function], list[CallDependence]]:
     return of_subject(LayoutSubject(op, name, slot, Policy.parse(policy)))
 
 
-def integers(op: str, name: str, policy: str) -> Callable[[Function], list[Use]]:
+def integers(op: str, name: str, policy: str) -> Callable[[Function], list[CallDependence]]:
     return of_subject(IntegerSubject(op, name, policy))
 
 
 #: A function of each family with what asks it, an argument that it might change, and a number of
 #: results that might take turns.
-KERNELS: dict[str, tuple[Function, Callable[[Function], list[Use]], int, int]] = {
+KERNELS: dict[str, tuple[Function, Callable[[Function], list[CallDependence]], int, int]] = {
     "encode": (mxref.encode, of_cases("encode/e4m3.f32"), 1, 2),
     "quantize": (quantize, of_cases("quantize/mxfp4_e2m1.bf16"), 1, 3),
     "dequantize": (dequantize, of_cases("dequantize/mxfp8_e4m3.f32"), 2, 8),

@@ -19,7 +19,7 @@ from mxref.conformance.checking.call_findings import _only_later
 from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
 from mxref.conformance.checking.computed_calls import ask_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -34,7 +34,9 @@ BEFORE = "ocp+scale_place=before"
 SLOTS = {"unpack": "low_nibble_first", "unpack_scales": "tiles_128x4", "quantize_tensor": "f32"}
 
 
-def found(op: str, format: str, function: Function, policy: str = "ocp", **more: Any) -> list[Use]:
+def found(
+    op: str, format: str, function: Function, policy: str = "ocp", **more: Any
+) -> list[CallDependence]:
     """What is said of one function under a policy."""
     target = target_of(SimpleNamespace(**{op: function}), "kernel")
     slot, fails = SLOTS.get(op, "bytes"), more.get("fails", False)

@@ -14,7 +14,7 @@ import mxref
 from mxref.conformance.checking import product_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
-from mxref.conformance.verdict.uses import Use
+from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.products.dot import exact_in_every_order
 from mxref.targets.product_function import ProductFunction
@@ -48,7 +48,9 @@ def right(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
     return (x @ y.T).astype(np.float32)
 
 
-def asked(kernel: Kernel, pairs: tuple[str, ...] = (FP4,), **more: Any) -> tuple[list[Use], Any]:
+def asked(
+    kernel: Kernel, pairs: tuple[str, ...] = (FP4,), **more: Any
+) -> tuple[list[CallDependence], Any]:
     function = ProductFunction.of(kernel, kernel, more.pop("multiples", (1, 1, 32)))
     fails = more.pop("fails", False)
     subjects = [ProductSubject("matmul", pair, "f32", function, fails) for pair in pairs]

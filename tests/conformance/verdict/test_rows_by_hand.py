@@ -13,6 +13,7 @@ import mxref
 from mxref.cases.records import Case
 from mxref.conformance import Report, target_of
 from mxref.conformance.compare.compare import Failure, Outcome
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.describe.description import Description, Part
@@ -20,7 +21,6 @@ from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.judgement import judge_rows
 from mxref.conformance.verdict.report_text import report_lines, verdict_text
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Scope, Use
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -118,7 +118,7 @@ def test_what_is_listed_is_stale_if_it_was_asked_for(
 def test_the_verdict_on_the_rest_is_told_if_it_fails(
     rows: tuple[VerifyRow, ...], elsewhere: str
 ) -> None:
-    use = Use("encode", "e2m1", "size", "wrong only in calls with one row")
+    use = CallDependence("encode", "e2m1", "size", "wrong only in calls with one row")
     verdict = report_of(*rows, uses=(use,)).verdict
     assert verdict == f"depends on the size of the call{elsewhere}"
 

@@ -15,9 +15,9 @@ import mxref
 from mxref.conformance import Report, verify
 from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
 from mxref.conformance.compare.compare import fast_right_answers
+from mxref.conformance.verdict.call_dependence import DEPENDENCES
 from mxref.conformance.verdict.judgement import _under
 from mxref.conformance.verdict.report_text import report_lines
-from mxref.conformance.verdict.uses import USES
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
@@ -217,7 +217,7 @@ def test_no_standard_requires_anything_of_formats_that_mx_has_not() -> None:
     assert not report_on("encode/e4m3fnuz.f32", "ocp+overflow=nonsaturating", **kernel).besides
 
 
-@pytest.mark.parametrize("text", USES.values(), ids=USES.keys())
+@pytest.mark.parametrize("text", DEPENDENCES.values(), ids=DEPENDENCES.keys())
 def test_the_page_of_verdicts_has_each_way_of_calling(text: str) -> None:
     page = (VECTORS.parent / "docs" / "verdicts.md").read_text(encoding="utf-8")
     assert f"\n| *{text}* | " in page

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["USES", "Scope", "Use", "unsteady_rows"]
+__all__ = ["DEPENDENCES", "CallDependence", "Scope", "unsteady_rows"]
 
 #: Verdicts on ways of calling that change answers.
-USES = {
+DEPENDENCES = {
     "size": "depends on the size of the call",
     "state": "is not reproducible",
     "company": "mixes cases of a call",
@@ -22,7 +22,7 @@ USES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class CallDependence:
     """A way of calling a target that changes its answers.
 
     Args:
@@ -44,7 +44,7 @@ class Use:
     def key(self) -> str:
         """Its name in an xfail file.
 
-        >>> Use("quantize", "mxfp4_e2m1", "size", "wrong only in calls with one row").key
+        >>> CallDependence("quantize", "mxfp4_e2m1", "size", "wrong only in calls with one row").key
         'quantize mxfp4_e2m1 size'
         """
         return f"{self.op} {self.format} {self.kind}"
@@ -111,7 +111,7 @@ class Scope:
         return asdict(self) | {"searched_in": where, "notes": list(self.notes)}
 
 
-def unsteady_rows(uses: Iterable[Use]) -> set[tuple[str, str]]:
+def unsteady_rows(uses: Iterable[CallDependence]) -> set[tuple[str, str]]:
     """The operations and formats whose answers depend on how they are called.
 
     A tensor is cut into blocks, so that what is wrong with calls of blocks is wrong with tensors.
