@@ -19,7 +19,14 @@ from helpers import FILES, VECTORS
 
 from mxref.cases.read import by_stem, read_listed, read_manifest
 from mxref.cases.records import VectorFile, names_of
-from mxref.golden import integer_cases, layout_cases, linear_cases, product_cases, vector_cases
+from mxref.golden import (
+    integer_cases,
+    layout_cases,
+    linear_cases,
+    number_files,
+    product_cases,
+    vector_cases,
+)
 from mxref.golden.designed_products import designed_dots
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import CALL_OPERATIONS
@@ -79,13 +86,13 @@ def test_files_are_made_as_they_are_committed(stem: str, monkeypatch: pytest.Mon
         several, policy = question[-2:]
         return [answer(words, str(policy)) for words in several]
 
-    for module in (vector_cases, layout_cases):
+    for module in (number_files, layout_cases):
         monkeypatch.setattr(module, "exact_answers", answers)
     for one in CALL_OPERATIONS.values():
         monkeypatch.setattr(type(one), "exact_answer", answer)
     monkeypatch.setattr(linear_cases, "exact_layer", answer)
     monkeypatch.setattr(product_cases, "exact_product", lambda *question: answer(*question)[0])
-    for module in (vector_cases, integer_cases):  # the columns are the policies that change answers
+    for module in (number_files, integer_cases):  # the columns are the policies that change answers
         monkeypatch.setattr(module, "_columns", lambda *_: file.columns)
     made = makers()[stem]()
     pairs = zip_longest(made.cases, file.cases)
