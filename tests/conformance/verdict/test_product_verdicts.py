@@ -16,7 +16,9 @@ import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, check, load_target, target_of, verify
 from mxref.conformance.checking import product_shapes
+from mxref.conformance.compare.product_intervals import allowed
 from mxref.mutants.matmul_mutants import float32_numbers
+from mxref.products.intervals import Bounds
 
 
 @pytest.fixture
@@ -109,6 +111,19 @@ def test_outputs_beside_the_cases_are_compared() -> None:
     failing = [failure.case.id for _, failure in report.failures]
     assert failing
     assert all(".output_" in id for id in failing), failing
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((8, 8, 8), "exactly"),
+        ((1, 2, 1), "or from 3f800000 to 40000000"),
+        ((8, 8, math.inf), "exactly, or 7f800000 where a sum overflows on the way"),
+        ((8, 8, math.nan), "exactly, or Inf, -Inf or NaN where a sum overflows on the way"),
+    ],
+)
+def test_what_bounds_allow_in_words(ends: tuple[float, ...], said: str) -> None:
+    assert allowed(Bounds(*np.float32(ends)[:, np.newaxis])) == said
 
 
 def matrix(values: Any, axis: int) -> Any:
