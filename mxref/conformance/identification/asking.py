@@ -19,7 +19,7 @@ from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 
-__all__ = ["PROBES", "Asked", "Probe", "narrowed", "separating"]
+__all__ = ["PROBES", "AnsweredQuestions", "Probe", "narrowed", "separating"]
 
 #: The most probes of an operation, format and float type.
 PROBES = 64
@@ -44,7 +44,7 @@ class Probe:
     error: str = ""
 
 
-class Asked:
+class AnsweredQuestions:
     """The questions asked so far, with their answers."""
 
     def __init__(self, target: Target, setting: Setting) -> None:
@@ -118,7 +118,7 @@ class Asked:
         return padded(rows)
 
 
-def narrowed(space: PolicySet, pool: Pool, asked: Asked) -> PolicySet:
+def narrowed(space: PolicySet, pool: Pool, asked: AnsweredQuestions) -> PolicySet:
     """The policies of a set that remain after the useful questions of a pool."""
     names = pool.reads or asked.setting.choices
     must = pool.words[list(pool.always)]
@@ -146,7 +146,7 @@ def narrowed(space: PolicySet, pool: Pool, asked: Asked) -> PolicySet:
 class _Questions:
     """Some questions with hashed answers of policies, and of the target where it was asked."""
 
-    def __init__(self, asked: Asked, words: Words, shows: str) -> None:
+    def __init__(self, asked: AnsweredQuestions, words: Words, shows: str) -> None:
         self.asked, self.words, self.shows = asked, words, shows
         self.known: dict[tuple[tuple[str, str], ...], NDArray[np.uint64]] = {}
         self.rows: list[int] = []

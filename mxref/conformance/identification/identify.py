@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.grid import has_grid
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
+from mxref.conformance.identification.asking import PROBES, AnsweredQuestions, Probe, narrowed
 from mxref.conformance.identification.equal_members import because, equal_members
 from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
@@ -229,7 +229,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     """
     names = setting.choices
     space = PolicySet.of({n: [group[0] for group, _ in equal_members(setting, n)] for n in names})
-    asked = Asked(target, setting)
+    asked = AnsweredQuestions(target, setting)
     spare: list[Words] = []
     for make in pools(setting):
         pool = make(Policy().replace(**simplest(space)))
@@ -252,7 +252,9 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     return Identified(setting, tuple(asked.probes), space, findings, clashes)
 
 
-def _clashes(asked: Asked, found: Mapping[str, str], wrong: Sequence[int]) -> tuple[Clash, ...]:
+def _clashes(
+    asked: AnsweredQuestions, found: Mapping[str, str], wrong: Sequence[int]
+) -> tuple[Clash, ...]:
     """The contradicting probes, each with the single choices that would give its first word."""
     probes = [asked.probes[i] for i in wrong]
     want = asked.predicted(found, probes)
@@ -271,7 +273,11 @@ def _clashes(asked: Asked, found: Mapping[str, str], wrong: Sequence[int]) -> tu
 
 
 def _finding(
-    name: str, space: PolicySet, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
+    name: str,
+    space: PolicySet,
+    asked: AnsweredQuestions,
+    found: Mapping[str, str],
+    wrong: Collection[int],
 ) -> ChoiceFinding:
     """The result for a choice, with the probes that exclude most of its other members."""
     setting = asked.setting
