@@ -67,6 +67,8 @@ def integer_facts(
             units = list(int4(op, words, want))
         case "rescale":
             units = list(rescaled(format, words, want, chosen))
+        case "qlinear_matmul":
+            units = list(multiplied(format, words, want))
         case _:
             units = list(sampled(words, want, format))
     more = (
@@ -179,6 +181,26 @@ def rescaled(
             up = twice > math.floor(number)
         got = want[i] if target[0] == "u" else signed(want[i], bits)
         yield unit | rounded(number, got, zero_out, low, high, up)
+
+
+def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts]:
+    m, k, n, a_zero, y_zero, *rest = words
+    scales, zeros = {"a_scale": rest[:1] * n, "y_scale": rest[1:2] * n}, rest[2 + n : 2 + 2 * n]
+    scales["b_scale"] = rest[2 : 2 + n]
+    for i, word in enumerate(want):
+        row, column = divmod(i, n)
+        zero = signed(zeros[column])
+        unit = {"m": m, "k": k, "n": n, "rows": m, "columns": n, "row": row, "column": column}
+        unit |= {"columns behind": n - 1 - column, "b_zero": zero, "b_zero parity": parity(zero)}
+        unit |= {"b_zero side": "negative" if zero < 0 else "positive" if zero else "0"}
+        unit |= {"a_zero": signed(a_zero), "y_zero": signed(y_zero)}
+        for name, each in scales.items():
+            size = magnitude(each[column], "f32")
+            unit |= {f"{name} input": input_class(each[column], "f32")}
+            unit |= {f"{name} sign": SIGNS[each[column] >> 31]}
+            unit |= {f"{name} magnitude": size, f"{name} significand": significand(size)}
+        code = signed(word, 8) if format == "int8" else word
+        yield unit | result(code)
 
 
 def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
