@@ -21,7 +21,7 @@ def add_parser(verbs: Verbs) -> None:
         _run,
         about,
         "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16\n"
-        "  mxref regen --formats my_formats.py --out my_vectors",
+        "  mxref regen --formats tools/examples/my_format.py --out mine",
         formats="vectors",
         exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
     )

@@ -60,6 +60,14 @@ CHANGED = {
 }
 
 
+def test_the_page_shows_lines_of_the_example() -> None:
+    page = (ROOT / "docs/own_formats.md").read_text()
+    blocks = re.findall(r"^```python\n((?!>>>).*?)^```", page, re.S | re.M)
+    lines = {line for block in blocks for line in block.splitlines() if " import " not in line}
+    assert len(lines) > 6
+    assert lines <= {*EXAMPLE.splitlines(), ""}
+
+
 def test_a_right_kernel_passes(run: Run) -> None:
     status, text = run("verify FILE --sizes 65536")
     assert status == 0
