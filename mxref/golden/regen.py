@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import SPEC, VectorFile
-from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, element_format
 from mxref.golden.agreement import compare_references
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
@@ -45,10 +45,10 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
     add("schema.json", _text(schema_lines()), 0)
-    for fmt in ELEMENT_FORMATS.values():
+    stored = {fmt.name for fmt in ELEMENT_FORMATS.values() if fmt.name in MX_ELEMENTS}
+    named = {made.format for made in every} if own_files() else stored
+    for fmt in (one for one in ELEMENT_FORMATS.values() if one.name in named):
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
-        if not tables:  # while others are registered
-            continue
         add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)
     for made in every:
         add(f"{made.stem}.jsonl", made.lines, made.cases)

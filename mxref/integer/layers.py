@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import fl
 from mxref.bits.float32_sums import float32_sums
-from mxref.bits.single import float32_patterns, float64_numbers, int64_array, integer_array
+from mxref.bits.single import (
+    float32_patterns,
+    float64_numbers,
+    int64_array,
+    integer_array,
+    single,
+)
 from mxref.bits.weighted_sums import exact_sums, possible_sums, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 from mxref.products.intervals import Bounds
@@ -205,7 +211,7 @@ def qlinear_matmul(
         if ((zero < info.min) | (zero > info.max)).any() or zero.size not in (1, columns):
             raise ValueError(f"zero points must be codes of {dtype}, one or one a column")
     with np.errstate(over="ignore"):
-        scales = [fl(np.asarray(one, np.float64)) for one in (a_scale, b_scale, y_scale)]
+        scales = [fl(float64_numbers(one, "scales")) for one in (a_scale, b_scale, y_scale)]
     if not all(((one > 0) & np.isfinite(one)).all() for one in scales):
         raise ValueError("scales must be positive and finite as float32")
     with np.errstate(over="ignore"):
@@ -217,7 +223,7 @@ def qlinear_matmul(
     # Sums of so few products of 9 bits are exact in float64.
     sums = (x.astype(np.float64) - zeros[0]) @ (w.astype(np.float64) - zeros[1])
     with np.errstate(over="ignore"):
-        y = np.rint(fl(fl(sums) * factor))
+        y = single().nearest(fl(fl(sums) * factor))
     info, y_zero = np.iinfo(x.dtype), int(zeros[2])
     return (np.clip(y, info.min - y_zero, info.max - y_zero) + y_zero).astype(x.dtype)
 

@@ -34,6 +34,8 @@ __all__ = [
     "signed",
 ]
 
+#: Integers of which each is drawn as often as an end of the range.
+_FEW = 16
 _MASK = 0xFFFFFFFF
 #: Largest distance of tried exponents from 0, and the most numbers that are tried.
 _REACH, _NUMBERS = 8, 60
@@ -113,8 +115,10 @@ class Integers(Kind):
         return nearer(word, signed(self.easy))
 
     def drawn(self, draws: Draws, shape: tuple[int, ...]) -> Ints:
-        """Any integers of the range; one in eight is an end of it, one in eight is near 0."""
+        """Any integers of the range; of a wide one an eighth are ends, and an eighth are near 0."""
         any_at_all = draws.between(self.low, self.high, shape)
+        if self.high - self.low < _FEW:
+            return any_at_all & _MASK
         ends = np.where(draws.one_in(shape, 2), self.low, self.high)
         small = draws.between(-2, 2, shape).clip(self.low, self.high)
         kind = draws.below(shape, 8)

@@ -57,7 +57,7 @@ def result_type(format: str) -> np.dtype[Any]:
 
 
 def result_words(result: object, call: AskedCall) -> NDArray[Any]:
-    """The words of what a function has returned for a call.
+    """The words of what a function has returned for a call, in an array of their own.
 
     Raises:
         AnswerError: another shape or dtype.
@@ -67,5 +67,5 @@ def result_words(result: object, call: AskedCall) -> NDArray[Any]:
         raise AnswerError(f"the result must be {call.dtype}, got {array.dtype}")
     if array.shape != call.shape:
         raise AnswerError(f"the result must have shape {call.shape}, got {array.shape}")
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat = np.array(array, order="C").reshape(-1)
     return flat.view(f"u{flat.dtype.itemsize}")

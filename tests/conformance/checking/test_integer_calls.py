@@ -59,6 +59,7 @@ RIGHT: dict[str, Function] = {
     "grid_sample": grid_sample,
     "linear_qcs8w": integer.linear_qcs8w,
     "linear_qcs4w": integer.linear_qcs4w,
+    "qlinear_matmul": integer.qlinear_matmul,
 }
 
 
