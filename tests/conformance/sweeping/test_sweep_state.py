@@ -83,8 +83,8 @@ def progress(done, total, wrong):
     if done == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-module = sys.modules["mxref.conformance.sweeping.running"]
-module._SAVE = 0.0
+module = sys.modules["mxref.conformance.sweeping.sweep"]
+sys.modules["mxref.conformance.sweeping.running"]._SAVE = 0.0
 target, state, first, end = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
 given = {"first": first, "end": end, "state": state, "progress": progress}
 module.sweep(partial(load_target, target), "encode", "e2m1", **given)
