@@ -33,9 +33,8 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         RuntimeError: the fast path and the slow twin disagree on a case.
         ValueError: jobs below 1.
     """
-    every = [_make(make) for make in own_files().values()]
-    if not every:
-        every = list(in_order(_make, file_tasks(), jobs))
+    own = own_files().values()
+    every = list(map(_make, own)) if own else list(in_order(_make, file_tasks(), jobs))
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
 
@@ -45,8 +44,7 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
     add("schema.json", _text(schema_lines()), 0)
-    stored = {fmt.name for fmt in ELEMENT_FORMATS.values() if fmt.name in MX_ELEMENTS}
-    named = {made.format for made in every} if own_files() else stored
+    named = {made.format for made in every} if own else MX_ELEMENTS
     for fmt in (one for one in ELEMENT_FORMATS.values() if one.name in named):
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
         add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)

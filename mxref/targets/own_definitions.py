@@ -58,6 +58,9 @@ class OwnDefinitions:
             raise ValueError(
                 f"FORMAT_VALUES must be a dict of names and lists, got {type(self.values).__name__}"
             )
-        known = registered(*self.formats), exact.described(self.values), defined(*self.operations)
-        with known[0], known[1], known[2]:
+        with (
+            registered(*self.formats),
+            exact.described(self.values),
+            defined(*self.operations),
+        ):
             yield
