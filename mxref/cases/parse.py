@@ -13,23 +13,10 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cases.words import FLAGS, known_models, known_rules
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    CODE_FORMATS,
-    E8M0,
-    OTHER_BLOCK_FORMATS,
-    BlockFormat,
-    CodeFormat,
-)
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.operations.layouts import SLOTS
-from mxref.operations.product_words import PAIRS, operands, pair_formats
-from mxref.operations.registry import (
-    CALL_OPERATIONS,
-    DOT_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-    REGISTRY,
-)
+from mxref.operations.product_words import PAIRS
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["VectorError", "check_keys", "parse", "unique_keys"]
@@ -89,7 +76,7 @@ def parse(text: str, name: str) -> VectorFile:
 
 
 def _check_kind(header: dict[str, Any], where: str) -> None:
-    """Refuse another version or standard, and an unknown operation."""
+    """Refuse another version or standard, and an unknown operation, format or float type."""
     if header["mxref_vectors"] != VECTORS_VERSION or header["spec"] != SPEC:
         raise VectorError(
             f"{where}: must be for vectors version {VECTORS_VERSION} of {SPEC}, "
@@ -97,11 +84,6 @@ def _check_kind(header: dict[str, Any], where: str) -> None:
         )
     if header["op"] not in REGISTRY:
         raise VectorError(f"{where}: op must be one of {', '.join(REGISTRY)}")
-
-
-def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
-    if header["cases"] != len(cases) or not cases:
-        raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
     tables = (CALL_OPERATIONS[op].formats,) if (op := header["op"]) in CALL_OPERATIONS else _FORMATS
     known = any(header["format"] in table for table in tables)
     if not known or header["float"] not in (*LAYOUTS, *SLOTS):
@@ -109,6 +91,11 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
             f"{where}: format and float must be known ones, "
             f"got {header['format']!r} and {header['float']!r}"
         )
+
+
+def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
+    if header["cases"] != len(cases) or not cases:
+        raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
     if not 1 <= header["plain"] <= len(header["columns"]):
         raise VectorError(f"{where}: plain must count columns, got {header['plain']}")
     for key in ("in_digits", "out_digits"):
@@ -234,42 +221,21 @@ def _check_words(
     where: str,
 ) -> None:
     """Refuse a wrong number of words, and codes outside the format."""
-    op, name = header["op"], header["format"]
+    op, name, slot = header["op"], header["format"], header["float"]
+    operation = REGISTRY[op]
     for index, output in enumerate(outputs):
         column = header["columns"][by.index(index) if by else 0]
         layout = _policy(column) if op in LAYOUT_OPERATIONS else _OCP
         try:
-            counts = REGISTRY[op].counts(name, inputs, layout)
+            counts = operation.counts(name, inputs, layout)
         except ValueError as error:
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
             raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    if op in DOT_OPERATIONS:
-        sides = zip(operands(inputs), pair_formats(name), strict=True)
-        if any(max(side.codes) >= fmt.element.code_count for side, fmt in sides):
-            raise VectorError(f"{where}: holds what is no code of {name}")
-        return
-    block, element = _formats(op, name)
-    if element is None or op in LAYER_OPERATIONS:
-        return
-    first = 0  # place of the first element code in the words of a block or tensor
-    if block is not None:
-        tensor = op == "dequantize" and block.tensor_scale
-        scales = inputs[0] * -(-inputs[1] // 32) if op == "quantize_tensor" else 1
-        if op == "quantize_tensor" and inputs[2] == 0:
-            scales = -(-inputs[0] // 32) * inputs[1]
-        first = scales + tensor
-    given = op in ("decode", "dequantize", "pack", "pack_blocks")
-    highest = max([max(side[first:], default=0) for side in ((inputs,) if given else outputs)])
-    if highest >= element.code_count:
-        raise VectorError(f"{where}: holds what is no code of {element.name}")
-
-
-def _formats(op: str, name: str) -> tuple[BlockFormat | None, CodeFormat | None]:
-    """The block format of a file, and the element format whose codes it has; None for none."""
-    block = BLOCK_FORMATS.get(name) or OTHER_BLOCK_FORMATS.get(name)
-    element = CODE_FORMATS.get(name) if block is None else block.element
-    return block, None if op == "shared_scale" or op in CALL_OPERATIONS else element
+    try:
+        operation.check_words(name, slot, inputs, outputs)
+    except ValueError as error:
+        raise VectorError(f"{where}: {error}") from None
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from mxref.bits import simplicity
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import CodeFormat
 from mxref.operands.draws import Draws, Ints
-from mxref.operands.shown import show_code, show_float
+from mxref.operands.shown import show_code, show_fields, show_float
 
 __all__ = [
     "Bytes",
@@ -77,6 +77,10 @@ class Kind(ABC):
     @abstractmethod
     def shown(self, word: int) -> str:
         """A word as reports show it."""
+
+    def difference(self, want: int, got: int) -> str:
+        """A right and a wrong word."""
+        return f"want {self.shown(want)}, got {self.shown(got)}"
 
 
 class Integers(Kind):
@@ -223,6 +227,20 @@ class Codes(Kind):
     def shown(self, word: int) -> str:
         """The code and its value."""
         return show_code(word, self.fmt)
+
+    def with_fields(self, word: int) -> str:
+        """The code, its value, and its sign, exponent and mantissa."""
+        return f"{show_code(word, self.fmt)}{show_fields(word, self.fmt)}"
+
+    def difference(self, want: int, got: int) -> str:
+        """Both with their fields, and how many codes lie between numbers."""
+        fmt, text = self.fmt, f"want {self.with_fields(want)}, got {self.with_fields(got)}"
+        if got >= fmt.code_count or fmt.is_nan(want) or fmt.is_nan(got):
+            return text
+        signs = (fmt.sign_and_magnitude(code) for code in (want, got))
+        first, other = (-magnitude if negative else magnitude for negative, magnitude in signs)
+        away = abs(first - other)
+        return f"{text}, {away} code{'s' if away != 1 else ''} away" if away else text
 
 
 class Floats(Kind):

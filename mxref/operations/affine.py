@@ -9,129 +9,33 @@ that end in `_scale64` is a float64 in two words, the high one first.
 from __future__ import annotations
 
 import enum
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.exact import integer as slow
 from mxref.integer import affine as affine_quantization
 from mxref.integer import integer_choices as c
-from mxref.operands import fields as of_fields
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
-from mxref.operands.kinds import Floats, Integers, Scales, Size, signed
+from mxref.operands.kinds import Floats, Integers, signed
+from mxref.operands.shown import show_float
 from mxref.operations import affine_draws
+from mxref.operations.affine_words import Affine, affine, fields_of, scale_numbers
 from mxref.operations.asked_call import AskedCall, result_type
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.own_choices import DEFAULT
 
-__all__ = ["Affine", "DequantizeAffine", "QuantizeAffine", "affine", "scale_numbers"]
+__all__ = ["DequantizeAffine", "QuantizeAffine"]
 
 #: 1.0
 _ONE = 0x3F800000
 _FORMATS = ("int8", "uint8", "int16", "int32", "int8_axis", "uint8_axis")
-_DIMS = ("d0", "d1", "d2")
-
-
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """The words of `quantize_affine` and `dequantize_affine`: patterns as they stand there.
-
-    Args:
-        low: quant_min.
-        high: quant_max.
-        axis: of the scales, or None for one.
-        dims: the shape of the values.
-        shape: the shape of the scales.
-        scales: float32 patterns, or a float64 pattern of formats that end in `_scale64`.
-        zero_points: one for each scale.
-        values: float32 patterns, or codes in two's complement.
-        which: for each value the number of its scale.
-    """
-
-    low: int
-    high: int
-    axis: int | None
-    dims: tuple[int, ...]
-    shape: tuple[int, ...]
-    scales: tuple[int, ...]
-    zero_points: tuple[int, ...]
-    values: tuple[int, ...]
-    which: tuple[int, ...]
-
-
-def affine(format: str, words: Sequence[int]) -> Affine:
-    """The parts of a case of `quantize_affine` or `dequantize_affine`.
-
-    Raises:
-        ValueError: another number of words than the sizes say, or sizes that do not fit.
-    """
-    parts = of_fields.parts_of(_fields(format, Floats()), words)
-    ends = signed(int(parts["quant_min"])), signed(int(parts["quant_max"]))
-    if format.endswith("_scale64"):
-        scales = np.array(parts["scale_high"] << np.uint64(32) | parts["scale_low"])
-    else:
-        scales = parts["scale"]
-    values, shape, axis = parts["values"], scales.shape, None
-    numbers = np.zeros(values.shape, int)
-    if "axis" in parts:
-        axis, size = signed(int(parts["axis"])), int(parts["count"])
-        place = axis % 3
-        beside = tuple(size if i == place else 1 for i in range(3))
-        numbers = np.arange(scales.size).reshape(beside if len(shape) == 1 else shape)
-        numbers = np.repeat(numbers, values.shape[place] // size, place)
-    which = tuple(np.broadcast_to(numbers, values.shape).reshape(-1).tolist())
-    flat = (one.reshape(-1).tolist() for one in (scales, parts["zero_point"], values))
-    patterns, zeros, given = (tuple(one) for one in flat)
-    zeros = tuple(map(signed, zeros))
-    return Affine(*ends, axis, values.shape, shape, patterns, zeros, given, which)
-
-
-def _fields(format: str, values: Floats | Integers) -> tuple[Field, ...]:
-    """The fields of both directions."""
-    ends = Field("quant_min", Integers("int32")), Field("quant_max", Integers("int32"))
-    zero = Integers("int32")
-    if format.endswith("_axis"):
-        return (
-            *ends,
-            Field("axis", Integers("int32", -3, 2)),
-            Field("count", Size()),
-            *(Field(name, Size(5, least=0)) for name in _DIMS),
-            Field("scale", Scales(), _shape_of_scales),
-            Field("zero_point", zero, _shape_of_scales),
-            Field("values", values, _DIMS),
-        )
-    one = [Field("scale", Scales())]
-    if format.endswith("_scale64"):
-        one = [Field(name, Integers("int32")) for name in ("scale_high", "scale_low")]
-    return (*ends, *one, Field("zero_point", zero), Field("values", values, ("*",)))
-
-
-def _shape_of_scales(sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of the scales: one axis, or three with groups along one of them."""
-    place, count = signed(sizes["axis"]) % 3, sizes["count"]
-    dims = tuple(sizes[name] for name in _DIMS)
-    if dims[place] % count:
-        raise ValueError("axis, count and sizes must be those of a tensor with three axes")
-    if count == dims[place]:
-        return (count,)
-    return tuple(count if i == place else size for i, size in enumerate(dims))
-
-
-def scale_numbers(format: str, parts: Affine) -> NDArray[np.float64]:
-    """The scales of a case as float64.
-
-    >>> scale_numbers("int8", affine("int8", (0, 1, 0x3F800000, 0, 0)))
-    array([1.])
-    """
-    if format.endswith("_scale64"):
-        return np.array(parts.scales, np.uint64).view(np.float64)
-    return np.array(parts.scales, np.uint32).view(np.float32).astype(np.float64)
 
 
 class _AffineOperation(CallOperation):
@@ -158,6 +62,22 @@ class _AffineOperation(CallOperation):
         ends = values["quant_min"], values["quant_max"]
         first = values["values"], scale, values["zero_point"]
         return (*first, *ends, result_type(format), values.get("axis"))
+
+    def beside(self, format: str, words: Words, index: int) -> str:
+        """The number or the code, its scale and its zero point."""
+        case = affine(format, words)
+        if index >= len(case.values):
+            return ""
+        place = case.which[index]
+        scale = show_float(case.scales[place], LAYOUTS["f32"])
+        if format.endswith("_scale64"):
+            scale = f"{case.scales[place]:016x} = {float(scale_numbers(format, case)[place])}"
+        came = self.value_shown(case.values[index])
+        return f"{came}, scale {scale}, zero point {case.zero_points[place]}"
+
+    @abstractmethod
+    def value_shown(self, word: int) -> str:
+        """What is converted, in words."""
 
     def size_kind(self, format: str) -> str:
         """By the number of scales."""
@@ -206,6 +126,10 @@ class QuantizeAffine(_AffineOperation):
     parameters = "values, scale, zero_point, quant_min, quant_max, dtype, axis"
     formats = (*_FORMATS, "int8_scale64")
 
+    def value_shown(self, word: int) -> str:
+        """A number."""
+        return show_float(word, LAYOUTS["f32"])
+
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
         """The choices, some of one format alone."""
         found: dict[str, type[enum.Enum]] = {
@@ -239,7 +163,7 @@ class QuantizeAffine(_AffineOperation):
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Float32 values."""
-        return _fields(format, Floats())
+        return fields_of(format, Floats())
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """Codes in their shape."""
@@ -281,13 +205,21 @@ class DequantizeAffine(_AffineOperation):
     parameters = "codes, scale, zero_point, quant_min, quant_max, dtype, axis"
     formats = _FORMATS
 
+    def value_shown(self, word: int) -> str:
+        """A code."""
+        return f"code {signed(word)}"
+
+    def answer_shown(self, format: str, word: int) -> str:
+        """The pattern of a number."""
+        return f"{word:08x}"
+
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Words of 32 bits."""
         return 8, 8
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Codes."""
-        return _fields(format, Integers(result_type(format).name))
+        return fields_of(format, Integers(result_type(format).name))
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """Numbers in their shape."""

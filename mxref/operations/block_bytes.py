@@ -80,9 +80,13 @@ class PackBlocks(_Blocks):
         """A scale code, and element codes."""
         return _codes_of_block(format, len(words))
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Bytes."""
         return [Bytes()] * count
+
+    def inverse(self) -> UnpackBlocks:
+        """Back to codes."""
+        return UnpackBlocks()
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
@@ -119,9 +123,17 @@ class UnpackBlocks(_Blocks):
         """Bytes."""
         return [Bytes()] * len(words)
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A scale code, and element codes."""
         return _codes_of_block(format, count)
+
+    def inverse(self) -> PackBlocks:
+        """To bytes again."""
+        return PackBlocks()
+
+    def named(self, words: Words, index: int) -> str:
+        """The scale, or an element."""
+        return f"element {index - 1}" if index else "scale"
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""

@@ -144,7 +144,7 @@ class Quantize(_OfBlocks):
         first = block_format(format).tensor_scale
         return [*[Scales()] * first, *[Floats(slot, _REACH, None)] * (len(words) - first)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A scale code, and element codes."""
         fmt = block_format(format)
         return [Codes(fmt.scale), *[Codes(fmt.element)] * (count - 1)]
@@ -227,7 +227,7 @@ class Dequantize(_OfBlocks):
         scale = Codes(fmt.scale, fmt.scale.bias << fmt.scale.mantissa_bits)
         return [*[Scales()] * first, scale, *[Codes(fmt.element)] * (len(words) - 1 - first)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Floats."""
         return [Floats(slot)] * count
 

@@ -24,13 +24,14 @@ from mxref.operands import fields as of_fields
 from mxref.operands.case_input import OWN, CaseInput
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
-from mxref.operands.kinds import Size
+from mxref.operands.kinds import Size, signed
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
 from mxref.operations.asked_call import AskedCall, result_type, result_words, words_of
 from mxref.operations.operation import AnyPolicy, Kinds, Words
 from mxref.operations.own_choices import ChoosingOperation
 from mxref.operations.simpler import Attempt
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.policy import Policy
 
 __all__ = ["CallOperation"]
@@ -123,13 +124,53 @@ class CallOperation(ChoosingOperation):
         kinds = {one.name: None if _is_size(one) else one.kind for one in fields}
         return [kinds[name] for name, part in parts.items() for _ in range(part.size)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Patterns of the answer, which stand for themselves."""
         return [None] * count
 
     def place(self, index: int) -> str:
         """The number of the word."""
         return f" in word {index}"
+
+    def check_words(self, format: str, slot: str, words: Words, answers: Iterable[Words]) -> None:
+        """Nothing: `counts` has refused what is no call."""
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first wrong word, with what belongs to it."""
+        index = wrong.first
+        sides = (wrong.want, wrong.got)
+        shown = [
+            self.answer_shown(wrong.format, s[index]) if index < len(s) else "nothing"
+            for s in sides
+        ]
+        came = self.beside(wrong.format, wrong.words, index)
+        came = f"in {came}, " if came else ""
+        return f"element {index}: {came}want {shown[0]}, got {shown[1]}"
+
+    def not_refused(self, format: str, slot: str, words: Words, got: Words) -> str:
+        """How many words there are."""
+        return f"want an error, got {len(got)} words"
+
+    def answer_shown(self, format: str, word: int) -> str:
+        """A word of an answer: in hex, and the integer."""
+        digits = self.digits(format, self.slot)[1]
+        number = word if "uint" in format else signed(word, 4 * digits)
+        return f"{word:0{digits}x} = {number}"
+
+    def beside(self, format: str, words: Words, index: int) -> str:
+        """What belongs to one number of an answer: single words, and arrays of the answer's shape.
+
+        It is said of operations from outside of mxref, and of those that say it in another way.
+        """
+        if not self.is_own:
+            return ""
+        shape, found = self.call(format, words).shape, []
+        fields = self.fields(format)
+        for field, part in zip(fields, of_fields.parts_of(fields, words).values(), strict=True):
+            if part.shape in ((), shape) and not _is_size(field):
+                word = int(np.broadcast_to(part, shape).reshape(-1)[index])
+                found.append(f"{field.name} {field.kind.shown(word)}")
+        return ", ".join(found)
 
     def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
         """What is smaller, without what has no answer."""

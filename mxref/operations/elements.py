@@ -65,7 +65,7 @@ class ToCodes(Operation):
         """Floats."""
         return [Floats(slot, _REACH, None)] * len(words)
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Codes."""
         return [Codes(self.code_format(format))] * count
 
@@ -105,7 +105,7 @@ class _FromCodes(Operation):
         """Codes."""
         return [Codes(code_format(format))] * len(words)
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Floats."""
         return [Floats(slot)] * count
 
@@ -188,7 +188,7 @@ class EncodeStochastic(Operation):
         """A float; the random bits stay."""
         return Floats(slot, _REACH, None), None, None
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A code."""
         return [Codes(code_format(format))] * count
 

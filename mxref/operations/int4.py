@@ -64,6 +64,10 @@ class PackInt4(_Int4):
         """Bytes out."""
         return 8, 2
 
+    def answer_shown(self, format: str, word: int) -> str:
+        """A byte, unsigned."""
+        return f"{word:02x} = {word}"
+
     def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
         """One clause of SPEC_NOTES."""
         return False, "Q9", ()

@@ -13,14 +13,24 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.operands.kinds import Floats
 from mxref.operands.returned import AnswerError, float_words
+from mxref.operands.shown import show_float
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
-from mxref.operations.layers import exact_layer, fast_layer, layer_of, layer_sizes
+from mxref.operations.intervals import allowed, held
+from mxref.operations.layers import (
+    exact_layer,
+    fast_layer,
+    layer_bounds,
+    layer_of,
+    layer_place,
+    layer_sizes,
+)
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.products import accumulations
 from mxref.operations.simpler import Attempt
 from mxref.operations.simpler_layers import blanked_layers, rounder_layers, smaller_layers
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
@@ -63,7 +73,7 @@ class LayerOperation(Operation):
         """Sizes, and floats."""
         return [*[None] * self.sizes, *[Floats(slot)] * (len(words) - self.sizes)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Floats."""
         return [Floats(slot)] * count
 
@@ -85,6 +95,21 @@ class LayerOperation(Operation):
         """The answers, by the fast path."""
         one = str(policy)
         return padded([fast_layer(self.name, format, slot, stripped(row), one) for row in words])
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first number that is outside of its interval, and the interval."""
+        want, got, layout = wrong.want, wrong.got, LAYOUTS[wrong.slot]
+        if len(got) != len(want):
+            return f"want {len(want)} numbers, got {len(got)}"
+        index, reach = int(np.argmax(np.array(got) != np.array(want))), ""
+        if wrong.policy is not None:
+            policy = Policy.parse(wrong.policy)
+            ends = layer_bounds(self.name, wrong.format, wrong.slot, wrong.words, policy, "any")
+            index = int(np.argmin(held(ends, np.array(got, np.uint64), wrong.slot)))
+            reach = f": {allowed(ends, index)}"
+        name, left, size = layer_place(self.name, wrong.words, index)
+        shown = [show_float(side[index], layout) for side in (want, got)]
+        return f"number {left} of {size} of {name}: want {shown[0]}, got {shown[1]}{reach}"
 
     @abstractmethod
     def shapes(self, sizes: Words) -> tuple[tuple[int, ...], ...]:

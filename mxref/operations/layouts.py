@@ -1,7 +1,4 @@
-"""Operations on layouts, and those on the layout of codes in bytes.
-
-Words of a case: `pack` codes to bytes, `unpack` the count and bytes to codes.
-"""
+"""Operations on layouts: codes to bytes, and back."""
 
 from __future__ import annotations
 
@@ -13,15 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref import exact
 from mxref.bits.floats import U8
-from mxref.formats.catalog import CodeFormat, element_format
-from mxref.operands.kinds import Bytes, Codes
+from mxref.formats.catalog import CodeFormat
+from mxref.operands.kinds import Bytes, Codes, Kind
 from mxref.operands.returned import AnswerError, array_of, code_words
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
-from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, policy_of
-from mxref.packing.elements import pack, packed_size, unpack
+from mxref.operations.operation import AnyPolicy, Operation, Words, policy_of
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.choices import FP4Packing, FP6Packing, ScaleLayout
 from mxref.policy.policy import Policy
 
@@ -29,11 +25,10 @@ __all__ = [
     "BYTE",
     "SLOTS",
     "LayoutOperation",
-    "Pack",
-    "Unpack",
     "bytes_of",
     "flat_words",
     "packing_of",
+    "words_shown",
 ]
 
 #: In a file's name in place of a float type: `bytes` where its columns are layouts, or the one
@@ -44,6 +39,8 @@ SLOTS = (
 )
 
 
+#: What stands for a word past the last one.
+_END = "the end"
 #: What bytes of any format are checked as.
 BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
 
@@ -63,6 +60,13 @@ def flat_words(fmt: CodeFormat, result: object) -> NDArray[np.uint64]:
 def bytes_of(words: Words | NDArray[Any]) -> NDArray[np.uint8]:
     """Words as codes or bytes."""
     return np.array(words, np.uint8)
+
+
+def words_shown(wrong: WrongAnswer, kind: Kind) -> str:
+    """The first wrong word of both answers, which may be shorter."""
+    index = wrong.first
+    sides = [kind.shown(s[index]) if index < len(s) else _END for s in (wrong.want, wrong.got)]
+    return f"want {sides[0]}, got {sides[1]}"
 
 
 def packing_of(bits: int, policy: Policy) -> str:
@@ -128,6 +132,58 @@ class LayoutOperation(Operation):
         """The number of the word."""
         return f" in word {index}"
 
+    @abstractmethod
+    def inverse(self) -> LayoutOperation:
+        """The operation that leads back."""
+
+    def back(self, words: Words, answer: Words) -> tuple[int, ...]:
+        """The case of the inverse whose words are an answer."""
+        return tuple(answer)
+
+    def named(self, words: Words, index: int) -> str:
+        """What a word of an answer is, with its place."""
+        return f"byte {index}"
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first wrong word, with the words of the case that it holds or comes from."""
+        index, want, words = wrong.first, wrong.want, wrong.words
+        text = words_shown(wrong, Bytes())
+        if index >= len(want):
+            return f"word {index}, {text}"
+        policy = policy_of(wrong.policy or wrong.default)
+        sources = self._sources(wrong, policy)
+        if not sources:
+            return f"byte {index}, which fills up, {text}"
+        kinds = self.kinds_in(wrong.format, wrong.slot, words)
+        first, back = sum(kind is None for kind in kinds), self.inverse()
+        # A whole code in a byte of its own is the word that is wanted, which is said at the end.
+        said = [words[i + first] for i in sources] == [want[index]]
+        held = " and ".join(
+            back.named(words, i) + ("" if said else f" = {words[i + first]:02x}") for i in sources
+        )
+        packs = isinstance(self.kinds_out(wrong.format, wrong.slot, words, 1)[0], Bytes)
+        found = f"{self.named(words, index)} {'holding' if packs else 'from'} {held}, {text}"
+        if packs and len(wrong.got) == len(want):
+            (read,) = back.fast(
+                wrong.format, wrong.slot, padded([self.back(words, wrong.got)]), policy
+            )
+            given = [int(read[i]) for i in sources]
+            if given != [wrong.got[index]]:
+                found += f" (holding {' and '.join(f'{one:02x}' for one in given)})"
+        return found
+
+    def _sources(self, wrong: WrongAnswer, policy: Policy) -> list[int]:
+        """The words of the case that the first wrong word is made of, by the inverse of it."""
+        index, count = wrong.first, len(wrong.want)
+        kind = self.kinds_out(wrong.format, wrong.slot, wrong.words, count)[index]
+        ones = kind.fmt.code_count - 1 if isinstance(kind, Codes) else 0xFF
+        rest = [0] * count
+        answers = rest, [*rest[:index], ones, *rest[index + 1 :]]
+        words = padded([self.back(wrong.words, answer) for answer in answers])
+        nothing, found = self.inverse().fast(wrong.format, wrong.slot, words, policy)
+        sources: list[int] = np.flatnonzero(nothing != found).tolist()
+        return sources
+
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         """The numbers of words in and out of a case, by its first words and a policy."""
         if len(words) < self.sizes:
@@ -157,92 +213,3 @@ class LayoutOperation(Operation):
             except ValueError:
                 rows.append(np.zeros(0, np.uint8))
         return padded(rows)
-
-
-class Pack(LayoutOperation):
-    """Codes to bytes."""
-
-    name = "pack"
-    parameters = "codes, format"
-
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """Two codes."""
-        return 0, 0
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        return len(words), packed_size(len(words), format, policy)
-
-    def given(self, format: str, slot: str, words: Words) -> dict[str, Any]:
-        """The codes."""
-        return {"codes": bytes_of(words), "format": format}
-
-    def result_words(
-        self, format: str, shape: tuple[int, ...], result: object
-    ) -> NDArray[np.uint64]:
-        """Any number of bytes."""
-        return flat_words(BYTE, result)
-
-    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
-        """Codes."""
-        return [Codes(element_format(format))] * len(words)
-
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
-        """Bytes."""
-        return [Bytes()] * count
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The bytes, by the slow twin."""
-        bits = element_format(format).bits
-        return exact.pack(words, bits, packing_of(bits, policy))
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The bytes, by the fast path."""
-        return pack(words, format, policy)
-
-
-class Unpack(LayoutOperation):
-    """Bytes back to codes."""
-
-    name = "unpack"
-    parameters = "bytes, format, count"
-
-    def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether the bytes are of the policy's packing."""
-        return slot == packing_of(element_format(format).bits, policy)
-
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """The bytes of two codes."""
-        choice = f"fp{element_format(format).bits}_packing"
-        known = choice in Policy().choices() and slot != "bytes"
-        policy = Policy().replace(**{choice: slot}) if known else Policy()
-        return (2, *(0,) * (self.counts(format, (2,), policy)[0] - 1))
-
-    def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-        return 1 + packed_size(words[0], format, policy), words[0]
-
-    def given(self, format: str, slot: str, words: Words) -> dict[str, Any]:
-        """The bytes, and how many codes they hold."""
-        return {"packed": bytes_of(words[1:]), "format": format, "count": words[0]}
-
-    def result_words(
-        self, format: str, shape: tuple[int, ...], result: object
-    ) -> NDArray[np.uint64]:
-        """Any number of codes."""
-        return flat_words(element_format(format), result)
-
-    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
-        """The count, and bytes."""
-        return [None, *[Bytes()] * (len(words) - 1)]
-
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
-        """Codes."""
-        return [Codes(element_format(format))] * count
-
-    def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
-        """The codes, by the slow twin."""
-        bits = element_format(format).bits
-        return exact.unpack(words[1:], bits, packing_of(bits, policy), words[0])
-
-    def call(self, format: str, slot: str, words: Words, policy: Policy) -> U8:
-        """The codes, by the fast path."""
-        return unpack(words[1:], format, words[0], policy)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.operands.kinds import Kind
+from mxref.operands.kinds import Codes, Kind
 from mxref.operations.asked import Asked
 from mxref.operations.simpler import Attempt, attempts_by_kinds
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["AnyPolicy", "Kinds", "Operation", "Words", "changed_choices", "floats_of", "policy_of"]
+__all__ = [
+    "AnyPolicy",
+    "Kinds",
+    "Operation",
+    "Words",
+    "changed_choices",
+    "floats_of",
+    "policy_of",
+    "shown_by",
+]
 
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
@@ -139,13 +150,29 @@ class Operation(ABC):
         """
 
     @abstractmethod
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
-        """The kind of each word of an answer of `count` words.
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
+        """The kind of each word of an answer of `count` words to a case.
 
         >>> from mxref.operations.registry import REGISTRY
-        >>> REGISTRY["quantize"].kinds_out("mxfp4_e2m1", "f32", 33)[0].shown(0x80)
+        >>> REGISTRY["quantize"].kinds_out("mxfp4_e2m1", "f32", (), 33)[0].shown(0x80)
         '80 = 2^1'
         """
+
+    def check_words(self, format: str, slot: str, words: Words, answers: Iterable[Words]) -> None:
+        """Refuse words of a case and of its answers that are no codes of their formats.
+
+        Raises:
+            ValueError: a word is no code.
+        """
+        sides = [(words, self.kinds_in(format, slot, words))]
+        sides += [(one, self.kinds_out(format, slot, words, len(one))) for one in answers]
+        for side, kinds in sides:
+            start = 0
+            for kind, same in groupby(kinds):
+                end = start + len(list(same))
+                if isinstance(kind, Codes) and not kind.is_legal(max(side[start:end])):
+                    raise ValueError(f"holds what is no code of {kind.fmt.name}")
+                start = end
 
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
         """What a word of an answer comes from, in words, with a comma behind; or empty.
@@ -162,6 +189,31 @@ class Operation(ABC):
         'in 3f800000 = 0x1p+0 = 1, '
         """
         return ""
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """What is wrong with an answer, in words: the first wrong word, and what it comes from.
+
+        >>> import numpy as np
+        >>> from mxref.operations.registry import REGISTRY
+        >>> every = np.array([True])
+        >>> wrong = WrongAnswer("e4m3", "bf16", (0x38,), (0x3F80,), (0x3F81,), every, None)
+        >>> REGISTRY["decode"].difference(wrong)
+        'code 38 = 1, want 3f80 = 0x1p+0 = 1, got 3f81 = 0x1.02p+0 = 1.0078'
+        """
+        index, want = wrong.first, wrong.want
+        kind = self.kinds_out(wrong.format, wrong.slot, wrong.words, len(want))[index]
+        came = self.source(wrong.format, wrong.slot, wrong.words, want, index)
+        if kind is None:
+            return f"{came}want {want[index]:02x}, got {wrong.got[index]:02x}"
+        return f"{came}{kind.difference(want[index], wrong.got[index])}"
+
+    def not_refused(self, format: str, slot: str, words: Words, got: Words) -> str:
+        """An answer to a case that is an error, in words."""
+        if len(got) > 1:
+            return f"want an error, got {len(got)} codes"
+        (kind,) = self.kinds_out(format, slot, words, 1)
+        text = kind.with_fields(got[0]) if isinstance(kind, Codes) else shown_by(kind, got[0])
+        return f"{self.source(format, slot, words, (), 0)}want an error, got {text}"
 
     def place(self, index: int) -> str:
         """Where a word of an answer is, in words; empty if there is only one."""
@@ -209,6 +261,11 @@ def floats_of(words: NDArray[Any], slot: str) -> NDArray[Any]:
     """
     layout = LAYOUTS[slot]
     return words.astype(layout.uint).view(layout.dtype)
+
+
+def shown_by(kind: Kind | None, word: int) -> str:
+    """A word as its kind shows it, or in hex."""
+    return f"{word:02x}" if kind is None else kind.shown(word)
 
 
 def policy_of(policy: AnyPolicy) -> Policy:

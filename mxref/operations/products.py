@@ -16,10 +16,13 @@ from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
 from mxref.operands.kinds import Codes, Floats, Kind
 from mxref.operands.returned import float_words
+from mxref.operands.shown import show_float
 from mxref.operands.word_rows import stripped
 from mxref.operations.asked import Asked
+from mxref.operations.intervals import allowed
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
-from mxref.operations.product_words import BOUNDS, DotSide, blocks_of, operands, pair_formats
+from mxref.operations.product_words import BOUNDS, DotSide, blocks_of, operands, pair_formats, terms
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
@@ -171,9 +174,23 @@ class Matmul(Operation):
             found += [*[Codes(fmt.element)] * len(side.codes)]
         return found
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A float."""
         return [Floats(slot)] * count
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """Both sums, and the widest interval of float32 sums."""
+        layout = LAYOUTS[wrong.slot]
+        want, got = (show_float(side[0], layout) for side in (wrong.want, wrong.got))
+        text = f"want {want}, got {got}"
+        products = [one for one in terms(wrong.words, wrong.format) or () if one]
+        if not products:
+            return text
+        ((_, a, b),) = groups(np.array([wrong.words], np.uint64))
+        ends = bounds(a, b, pair_formats(wrong.format), wrong.slot, "any")
+        count = f"{len(products)} product{'s'[: len(products) > 1]}"
+        largest = float(max(map(abs, products)))
+        return f"{count} of magnitudes to {largest:.6g}, {text}: {allowed(ends)}"
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy

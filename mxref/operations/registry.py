@@ -10,6 +10,7 @@ from mxref.operations.affine import DequantizeAffine, QuantizeAffine
 from mxref.operations.block_bytes import PackBlocks, UnpackBlocks
 from mxref.operations.blocks import Dequantize, Quantize
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.element_packing import Pack, Unpack
 from mxref.operations.elements import (
     Decode,
     DecodeScale,
@@ -20,7 +21,7 @@ from mxref.operations.elements import (
 )
 from mxref.operations.int4 import PackInt4, UnpackInt4
 from mxref.operations.layer_operations import LayerOperation, Linear, LinearGradients
-from mxref.operations.layouts import LayoutOperation, Pack, Unpack
+from mxref.operations.layouts import LayoutOperation
 from mxref.operations.operation import Operation
 from mxref.operations.products import Matmul
 from mxref.operations.quantized_products import QlinearMatmul

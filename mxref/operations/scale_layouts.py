@@ -35,6 +35,10 @@ class _Scales(LayoutOperation):
         """Three digits in."""
         return 3, 2
 
+    def back(self, words: Words, answer: Words) -> tuple[int, ...]:
+        """The sizes, and the answer."""
+        return *words[:2], *answer
+
     def _both(self, words: Words, policy: Policy) -> tuple[int, int]:
         """The numbers of bytes and of codes."""
         return SCALE_ORDERS[policy.layout.scale_layout].size(*words[:2]), words[0] * words[1]
@@ -64,9 +68,13 @@ class PackScales(_Scales):
         """The sizes, and scale codes."""
         return [None, None, *[Codes(E8M0)] * (len(words) - 2)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Bytes."""
         return [Bytes()] * count
+
+    def inverse(self) -> UnpackScales:
+        """Back to a matrix."""
+        return UnpackScales()
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The bytes, by the slow twin."""
@@ -112,9 +120,18 @@ class UnpackScales(_Scales):
         """The sizes, and bytes."""
         return [None, None, *[Bytes()] * (len(words) - 2)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """Scale codes."""
         return [Codes(E8M0)] * count
+
+    def inverse(self) -> PackScales:
+        """To bytes again."""
+        return PackScales()
+
+    def named(self, words: Words, index: int) -> str:
+        """A scale, by row and column."""
+        row, column = divmod(index, words[1])
+        return f"scale of row {row}, column {column}"
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """The codes, by the slow twin."""

@@ -6,6 +6,7 @@ of the tensor, both in C order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref.bits.floats import U8
+from mxref.bits.floats import LAYOUTS, U8
 from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import E8M0, block_format
-from mxref.operands.kinds import Floats
+from mxref.operands.kinds import Codes, Floats
 from mxref.operands.returned import array_of, code_words, pair_of
-from mxref.operations.layouts import LayoutOperation
-from mxref.operations.operation import Kinds, Words, floats_of
+from mxref.operands.shown import show_float
+from mxref.operations.layouts import LayoutOperation, words_shown
+from mxref.operations.operation import Kinds, Words, floats_of, policy_of
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.choices import Tail
 from mxref.policy.policy import READS, Policy
 
@@ -69,9 +72,36 @@ class QuantizeTensor(LayoutOperation):
         """The sizes and the axis, and floats."""
         return [None, None, None, *[Floats(slot, _REACH, None)] * (len(words) - 3)]
 
-    def kinds_out(self, format: str, slot: str, count: int) -> Kinds:
-        """Scale codes, then element codes: how many of each, only the case says."""
-        return [None] * count
+    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
+        """Scale codes, then element codes."""
+        rows, columns, axis = words[:3]
+        scales = rows * -(-columns // 32) if axis else -(-rows // 32) * columns
+        fmt = block_format(format)
+        return [*[Codes(fmt.scale)] * scales, *[Codes(fmt.element)] * (count - scales)]
+
+    def inverse(self) -> LayoutOperation:
+        """There is none in the vectors."""
+        raise NotImplementedError
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The scale or the element that is wrong, and the number that it comes from."""
+        rows, columns, axis, *values = wrong.words
+        index, policy = wrong.first, policy_of(wrong.policy or wrong.default)
+        shapes = result_shapes((rows, columns), wrong.format, policy, axis=axis)
+        scales, fmt = math.prod(shapes.scale_codes), block_format(wrong.format)
+        text, came = f"{rows} x {columns} tensor, blocks along axis {axis}: ", ""
+        if index >= len(wrong.want):
+            text += f"word {index}"
+        elif index < scales:
+            row, column = divmod(index, shapes.scale_codes[1])
+            text += f"scale of row {row}, column {column}"
+        else:
+            row, column = divmod(index - scales, shapes.codes[1])
+            inside = row < rows and column < columns
+            value = values[row * columns + column] if inside else 0
+            came = f": in {show_float(value, LAYOUTS[wrong.slot])}" if inside else ": padding"
+            text += f"element of row {row}, column {column}{came}"
+        return f"{text}, {words_shown(wrong, Codes(fmt.scale if index < scales else fmt.element))}"
 
     def twin(self, format: str, slot: str, words: Words, policy: Policy) -> Iterable[int]:
         """Every line along the axis in blocks of 32 padded with +0, by the slow twin."""

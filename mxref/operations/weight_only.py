@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32, patterns
+from mxref.bits.floats import F32, LAYOUTS, patterns
 from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import sum_bounds
 from mxref.exact.integer import linear, pack_int4
@@ -26,10 +26,13 @@ from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpa
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size
+from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.intervals import allowed, held
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
 __all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation", "exact_unpacked", "interval_of"]
@@ -138,6 +141,18 @@ class WeightOnlyOperation(CallOperation):
     ) -> Bounds:
         """What an order gives in any order of summation, of each number of the answer."""
         return _interval(self, format, tuple(words), order, nibbles)
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first number outside of its interval; if all are inside, the first that differs."""
+        if len(wrong.want) != len(wrong.got):
+            return super().difference(wrong)
+        ends, got = self.interval(wrong.format, wrong.words), np.array(wrong.got, np.uint64)
+        outside = ~held(ends, got, wrong.slot)
+        index = int(np.argmax(outside if outside.any() else got != np.array(wrong.want)))
+        row, column = divmod(index, wrong.words[1])
+        shown = [show_float(side[index], LAYOUTS["f32"]) for side in (wrong.want, wrong.got)]
+        place = f"row {row}, column {column}"
+        return f"{place}: want {shown[0]}, got {shown[1]}: {allowed(ends, index)}"
 
     def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
         """An end of the interval, by the fast path.

@@ -7,7 +7,7 @@ import pytest
 
 from mxref.cases.answers import answerable, exact_answers
 from mxref.operands.kinds import signed
-from mxref.operations.affine import affine
+from mxref.operations.affine_words import affine
 from mxref.operations.layers import exact_layer, fast_layer
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.registry import CALL_OPERATIONS

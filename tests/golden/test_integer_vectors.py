@@ -21,7 +21,7 @@ from mxref.integer import QParams
 from mxref.integer import dequantize_affine as dequantize
 from mxref.integer import quantize_affine as quantize
 from mxref.operands.word_rows import padded
-from mxref.operations.affine import affine
+from mxref.operations.affine_words import affine
 from mxref.operations.registry import CALL_OPERATIONS
 
 STEMS = sorted(

@@ -20,9 +20,10 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.compare.product_intervals import held, inside_all, tolerated
+from mxref.conformance.compare.product_intervals import inside_all, tolerated
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.operands.word_rows import padded, stripped
+from mxref.operations.intervals import held
 from mxref.operations.layers import fast_layer, layer_bounds, layer_parts
 from mxref.operations.product_words import PAIRS, DotSide, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs

@@ -24,7 +24,8 @@ from mxref.conformance.checking.call_questions import (
 from mxref.conformance.checking.call_rules import Features, Rule, alike
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.checking.product_shapes import first_wrong, wrong_rows
-from mxref.conformance.compare.product_intervals import held, tolerated
+from mxref.conformance.compare.product_intervals import tolerated
+from mxref.operations.intervals import held
 from mxref.operations.layers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy

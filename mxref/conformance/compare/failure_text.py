@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
-
-from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.integer_failure_text import integer_difference
-from mxref.conformance.compare.layout_failure_text import layout_difference
-from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
-from mxref.formats.catalog import CodeFormat
-from mxref.operands.kinds import Codes, Kind
-from mxref.operands.shown import show_code, show_fields, show_float
 from mxref.operands.word_rows import padded
-from mxref.operations.registry import (
-    CALL_OPERATIONS,
-    DOT_OPERATIONS,
-    LAYER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-    REGISTRY,
-)
+from mxref.operations.operation import shown_by
+from mxref.operations.registry import REGISTRY
+from mxref.operations.wrong_answer import WrongAnswer
 
 __all__ = [
     "describe",
@@ -43,9 +28,23 @@ def difference(file: VectorFile, failure: Failure) -> str:
     """The first wrong word, with the input that belongs to it; or the error."""
     if failure.got is None:
         return failure.error
-    if file.op in CALL_OPERATIONS:
-        return integer_difference(file, failure, partial(show_float, layout=F32))
-    return _no_refusal(file, failure) if failure.refused else _first_difference(file, failure)
+    operation, words = REGISTRY[file.op], failure.case.inputs
+    if failure.refused:
+        return operation.not_refused(file.format, file.float, words, failure.got)
+    sides = (padded([side]) for side in (failure.want, failure.got, words))
+    differs = ~same_answers(file, *sides, bits=failure.bits)[0]
+    columns = (c for i, c in enumerate(file.columns) if failure.case.output(i) == failure.want)
+    wrong = WrongAnswer(
+        format=file.format,
+        slot=file.float,
+        words=words,
+        want=failure.want,
+        got=failure.got,
+        differs=differs,
+        policy=next(columns, None),
+        default=file.columns[0],
+    )
+    return operation.difference(wrong)
 
 
 def show_input(file: VectorFile, word: int) -> str:
@@ -55,60 +54,4 @@ def show_input(file: VectorFile, word: int) -> str:
 
 def show_output(file: VectorFile, word: int, index: int = 0, count: int = 1) -> str:
     """A word of an answer of `count` words with its value."""
-    return shown_by(REGISTRY[file.op].kinds_out(file.format, file.float, count)[index], word)
-
-
-def shown_by(kind: Kind | None, word: int) -> str:
-    """A word as its kind shows it, or in hex."""
-    return f"{word:02x}" if kind is None else kind.shown(word)
-
-
-def _no_refusal(file: VectorFile, failure: Failure) -> str:
-    """The answer to a case that is an error, with its input if it has one."""
-    (code, *more), operation = failure.got or (0,), REGISTRY[file.op]
-    if more:
-        return f"want an error, got {1 + len(more)} codes"
-    came = operation.source(file.format, file.float, failure.case.inputs, (), 0)
-    (kind,) = operation.kinds_out(file.format, file.float, 1)
-    fields = show_fields(code, kind.fmt) if isinstance(kind, Codes) else ""
-    return f"{came}want an error, got {shown_by(kind, code)}{fields}"
-
-
-def _first_difference(file: VectorFile, failure: Failure) -> str:
-    """The first word that differs, with the input that belongs to it."""
-    want, got = failure.want, failure.got or ()
-    if file.op in LAYOUT_OPERATIONS:
-        return layout_difference(
-            file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
-        )
-    if file.op in LAYER_OPERATIONS:
-        show = partial(show_float, layout=LAYOUTS[file.float])
-        return layer_difference(file, failure.case, want, got, show)
-    if file.op in DOT_OPERATIONS:
-        layout = LAYOUTS[file.float]
-        show = partial(show_float, layout=layout)
-        return product_difference(file, failure.case.inputs, want[0], got[0], show)
-    words = (np.array([want], np.uint64), np.array([got], np.uint64))
-    index = int(
-        np.argmin(same_answers(file, *words, padded([failure.case.inputs]), bits=failure.bits)[0])
-    )
-    operation, inputs = REGISTRY[file.op], failure.case.inputs
-    kind = operation.kinds_out(file.format, file.float, len(want))[index]
-    came = operation.source(file.format, file.float, inputs, want, index)
-    if isinstance(kind, Codes):
-        return f"{came}{_codes(want[index], got[index], kind.fmt)}"
-    return f"{came}want {shown_by(kind, want[index])}, got {shown_by(kind, got[index])}"
-
-
-def _codes(want: int, got: int, fmt: CodeFormat) -> str:
-    shown = [f"{show_code(code, fmt)}{show_fields(code, fmt)}" for code in (want, got)]
-    text = f"want {shown[0]}, got {shown[1]}"
-    if got >= fmt.code_count or fmt.is_nan(want) or fmt.is_nan(got):
-        return text
-    distance = abs(_position(want, fmt) - _position(got, fmt))
-    return f"{text}, {distance} code{'s' if distance != 1 else ''} away" if distance else text
-
-
-def _position(code: int, fmt: CodeFormat) -> int:
-    negative, magnitude = fmt.sign_and_magnitude(code)
-    return -magnitude if negative else magnitude
+    return shown_by(REGISTRY[file.op].kinds_out(file.format, file.float, (), count)[index], word)

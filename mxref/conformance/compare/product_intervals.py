@@ -8,9 +8,9 @@ from typing import Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
 from mxref.cases.records import VectorFile
 from mxref.operands.word_rows import stripped
+from mxref.operations.intervals import held
 from mxref.operations.layers import layer_bounds
 from mxref.operations.product_words import DotSide, pair_formats
 from mxref.operations.products import bounds, groups
@@ -26,8 +26,6 @@ from mxref.products.intervals import Bounds
 
 __all__ = [
     "Rounding",
-    "allowed",
-    "held",
     "inside",
     "inside_all",
     "layer_inside",
@@ -51,26 +49,6 @@ def tolerated(policy: Policy | str) -> TypeGuard[Policy]:
     if isinstance(policy, str):  # of an integer operation
         return False
     return policy.products.accumulation is Accumulation.EXACT
-
-
-def held(bounds: Bounds, got: Words, float: str) -> Bools:
-    """Whether patterns of a float type are numbers that bounds allow."""
-    layout = LAYOUTS[float]
-    found: Bools = bounds.hold(floats_from(got, layout))
-    return found & (got <= np.iinfo(layout.uint).max)
-
-
-def allowed(bounds: Bounds, index: int = 0) -> str:
-    """What bounds allow of one of their numbers, in words."""
-    ends = [end.reshape(-1)[index] for end in bounds]
-    layout = layout_of(bounds.lo.dtype)
-    shown = [f"{int(patterns(end, layout)):0{layout.width // 4}x}" for end in ends]
-    found = "exactly" if shown[0] == shown[1] else f"or from {shown[0]} to {shown[1]}"
-    if np.isnan(ends[2]) and not np.isnan(ends[0]):
-        return f"{found}, or Inf, -Inf or NaN where a sum overflows on the way"
-    if shown[2] not in shown[:2]:
-        return f"{found}, or {shown[2]} where a sum overflows on the way"
-    return found
 
 
 def widened(

@@ -16,8 +16,8 @@ import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, check, load_target, target_of, verify
 from mxref.conformance.checking import product_shapes
-from mxref.conformance.compare.product_intervals import allowed
 from mxref.mutants.matmul_mutants import float32_numbers
+from mxref.operations.intervals import allowed
 from mxref.products.intervals import Bounds
 
 

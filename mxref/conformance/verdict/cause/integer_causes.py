@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
-from mxref.conformance.compare.product_intervals import held
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.operands.word_rows import same_width, stripped
+from mxref.operations.intervals import held
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.operations.weight_only import interval_of
 from mxref.policy.policy import Policy

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.conformance.compare.product_intervals import held, layers_inside
+from mxref.conformance.compare.product_intervals import layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
 from mxref.operands.word_rows import stripped
+from mxref.operations.intervals import held
 from mxref.operations.product_words import DotSide, operands, pair_formats
 from mxref.operations.products import accumulations, bounds, groups
 from mxref.operations.registry import LAYER_OPERATIONS

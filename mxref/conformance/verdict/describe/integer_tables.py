@@ -14,7 +14,7 @@ from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
 from mxref.operands.fields import parts_of
 from mxref.operands.kinds import Floats
-from mxref.operations.affine import affine, scale_numbers
+from mxref.operations.affine_words import affine, scale_numbers
 from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_table"]
