@@ -48,8 +48,14 @@ sys.path[:0] = [str(ROOT / "tools")]
 from mutation.faults import Mutant, mutants  # noqa: E402
 from mutation.planting import plan  # noqa: E402
 
-#: The tests of modules without a folder.
+#: The tests of modules without a folder, and of a room that others test.
 ALONE = {
+    "operands": [
+        "tests/cases",
+        "tests/operations",
+        "tests/whole/test_own_operation.py",
+        "mxref/operands",
+    ],
     "pytest_plugin": ["tests/whole/test_pytest_plugin.py", "mxref/pytest_plugin.py"],
     "package": ["tests/whole/test_package.py", "tests/cli/test_commands.py"],
 }
