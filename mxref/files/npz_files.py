@@ -7,8 +7,10 @@ import functools
 import itertools
 import re
 import tokenize
+import unicodedata
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -76,8 +78,9 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
 def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
     """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; an empty NAME has no slash.
 
-    Where a name is no path below the archive's folder, such as ../x, another stands in its place,
-    and NAME/name holds the UTF-8 bytes of its own.
+    Where a name is no path below the archive's folder, such as ../x, or another name's but for case
+    or the normal form of its characters, another stands in its place, and NAME/name holds the UTF-8
+    bytes of its own.
 
     Raises:
         ValueError: a format without a name, or a name that an archive cannot hold.
@@ -114,15 +117,23 @@ def _prefix(name: str) -> str:
 
 
 def _prefixes(names: Iterable[str]) -> dict[str, str]:
-    """The prefix of each tensor's arrays: its name, or a safe path where the name is none."""
+    """The prefix of each tensor's arrays: its name, or a safe path where the name is none.
+
+    Two prefixes differ in more than case and normal form: an archive is unpacked everywhere.
+    """
     safe = {name: _safe(name) for name in names}
-    taken = {name for name in safe if safe[name] == name}
-    for name, path in safe.items():
-        if path != name:
-            numbered = (f"{path}_{number}" for number in itertools.count(2))
-            safe[name] = next(one for one in itertools.chain([path], numbered) if one not in taken)
-            taken.add(safe[name])
+    taken: set[str] = set()
+    for name, path in sorted(safe.items(), key=lambda pair: pair[0] != pair[1]):
+        numbered = (f"{path}_{number}" for number in itertools.count(2))
+        free = (one for one in itertools.chain([path], numbered) if _folded(one) not in taken)
+        safe[name] = next(free)
+        taken.add(_folded(safe[name]))
     return {name: _prefix(path) for name, path in safe.items()}
+
+
+def _folded(path: str) -> str:
+    """What file systems that ignore case and the normal form of characters make of a path."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def _safe(name: str) -> str:
@@ -178,6 +189,11 @@ def entries(path: Path) -> Iterator[Entry]:
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("it does not begin as one")
         of_blocks: set[str] = set()
+        plain: Any = archive.zip  # open, and so no None
+        members = plain.namelist()
+        twice = next((one for one, count in Counter(members).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"it has two members {twice!r}")
         for key in archive.files:
             name, _, last = key.rpartition("/")
             if last == "codes":
@@ -187,8 +203,7 @@ def entries(path: Path) -> Iterator[Entry]:
                     name = archive[f"{prefix}name"].tobytes().decode()
                 blocks = _blocks(archive, prefix)
                 yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
-        plain: Any = archive.zip  # open, and so no None
-        for member in plain.namelist():
+        for member in members:
             key = member.removesuffix(".npy")
             if key != member and key not in of_blocks:
                 with plain.open(member) as array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import unicodedata
 import zipfile
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def test_an_entry_of_an_archive_stays_below_its_folder(name: str, tmp_path: Path
 def test_names_that_would_fall_together_stay_apart(tmp_path: Path, suffix: str) -> None:
     names = ["/", "//", "/a", "a", "a/", "a/codes", "a.npy", "a/codes.npy", "../../b", ".", "a\nb"]
     names += ["_", "..", "a/_", "a//", "a/:", "a/_/b", "a//b", "_2", "__2"]
+    names += ["A", "A_2", "A/_", "stra\u00dfe", "STRASSE", "\u00e9", "e\u0301", "E\u0301"]
     if suffix == ".npz":
         names += ["", "x" + "é" * 32_756]  # 65,535 bytes with /tensor_scale_kind.npy
     path = tmp_path / f"x{suffix}"
@@ -51,6 +53,23 @@ def test_names_that_would_fall_together_stay_apart(tmp_path: Path, suffix: str) 
     assert set(again) == set(names)
     for name, want in blocks.items():
         assert_same(again[name], want)
+    if suffix == ".npz":  # which is unpacked where case and normal forms are ignored, too
+        with zipfile.ZipFile(path) as archive:
+            entries = [unicodedata.normalize("NFD", one) for one in archive.namelist()]
+        assert len({one.casefold() for one in entries}) == len(entries)
+
+
+def test_an_archive_with_two_members_of_one_name_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "two.npz", tmp_path / "out.npz"
+    np.save(tmp_path / "a.npy", np.float32([1, 2]))
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as archive:
+        for _ in range(2):
+            archive.write(tmp_path / "a.npy", "a.npy")
+    assert main(["quantize", str(path), "--format", "mxfp4_e2m1", "-o", str(out)]) == 2
+    assert "it has two members 'a.npy'" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_usual_names_are_as_they_are(tmp_path: Path) -> None:
