@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -140,20 +141,16 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
             if any(kind.startswith(f"{file.op} {file.format} ") for file in files)
         }
         known = {key: reason for key, reason in known.items() if key in asked}
-    report = conformance.check(target, files, given, known, named, _extent(options))
+    checked = partial(conformance.check, target, files, given, known, named)
+    report = checked(_extent(options))
     report = replace(report, all_floats=not options.float)
     if named is not None and report.profile is None and report.compared:
         got = f"got {named.name}, which speaks of {named.has}"
         raise ValueError(f"--profile must be one that speaks of what {target.name} has, {got}")
     if options.write_xfail is not None and report.compared:
-        base = options.xfail or options.write_xfail
-        groups, alone, left = conformance.write_xfail(options.write_xfail, base, report)
-        cases = sum(bool(failure.case.model) for _, failure in report.failures)
-        listed = f"{_many(groups, 'group')} of {_many(cases, 'case')}"
-        listed += f" and {_many(alone, 'kind')} of other questions" * (alone > 0)
-        missing = f"{_many(left, 'group')} still without a reason and a link"
-        print(f"{options.write_xfail}: {listed}, {missing}")
-        return 0
+        # Of known failures the search compares with what was asked for, not with their cause.
+        extent = replace(_extent(options), listing=True)
+        _write_xfail(options, report if report.passed else checked(extent))
     _write_reports(options, report)
     if options.json:
         from mxref.conformance.verdict.report_json import report_json
@@ -162,6 +159,19 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     else:
         print_report(report, options.show, verbose=options.verbose)
     return 0 if report.passed else 1
+
+
+def _write_xfail(options: argparse.Namespace, report: Report) -> None:
+    """Write the wrong answers of a report to a file for --xfail, and say how many there are."""
+    from mxref import conformance
+
+    base = options.xfail or options.write_xfail
+    groups, alone, left = conformance.write_xfail(options.write_xfail, base, report)
+    cases = sum(bool(failure.case.model) for _, failure in report.failures)
+    listed = f"{_many(groups, 'group')} of {_many(cases, 'case')}"
+    listed += f" and {_many(alone, 'kind')} of other questions" * (alone > 0)
+    missing = f"{_many(left, 'group')} still without a reason and a link"
+    print(f"{options.write_xfail}: {listed}, {missing}", file=sys.stderr)
 
 
 def _many(count: int, what: str) -> str:
@@ -205,7 +215,6 @@ def _extent(options: argparse.Namespace) -> Extent:
         seed=getattr(options, "seed", 0),
         level=getattr(options, "level", 1),
         unfiled=not (options.format or options.float),
-        listing=options.write_xfail is not None,
     )
 
 

@@ -64,8 +64,9 @@ def test_an_archive_with_two_members_of_one_name_is_refused(
 ) -> None:
     path, out = tmp_path / "two.npz", tmp_path / "out.npz"
     np.save(tmp_path / "a.npy", np.float32([1, 2]))
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as archive:
-        for _ in range(2):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(tmp_path / "a.npy", "a.npy")
+        with pytest.warns(UserWarning, match="Duplicate"):
             archive.write(tmp_path / "a.npy", "a.npy")
     assert main(["quantize", str(path), "--format", "mxfp4_e2m1", "-o", str(out)]) == 2
     assert "it has two members 'a.npy'" in capsys.readouterr().err

@@ -90,7 +90,9 @@ def test_wrong_and_then_known(
 
     known = folder / "known.txt"
     words = ("--format", "e2m1", "--write-xfail", str(known))
-    assert main(["verify", f"{folder}/target.py", "--vectors", some, *VECTORS_ALONE, *words]) == 0
+    listing = Case(folder, some, WRONG, *words)  # every report, and the list
+    check(listing)
+    assert (listing.status, listing.badge) == (1, case.badge)
     record = json.loads(known.read_text("utf-8"))
     for group in record["groups"]:
         group |= {"reason": "away, as measured", "link": "a page"}
