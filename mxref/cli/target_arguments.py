@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mxref.cases.records import NAMES, names_of, refuse_unknown_names
 from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import add_vectors_argument, vectors_folder
+from mxref.support.bounded_output import bounded_output
+from mxref.support.time_limit import limited, set_limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +68,8 @@ def add_target_arguments(
     if results:
         about = "a folder of answers instead, to the questions that `mxref prompts` wrote"
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
-    about = "time that --cmd may take for an answer (default 10)"
+    about = "time for an answer of --cmd (default 10), or a call of TARGET (default 300, or 100 "
+    about += "times the longest one before)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
     add_formats_argument(parser)
     about = "load TARGET into this process, for debuggers and coverage (default: into a copy of it)"
@@ -173,14 +175,15 @@ def chosen_target(
     """
     from mxref.conformance import load_target
 
-    if options.timeout is not None and options.cmd is None:
-        raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
     if options.target is not None:
-        with contextlib.redirect_stdout(sys.stderr):  # the report owns stdout
+        set_limit(options.timeout)
+        with bounded_output(), limited("the import of the target"):  # the report owns stdout
             target = load_target(options.target)
         with target.own.known():
             yield target
     elif options.cmd is None:
+        if options.timeout is not None:
+            raise ValueError("--timeout must be absent with --results, which take no time")
         from mxref.targets.results import read_results
 
         yield read_results(options.results, files, _stems(options))

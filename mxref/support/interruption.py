@@ -18,6 +18,7 @@ __all__ = [
     "end_text",
     "exit_status",
     "held_signals",
+    "is_interruption",
     "unwinding_signals",
 ]
 
@@ -31,6 +32,8 @@ STEADY = 1.0
 _SOON = 0.02
 
 
+#: Whether the handlers of `unwinding_signals` are set, and whether one has been called.
+_unwinding = _came = False
 #: Signals that wait for the end of a block; None outside of such blocks.
 _waiting: list[int] | None = None
 
@@ -59,10 +62,12 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         last: whether the process ends after the block. Then the handlers stay after a signal, and
             without one SIGINT from then on ends the process silently, as SIGTERM does.
     """
+    global _unwinding
     got, own = float("-inf"), os.getpid()
     ended: KeyboardInterrupt | None = None
 
     def unwind(number: int, frame: FrameType | None) -> None:
+        global _came
         nonlocal got, ended
         if os.getpid() != own:  # a copy, such as a target's worker, ends by the signal itself
             signal.signal(number, old[number])
@@ -78,6 +83,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         if now - got < STEADY:  # cleaning up is not to be disturbed
             return
         got = now
+        _came = True
         ended = KeyboardInterrupt() if number == signal.SIGINT else TerminationError(number)
         raise ended
 
@@ -95,6 +101,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     for one in old:
         signal.signal(one, unwind)
     before, sys.unraisablehook = sys.unraisablehook, again
+    outer, _unwinding = _unwinding, bool(old)
     try:
         yield
     except KeyboardInterrupt:
@@ -104,7 +111,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
             raise
         raise ended from None  # NumPy, while imported, replaces it by another error
     finally:
-        sys.unraisablehook = before
+        sys.unraisablehook, _unwinding = before, outer
         if not last or got < 0:
             for one, handler in old.items():
                 signal.signal(one, signal.SIG_DFL if last else handler)
@@ -136,6 +143,17 @@ def held_signals() -> Iterator[None]:
         came, _waiting = _waiting, None
         if came:
             os.kill(os.getpid(), came[0])
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether a KeyboardInterrupt stands for a signal, and was not made up by foreign code.
+
+    Where `unwinding_signals` has not set its handlers, every one does.
+
+    >>> is_interruption(KeyboardInterrupt()), is_interruption(ValueError())
+    (True, False)
+    """
+    return isinstance(error, KeyboardInterrupt) and (_came or not _unwinding)
 
 
 def end_text(error: KeyboardInterrupt) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from mxref.support.interruption import SIGNALS, STEADY, TerminationError, end_text, exit_status
+from mxref.support.time_limit import LOOK, Board, share
 
 __all__ = ["copies_end", "in_own_process"]
 
@@ -43,19 +44,20 @@ def copies_end() -> Iterator[None]:
 def in_own_process(check: Callable[[], int]) -> int:
     """The exit status that `check` returns, run in a copy of this process.
 
-    If the copy ends without a status, as after `os._exit` or a crash, the status is 1, and a
-    sentence on stderr says how it ended. The copy shares the terminal and standard input, gets the
-    signals that this process gets, and ends when this process does. It is killed if it still runs
-    `GRACE` seconds after its verdict or after a signal, as threads may. In the copy only
-    `sys.stdout` writes to standard output; file descriptor 1, which C code writes to, leads to
-    stderr. The call returns in both processes, with the same status. This process should be small,
-    as it is copied.
+    If the copy ends without a status, as after `os._exit` or a crash, or is killed since foreign
+    code hangs (`mxref.support.time_limit`), the status is 1, and a sentence on stderr says why. The
+    copy shares the terminal and standard input, gets the signals that this process gets, and ends
+    when this process does. It is killed if it still runs `GRACE` seconds after its verdict or after
+    a signal, as threads may. In the copy only `sys.stdout` writes to standard output; file
+    descriptor 1, which C code writes to, leads to stderr. The call returns in both processes, with
+    the same status. This process should be small, as it is copied.
     """
     if not hasattr(os, "fork"):
         return check()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()  # else both processes would write it
+    board = share()
     told_by, tells = os.pipe()
     ends_with, lives = os.pipe()  # this process's end is closed when it ends
     child = os.fork()
@@ -64,6 +66,7 @@ def in_own_process(check: Callable[[], int]) -> int:
         os.close(lives)
         os.read(ends_with, 1)  # waits until the parent forwards signals
         threading.Thread(target=_end_with_parent, args=(ends_with,), daemon=True).start()
+        board.own()
         tells = _kept(tells)
         _keep_output()
         status = check()
@@ -72,7 +75,7 @@ def in_own_process(check: Callable[[], int]) -> int:
         return status
     os.close(tells)
     os.close(ends_with)
-    verdict, got, how = _ending(child, told_by, lives)
+    verdict, got, how = _ending(child, told_by, lives, board)
     if verdict is not None:
         return verdict
     if got is not None:
@@ -113,13 +116,13 @@ def _end_with_parent(ends_with: int) -> None:
 
 
 def _ending(
-    child: int, told_by: int, lives: int
+    child: int, told_by: int, lives: int, board: Board
 ) -> tuple[int | None, KeyboardInterrupt | None, str]:
     """Wait for a child: its verdict, the signal that this process got, and how the child ended.
 
     Signals are forwarded to the child. It is killed if it still runs `GRACE` seconds after the
     first signal or its verdict, or if another signal comes more than `STEADY` seconds after the
-    first.
+    first; and if foreign code does not return in the time that the board says.
     """
     first: tuple[int, float] | None = None
 
@@ -141,10 +144,10 @@ def _ending(
         os.write(lives, b".")
     sources, heard = [awake, told_by], b""
     verdict: int | None = None
-    end, killed, done = 0.0, False, 0
+    end, killed, done, hung, looked = 0.0, False, 0, "", time.monotonic()
     while not done:
         done, status = os.waitpid(child, os.WNOHANG)
-        rest = max(end - time.monotonic(), 0) if end and not killed else None
+        rest = max(end - time.monotonic(), 0) if end and not killed else LOOK
         ready = select.select(sources, [], [], 0 if done else rest)[0]
         if awake in ready:
             os.read(awake, 1 << 16)
@@ -162,6 +165,13 @@ def _ending(
             print(f"mxref: the check did not end within {GRACE:g} s: killed", file=sys.stderr)
             os.kill(child, signal.SIGKILL)
             killed = True
+        now = time.monotonic()
+        if not end and not killed and (hung := board.hung(now - looked)):
+            os.kill(child, signal.SIGKILL)
+            killed = True
+        looked = now
+    if hung:
+        return verdict, None, f"was killed: {hung}; --timeout SECONDS gives it longer"
     how = _in_words(os.waitstatus_to_exitcode(status))
     if first is None:
         return verdict, None, how

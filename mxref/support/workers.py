@@ -55,6 +55,7 @@ def processes(jobs: int) -> Iterator[Executor]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    _silent_tracker()
     # Fresh processes: a copy of this one may hold locks of threads that it does not have.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
@@ -68,6 +69,23 @@ def processes(jobs: int) -> Iterator[Executor]:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _silent_tracker() -> None:
+    """Start Python's own process that removes semaphores, so that it warns of none.
+
+    It does so when this process is killed, long after the command has ended.
+    """
+    from multiprocessing import resource_tracker
+
+    name, value = "PYTHONWARNINGS", os.environ.get("PYTHONWARNINGS")
+    os.environ[name] = "ignore"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ[name]
+        if value is not None:
+            os.environ[name] = value
 
 
 def in_flight(

@@ -28,6 +28,8 @@ from mxref.operations.registry import (
     DOT_OPERATIONS,
     REGISTRY,
 )
+from mxref.support.bounded_output import bounded_output
+from mxref.support.interruption import is_interruption
 from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
@@ -116,7 +118,7 @@ def quiet() -> Iterator[None]:
     with (
         copies_end(),
         names_kept(),
-        contextlib.redirect_stdout(sys.stderr),
+        bounded_output(),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
     ):
@@ -154,13 +156,14 @@ def _call_refused(error: BaseException, file: VectorFile) -> str:
 def is_fault(error: BaseException) -> bool:
     """Whether an exception is the target's own fault, whatever its class, and no interruption.
 
-    Interruptions are KeyboardInterrupt, `asyncio.CancelledError` and the outcomes of pytest, so
-    that a person, a scheduler or pytest-timeout can end a check.
+    Interruptions are KeyboardInterrupt, unless the target has raised it itself,
+    `asyncio.CancelledError` and the outcomes of pytest, so that a person, a scheduler or
+    pytest-timeout can end a check.
 
     >>> [is_fault(error) for error in (GeneratorExit(), SystemExit(), KeyboardInterrupt())]
     [True, True, False]
     """
-    return not isinstance(error, KeyboardInterrupt) and not any(
+    return not is_interruption(error) and not any(
         isinstance(error, getattr(sys.modules[module], name))
         for module, name in _INTERRUPTIONS
         if module in sys.modules

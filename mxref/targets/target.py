@@ -108,6 +108,7 @@ from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
+from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.claims import claimed_names, claims_cover, usual_formats
@@ -254,7 +255,9 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    operations = {op: keeping_names(library.taking(function)) for op, function in found.items()}
+    operations = {
+        op: _limited(op, keeping_names(library.taking(function))) for op, function in found.items()
+    }
     if "matmul" in found:
         try:
             multiples = has.get("MULTIPLES", MULTIPLES)
@@ -277,6 +280,16 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         threads=threads is True,
         own=own,
     )
+
+
+def _limited(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose calls have a time limit, where another process keeps it."""
+
+    def call(*arguments: Any) -> Any:
+        with limited(f"{op} of the target"):
+            return function(*arguments)
+
+    return call
 
 
 def _profile(claimed: object, target: str) -> Profile:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +105,22 @@ def test_what_others_cancel_is_submitted_again(times: int, *, is_done: bool) -> 
 def test_work_is_done_by_other_processes() -> None:
     assert set(in_order(_process, range(4), 1)) == {os.getpid()}
     assert os.getpid() not in set(in_order(_process, range(4), 2))
+
+
+def test_a_killed_process_leaves_no_warning(tmp_path: Path) -> None:
+    text = """if True:
+        import os, signal
+        from mxref.support.workers import processes
+        if __name__ == "__main__":
+            with processes(2) as pool:
+                list(pool.map(abs, [1, 2]))
+                os.kill(os.getpid(), signal.SIGKILL)
+    """
+    (tmp_path / "killed.py").write_text(text)
+    run = subprocess.run(
+        [sys.executable, "killed.py"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (-signal.SIGKILL, b"")
 
 
 def _process(_: int) -> int:
