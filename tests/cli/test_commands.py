@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +18,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from commands import Call
-from helpers import VECTORS, copy_vectors
+from helpers import copy_vectors
 
 import mxref
-from mxref import golden
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
 VERBS = (
@@ -161,8 +159,6 @@ import mxref
 def decode(codes, format):
     return mxref.decode(codes, format){wrong}
 """
-ZERO = " + 0.0"
-HALF = " * (1 - 2 * (codes == 9).astype('f4'))"
 
 
 @pytest.fixture
@@ -171,59 +167,29 @@ def few_vectors(tmp_path: Path) -> Path:
     return copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
 
 
-@pytest.mark.sampled(12)
-def test_verify_from_another_folder(tmp_path: Path) -> None:
-    """A relative path to the target, and the vectors of the checkout."""
-    (tmp_path / "target.py").write_text(TARGET.format(wrong=""))
-    result = run("verify", "target.py", "--op", "decode", "--format", "e2m1", cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] == "PASS target.py: 16 cases, 0 failed: conforms"
-
-
 @pytest.mark.sampled(3)
 def test_verify_of_a_module_in_the_working_folder(tmp_path: Path, few_vectors: Path) -> None:
+    """And of a relative path, with the vectors of the checkout."""
     (tmp_path / "a_target.py").write_text(TARGET.format(wrong=""))
     options = ["--vectors", few_vectors.name, "--json"]
     result = run("verify", "a_target", *options, cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     report = json.loads(result.stdout)
     assert (report["target"], report["compared"], report["passed"]) == ("a_target", 16, True)
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("wrong", "line", "verdict"),
-    [
-        (
-            ZERO,
-            "08: code 08 = -0, want 80000000 = -0x0p+0 = -0, got 00000000 = 0x0p+0 = 0; N25",
-            "conforms under ocp+decoded_zero=dropped; it passes with "
-            'POLICY = "ocp+decoded_zero=dropped" beside it, or with --policy',
-        ),
-        (
-            HALF,
-            "09: code 09 = -0.5, want bf000000 = -0x1p-1 = -0.5, "
-            "got 3f000000 = 0x1p-1 = 0.5; MX-5.3.3",
-            "violates MX-5.3.3",
-        ),
-    ],
-    ids=["sign of zero lost", "sign of a half lost"],
-)
-def test_verify_of_a_wrong_target(
-    tmp_path: Path, few_vectors: Path, wrong: str, line: str, verdict: str
-) -> None:
-    (tmp_path / "target.py").write_text(TARGET.format(wrong=wrong))
-    result = run("verify", "target.py", "--vectors", few_vectors, cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (1, "")
-    assert re.search(rf"^ +decode\.e2m1\.f32\.{re.escape(line)}", result.stdout, re.MULTILINE)
-    assert result.stdout.splitlines()[-1] == f"FAIL target.py: 16 cases, 1 failed: {verdict}"
+    result = run("verify", "a_target.py", "--op", "decode", "--format", "e2m1", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "PASS a_target.py: 16 cases, 0 failed: conforms"
 
 
 @pytest.mark.sampled(3)
 @posix
 def test_failed_verify_stays_failure_when_reader_is_gone(tmp_path: Path, few_vectors: Path) -> None:
-    (tmp_path / "target.py").write_text(TARGET.format(wrong=ZERO))
-    result = without_reader("verify", tmp_path / "target.py", "--vectors", few_vectors)
+    (tmp_path / "target.py").write_text(TARGET.format(wrong=" + 0.0"))  # the sign of zero is lost
+    words = ("verify", tmp_path / "target.py", "--vectors", few_vectors)
+    result = run(*words)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert ": 16 cases, 1 failed: conforms under " in result.stdout.splitlines()[-1]
+    result = without_reader(*words)
     assert result.returncode != 0
     assert result.stderr == ""
 
@@ -248,59 +214,6 @@ def test_formats_of_integer_operations_are_names(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     run = call("check", op, format)
     assert (run.status, f": {len(lines) - 1} cases, " in run.out) == (1, True)
-
-
-# --- regen and folders of vectors -----------------------------------------------------------------
-
-
-@pytest.fixture
-def altered(tmp_path: Path) -> Path:
-    """A copy of the vectors with three differences."""
-    folder = tmp_path / "vectors"
-    shutil.copytree(VECTORS, folder)
-    path = folder / "encode" / "e2m1.f32.jsonl"
-    lines = path.read_bytes().split(b"\n")
-    lines[6] = lines[6].replace(b'"in":"', b'"in":"f', 1)
-    path.write_bytes(b"\n".join(lines))
-    (folder / "plain" / "encode.h").unlink()
-    (folder / "encode" / "extra.jsonl").write_text("{}\n")
-    return folder
-
-
-@pytest.fixture
-def committed_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`golden.build` takes seconds; what it makes is what is committed."""
-    manifest = (VECTORS / "manifest.json").read_bytes()
-    files = [entry["file"] for entry in json.loads(manifest)["files"]]
-    texts = {file: (VECTORS / file).read_bytes() for file in files} | {"manifest.json": manifest}
-    monkeypatch.setattr(golden, "build", lambda jobs: texts)
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.usefixtures("committed_build")
-def test_regen_check_of_altered_vectors(altered: Path, call: Call) -> None:
-    before = {path: path.read_bytes() for path in altered.rglob("*") if path.is_file()}
-    run = call("regen", "--check", "--out", altered)
-    assert (run.status, run.err) == (1, "")
-    *problems, last = run.out.splitlines()
-    assert sorted(problems) == [
-        "encode/e2m1.f32.jsonl differs, first in line 7",
-        "encode/extra.jsonl is not a vector file",
-        "plain/encode.h is missing",
-    ]
-    assert re.fullmatch(rf"\d+ files, \d+\.\d MB in {altered} differ", last)
-    # Nothing was mended.
-    assert before == {path: path.read_bytes() for path in altered.rglob("*") if path.is_file()}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.usefixtures("committed_build")
-def test_regen_of_altered_vectors(altered: Path, call: Call) -> None:
-    run = call("regen", "--out", altered)
-    assert (run.status, run.err) == (0, "")
-    assert re.fullmatch(rf"\d+ files, \d+\.\d MB in {altered}, 2 changed\n", run.out)
-    (altered / "encode" / "extra.jsonl").unlink()  # not ours to remove
-    assert call("regen", "--check", "--out", altered).status == 0
 
 
 @pytest.mark.parametrize("verb", ["explain", "regen", "export", "score", "verify"])

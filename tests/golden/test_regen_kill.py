@@ -30,36 +30,9 @@ from mxref.support.whole_file import write_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and fork")
 Texts = dict[str, bytes]
-
+DATA = Path(__file__).parent / "data"
 #: For every n: a copy of the folder, in which a copy of this process is killed at its n-th change.
-_KILLER = """
-import os, pickle, shutil, signal, sys
-from pathlib import Path
-from mxref.golden import store
-root = Path(sys.argv[1])
-texts = pickle.loads((root / "texts").read_bytes())
-CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree")
-count = 0
-while True:
-    count += 1
-    folder = root / f"killed_{count:03}"
-    shutil.copytree(root / "old", folder)
-    pid = os.fork()
-    if pid == 0:
-        left = count
-        def hook(event, arguments):
-            global left
-            is_write = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-            if event in CHANGES or is_write:
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
-        store.write(folder, texts)
-        os._exit(0)
-    if os.waitpid(pid, 0)[1] == 0:
-        break
-"""
+_KILLER = (DATA / "killed_at_each_change.txt").read_text("ascii")
 
 
 STALE = ("decode_scale/e8m0.f32.jsonl", "plain/decode_scale/e8m0.f32.txt")
@@ -133,13 +106,19 @@ def test_the_command_changes_only_what_differs(
     kept = tmp_path / "decode/e3m2.f32.jsonl"
     inode = kept.stat().st_ino
     monkeypatch.setattr(golden, "build", lambda *_, **__: new)
+    files = f"{len(new)} files, {sum(map(len, new.values())) / 1e6:.1f} MB in {tmp_path}"
+    assert main(["regen", "--check", "--out", str(tmp_path)]) == 1
+    *problems, last = capsys.readouterr().out.splitlines()
+    assert (problems, last) == (golden.check(tmp_path, new), f"{files} differ")
+    assert contents(tmp_path) == old | OTHERS
     assert main(["regen", "--out", str(tmp_path)]) == 0
-    size = sum(map(len, new.values())) / 1e6
     # 4 changed, 2 new, 2 removed, and the manifest.
-    said = f"{len(new)} files, {size:.1f} MB in {tmp_path}, 9 changed\n"
-    assert capsys.readouterr().out == said
+    assert capsys.readouterr().out == f"{files}, 9 changed\n"
     assert contents(tmp_path) == new | OTHERS
     assert kept.stat().st_ino == inode
+    (tmp_path / "decode/notes.md").unlink()
+    assert main(["regen", "--check", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{files} are what this version generates\n"
 
 
 def test_check_names_every_difference(tmp_path: Path) -> None:
@@ -249,20 +228,7 @@ def test_a_file_that_cannot_be_replaced_leaves_no_temporary_file(tmp_path: Path)
 
 #: Writes a set under a limit to the size of a file; beyond it the kernel kills the process, or
 #: write fails.
-_LIMITED = """
-import pickle, resource, signal, sys
-from pathlib import Path
-from mxref.golden import store
-sys.dont_write_bytecode = True  # the limit would cut it, and tell nobody
-folder, texts, handler, limit = sys.argv[1:]
-signal.signal(signal.SIGXFSZ, getattr(signal, handler))
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-try:
-    store.write(Path(folder), pickle.loads(Path(texts).read_bytes()))
-except OSError as error:
-    print(error.filename)
-"""
+_LIMITED = (DATA / "limited_size.txt").read_text("ascii")
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 9000])
@@ -311,17 +277,7 @@ def test_files_stay_where_a_new_manifest_cannot_be_read(
 
 
 #: The command, with the committed files as what it has built.
-_BUILT = """
-import json, sys
-from pathlib import Path
-from mxref import golden
-from mxref.cli import main
-vectors = Path(sys.argv[1])
-paths = [entry["file"] for entry in json.loads((vectors / "manifest.json").read_bytes())["files"]]
-files = {path: (vectors / path).read_bytes() for path in [*paths, "manifest.json"]}
-golden.build = lambda *_, **__: files
-sys.exit(main(sys.argv[2:]))
-"""
+_BUILT = (DATA / "built_before.txt").read_text("ascii")
 
 
 def start(folder: Path, jobs: int, *, built: bool = False) -> subprocess.Popen[str]:
