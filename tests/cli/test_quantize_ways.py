@@ -157,25 +157,7 @@ def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Cal
 def test_eight_ways_fit_100_columns(model: Path, quantize: Call) -> None:
     out = quantize(model, *FORMATS[:2], *POLICIES).out
     assert max(map(len, out.splitlines())) <= 100
-    table = [line for line in out.splitlines() if line.startswith("mx")]
-    assert len(table) == 8 * 4
-    for block in range(0, 32, 8):
-        cells = [row.split()[3] for row in table[block : block + 8]]
-        best = [max(cells[i : i + 4], key=lambda cell: float(cell.rstrip("+*^"))) for i in (0, 4)]
-        assert [cell[-1] for cell in best] == ["+", "*"]
-
-
-def test_the_best_rule_of_each_format_is_marked(model: Path, quantize: Call) -> None:
-    """Beside the best of all, and of formats of as many bits."""
-    formats = [f"--format={name}" for name in ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp8_e4m3")]
-    out = quantize(model, *formats, *POLICIES).out
-    cells = [line.split()[3] for line in out.splitlines() if line.startswith("mx")][:12]
-    for start in (0, 4, 8):
-        some = cells[start : start + 4]
-        best = max(float(cell.rstrip("+*^")) for cell in some)
-        assert {float(cell[:-1]) for cell in some if cell[-1] in "+*^"} == {best}
-    assert {cell[-1] for cell in cells if cell[-1] in "+*^"} == {*"*+^"}
-    assert "; ^ the best of its format\n" in out
+    assert sum(line.startswith("mx") for line in out.splitlines()) == 8 * 4
 
 
 def figures(sqnr_db: float | None, largest_error: float, not_finite: float = 0.0) -> dict[str, Any]:
