@@ -19,6 +19,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 from bench import main
 from bench_helpers import QUICK, SHAPE, peer, rows_beside, take_no_time
 from benchmark import peers, rows
@@ -192,20 +193,13 @@ def test_threads_and_choices_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("encod", "e4m3", SHAPE), r"^op must be one of .*, got 'encod' \(did you mean 'encode'\?"),
-        (("encode", "mxfp4_e2m1", SHAPE), "^format of encode must be one of e5m2, e4m3, .*, got"),
-        (("pack", "e4m3", SHAPE), "^format of pack must be one of e3m2, e2m3, e2m1, got 'e4m3'"),
-        (("encode", "e4m3", SHAPE, "f64"), "^float must be one of f32, bf16, got 'f64'"),
-        (("encode", "e4m3", SHAPE, "f32", "flat"), "^data must be one of normal, log_uniform, got"),
-        (("encode", "e4m3", (3, 33)), r"^shape must end in a multiple of 32, got \(3, 33\)$"),
-        (("encode", "e4m3", (0, 32)), r"^shape must .*, got \(0, 32\)$"),
-    ],
+    ("op", "format", "shape", "float", "data", "reason"), tables.rows("tools", "bench", "job")
 )
-def test_jobs_that_are_refused(arguments: tuple[Any, ...], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        Job(*arguments)
+def test_jobs_that_are_refused(
+    op: str, format: str, shape: str, float: str, data: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        Job(op, format, tuple(json.loads(shape)), float, data)
 
 
 def test_the_jobs_of_a_format() -> None:
@@ -336,21 +330,9 @@ def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["choices"] == {"decoded_zero": "dropped"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--op", "decod"], "--op must be one of encode, .*, got 'decod' "),
-        (["--format", "e4m4"], r"--format must be one of .*, got 'e4m4' \(did you mean 'e4m3'\?\)"),
-        (["--peer", "torcha"], r"--peer must be one of .* \(did you mean 'torchao'\?\)"),
-        (["--float", "f64"], "float must be one of f32, bf16, got 'f64'"),
-        (["--elements", "1000"], "--elements must be a multiple of 1024, got 1000"),
-        (["--threads", "0"], "--threads must be at least 1, got 0"),
-        (["--policies", "--peer", "gguf"], "--peer must not be given with --policies: "),
-        (["--op", "encode", "--peer", "gguf"], "none of gguf does what is to be measured: "),
-    ],
-)
-def test_misuse(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
+@pytest.mark.parametrize(("options", "reason"), tables.rows("tools", "bench", "refused"))
+def test_misuse(options: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(options.split()) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(f"bench.py: error: {reason}.*\n", said.err)

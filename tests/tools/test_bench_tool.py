@@ -88,13 +88,3 @@ def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None
     assert {wanted for _, wanted in asked("policies")} == {">= 0.9091 x", "shown"}
     assert [wanted for _, wanted in asked("integers")] == [">= 1 x", ">= 1 x", "<= 30 s"]
     assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 60 s"]
-
-
-def test_misuse_of_the_tool(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, reason in (
-        (["--only", "encod"], "--only must be one of encode, "),
-        (["--elements", "1000"], "--elements must be a multiple of 1024, got 1000"),
-        (["--only", "rules", "--op", "encode"], "--op must not be given with --check or --only"),
-    ):
-        assert run(*arguments) == 2
-        assert reason in capsys.readouterr().err

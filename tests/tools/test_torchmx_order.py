@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from fractions import Fraction
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from helpers import ROOT
+from tables import arguments, codes, rows
 
 from mxref import exact
 
 BF16 = ml_dtypes.bfloat16
-ADAPTERS = ROOT / "tools" / "adapters"
-ELEMENTS = {
-    "float8_e4m3": "e4m3",
-    "float6_e3m2": "e3m2",
-    "float6_e2m3": "e2m3",
-    "float4_e2m1": "e2m1",
-}
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ADAPTERS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-torchmx: Any = load("torchmx_order")
+FLOATS = ("float8_e4m3", "float6_e3m2", "float6_e2m3", "float4_e2m1")
+FILE = ROOT / "tools" / "adapters" / "torchmx_order.py"
+torchmx: Any = SimpleNamespace(**runpy.run_path(str(FILE)))
 
 
 def bf16(*values: float) -> np.ndarray:
@@ -43,20 +28,11 @@ def bf16(*values: float) -> np.ndarray:
 # torchmx.
 
 
-@pytest.mark.parametrize(
-    ("name", "scale", "elements"),
-    [
-        ("float8_e4m3", 127 - 8, [0x78, 0xFC, 0x68, 0x80]),
-        ("float6_e3m2", 127 - 4, [0x1C, 0x3E, 0x14, 0x20]),
-        ("float6_e2m3", 127 - 2, [0x18, 0x3C, 0x08, 0x20]),
-        ("float4_e2m1", 127 - 2, [0x6F, 0x28]),  # codes 6, f, 2, 8; the first in the high nibble
-        ("int8", 127 - 6, [64, -96, 16, 0]),  # plain integers: 64 * 2**-6 is 1
-    ],
-)
-def test_torchmx_by_hand(name: str, scale: int, elements: list[int]) -> None:
-    x = bf16(1.0, -1.5, 0.25, -0.0)
+@pytest.mark.parametrize(("name", "scale", "elements"), rows("tools", "torchmx", "block"))
+def test_torchmx_by_hand(name: str, scale: str, elements: str) -> None:
+    x, byte, want = bf16(1.0, -1.5, 0.25, -0.0), int(scale), codes(elements)
     scales, stored = torchmx.quantize_mx(x, name, 4)
-    assert (scales.tolist(), stored.tolist()) == ([scale], elements)
+    assert (scales.tolist(), stored.tolist()) == ([byte], want)
     assert (scales.dtype, stored.dtype) == (np.uint8, np.int8 if name == "int8" else np.uint8)
     for dtype in (np.float32, BF16):
         values = torchmx.dequantize_mx(stored, scales, name, 4, dtype, 0)
@@ -65,7 +41,7 @@ def test_torchmx_by_hand(name: str, scale: int, elements: list[int]) -> None:
     # Rows, and then columns of the transposed tensor.
     double = bf16(2.0, -3.0, 0.5, -0.0)
     scales, stored = torchmx.quantize_mx(np.stack([x, double]), name, 4)
-    assert (scales.tolist(), stored.tolist()) == ([[scale], [scale + 1]], [elements] * 2)
+    assert (scales.tolist(), stored.tolist()) == ([[byte], [byte + 1]], [want] * 2)
     values = torchmx.dequantize_mx(stored.T, scales.T, name, 4, np.float32, -2)
     assert values.T.tolist() == [x.tolist(), double.tolist()]
 
@@ -88,19 +64,19 @@ def test_torchmx_int8_is_plain_integers() -> None:
         assert values.tolist() == [code * 2.0 ** (byte - 127) for code in codes.tolist()]
 
 
-@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("name", FLOATS)
 def test_torchmx_floats_are_those_of_mx(name: str) -> None:
     bits = np.random.default_rng(3).integers(0, 1 << 16, (200, 32)).astype(np.uint16)
     bits[:100] = bits[:100] & 0x83FF | 0x3C00  # near each other, so that codes are not all 0
     scales, stored = torchmx.to_mx(bits.view(BF16), name)
     for row, scale, found in zip(bits.tolist(), scales.tolist(), stored.tolist(), strict=True):
-        byte, codes = exact.quantize(row, "bf16", ELEMENTS[name])
+        byte, codes = exact.quantize(row, "bf16", name.partition("_")[2])
         if name == "float4_e2m1":
             codes = [16 * a + b for a, b in zip(codes[::2], codes[1::2], strict=True)]
         assert (scale, found) == ([byte], codes)
 
 
-@pytest.mark.parametrize("name", [*ELEMENTS, "int8"])
+@pytest.mark.parametrize("name", [*FLOATS, "int8"])
 def test_torchmx_blocks_without_a_number(name: str) -> None:
     for special in (np.nan, np.inf, -np.inf):
         scales, stored = torchmx.quantize_mx(bf16(1.0, special, -2.0, 1.0, 1.0, 1.0), name, 2)
@@ -111,20 +87,12 @@ def test_torchmx_blocks_without_a_number(name: str) -> None:
         assert np.isnan(values).tolist() == [True, True] + [False] * 4
 
 
-@pytest.mark.parametrize(
-    ("name", "elements"),
-    [
-        ("float4_e2m1", [[0x46, 0x70], [0x24, 0x60]]),  # 2 4 6 0 and 1 2 4 0 times a half, one
-        ("float8_e4m3", [[0x70, 0x78, 0x7C], [0x68, 0x70, 0x78]]),
-        ("int8", [[32, 64, 96], [16, 32, 64]]),
-    ],
-)
-def test_torchmx_stores_no_padding(name: str, elements: list[list[int]]) -> None:
+@pytest.mark.parametrize(("name", "emax", "first", "second"), rows("tools", "torchmx", "tail"))
+def test_torchmx_stores_no_padding(name: str, emax: str, first: str, second: str) -> None:
     x = bf16(1, 2, 3, 1, 2, 4).reshape(2, 3)
-    emax = {"float4_e2m1": 2, "float8_e4m3": 8, "int8": 6}[name]
     scales, stored = torchmx.to_mx(x, name, 32)
-    assert scales.tolist() == [[128 - emax], [129 - emax]]
-    assert stored.tolist() == elements
+    assert scales.tolist() == [[128 - int(emax)], [129 - int(emax)]]
+    assert stored.tolist() == [codes(first), codes(second)]
     values = torchmx.dequantize_mx(stored, scales, name, 32, np.float32, 1)
     assert values[:, :3].tolist() == x.tolist()
     assert values.shape == (2, 4 if name == "float4_e2m1" else 3)
@@ -133,29 +101,13 @@ def test_torchmx_stores_no_padding(name: str, elements: list[list[int]]) -> None
     assert (scales.shape, stored.shape) == ((2,), (3 if name == "float4_e2m1" else 5,))
 
 
-FORMATS = "elem_dtype_name must be one of float8_e4m3, float6"
-BYTE, X = np.uint8([0]), bf16(1, 2, 3)
+NAMED = {
+    **{"X": bf16(1, 2, 3), "SINGLE": np.float32([1, 2]), "SCALAR": np.array(1.0, BF16)},
+    "BYTE": np.uint8([0]),
+}
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "said"),
-    [
-        ("quantize_mx", (X, "int8", 2), "values must fill whole blocks of 2 under tail=refused"),
-        ("to_mx", (X, "int8", 5), "values must fill whole blocks of 5 under tail=refused"),
-        (
-            "quantize_mx",
-            (X, "float4_e2m1", 3),
-            "values must be even in number to be packed, got 3",
-        ),
-        ("to_mx", (X, "int8", 0), "block_size must be at least 1"),
-        ("to_mx", (X, "float8_e5m2"), FORMATS),
-        ("dequantize_mx", (BYTE, BYTE, "e4m3", 1, np.float32, 0), FORMATS),
-        *(
-            ("to_mx", (wrong, "int8"), "values must be a bfloat16 array of at least one axis")
-            for wrong in (np.float32([1, 2]), [1.0, 2.0], np.array(1.0, BF16))
-        ),
-    ],
-)
-def test_what_torchmx_refuses(function: str, arguments: tuple[Any, ...], said: str) -> None:
+@pytest.mark.parametrize(("function", "given", "said"), rows("tools", "torchmx", "refused"))
+def test_what_torchmx_refuses(function: str, given: str, said: str) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
-        getattr(torchmx, function)(*arguments)
+        getattr(torchmx, function)(**arguments(given, NAMED))
