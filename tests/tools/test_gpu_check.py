@@ -20,6 +20,7 @@ import gpu_parts
 import gpu_program
 import pytest
 from helpers import PATIENCE, ROOT, run
+from tables import rows
 
 from mxref.conformance import load_target
 
@@ -40,9 +41,9 @@ def test_without_a_gpu_nothing_is_run_and_nothing_passes(tmp_path: Path) -> None
     assert done.returncode == 3
     assert done.stderr == f"no GPU answered: nothing is written to {out}\n"
     assert not out.exists()
-    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == len(gpu_parts.PARTS)
-    for one, row in zip(gpu_parts.PARTS, rows, strict=True):
+    lines = [line for line in done.stdout.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(gpu_parts.PARTS)
+    for one, row in zip(gpu_parts.PARTS, lines, strict=True):
         assert row.startswith(f"| not run | {one.name} |")
         assert "no GPU: nvidia-smi is not on the PATH" in row
 
@@ -72,22 +73,10 @@ def test_a_package_that_is_missing() -> None:
     assert why == "no_such_package is not installed: pip install no_such_package"
 
 
-@pytest.mark.parametrize(
-    ("found", "own", "status"),
-    [
-        (FAKE, True, "ok"),
-        ({**FAKE, "failed": 1, "passed": False}, True, "FAIL"),
-        ({**FAKE, "failed": 1, "passed": False}, False, "differs"),
-        ({**FAKE, "passed": False}, True, "FAIL"),
-        ({**FAKE, "failed": 1}, True, "FAIL"),
-        ({**FAKE, "device": ""}, False, "FAIL"),
-        ({**FAKE, "cases": 0}, False, "FAIL"),
-        ({**FAKE, "cases": 0, "measured": True}, True, "ok"),
-        ({"not_run": "torch sees no GPU"}, True, "not run"),
-    ],
-)
-def test_what_findings_amount_to(found: dict[str, Any], own: bool, status: str) -> None:
-    assert gpu_check.judged(part(own=own), found, 1.0, "").status == status
+@pytest.mark.parametrize(("more", "whose", "status"), rows("tools", "gpu_check", "judged"))
+def test_what_findings_amount_to(more: str, whose: str, status: str) -> None:
+    found = gpu_check.judged(part(own=whose == "own"), FAKE | json.loads(more), 1.0, "")
+    assert found.status == status
 
 
 @pytest.mark.parametrize(
@@ -216,16 +205,8 @@ def test_casts_of_others_that_fail_are_not_run(capsys: pytest.CaptureFixture[str
 
 # The program in CUDA C++.
 
-OF_A_DEVICE: dict[str, Any] = {
-    "machine": "device",
-    "device": "A GPU",
-    "cases": 7,
-    "failed": 0,
-    "pass": True,
-}
-OF_A_DEVICE["rows"] = [{"file": "encode/e4m3.f32", "cases": 7, "failed": 0}]
-SWEPT: dict[str, Any] = {"machine": "device", "device": "A GPU", "pass": False}
-SWEPT["rows"] = [{"format": "e4m3", "inputs": 9, "wrong": 2, "longest": [{"first": "0"}]}]
+ANSWERS_OF = json.loads((ROOT / "tests/tools/data/gpu_answers.json").read_text("ascii"))
+OF_A_DEVICE, SWEPT = ANSWERS_OF["device"], ANSWERS_OF["swept"]
 
 
 def answers(record: object, tmp_path: Path, monkeypatch: Patch, status: int = 0) -> dict[str, Any]:
@@ -253,18 +234,11 @@ def test_what_the_program_found(
     assert lines[1].startswith("FAIL format=e4m3 inputs=9 wrong=2")
 
 
-@pytest.mark.parametrize(
-    ("record", "status", "said"),
-    [
-        ("no device", 1, "gave no JSON but said: last words"),
-        (OF_A_DEVICE, 1, "passed, but with exit status 1"),
-        # What ran on a CPU does not count.
-        ({**OF_A_DEVICE, "machine": "host"}, 0, "must run on the device, got host"),
-        ({**OF_A_DEVICE, "machine": "emulated"}, 0, "must run on the device, got emulated"),
-    ],
-)
+@pytest.mark.parametrize(("said", "status", "reason"), rows("tools", "gpu_check", "none"))
 def test_answers_that_are_none(
-    record: object, status: int, said: str, tmp_path: Path, monkeypatch: Patch
+    said: str, status: str, reason: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    with pytest.raises(RuntimeError, match=said):
-        answers(record, tmp_path, monkeypatch, status=status)
+    record = json.loads(said)
+    record = OF_A_DEVICE | record if isinstance(record, dict) else record
+    with pytest.raises(RuntimeError, match=reason):
+        answers(record, tmp_path, monkeypatch, status=int(status))

@@ -14,8 +14,9 @@ from helpers import ROOT
 from mutation.faults import Mutant, mutants
 from mutation.planting import Living, plan
 
+DATA = ROOT / "tests" / "tools" / "data"
 #: The text of a module that has a place for every kind of fault.
-MODULE = (ROOT / "tests" / "tools" / "data" / "mutated.txt").read_text("ascii")
+MODULE = (DATA / "mutated.txt").read_text("ascii")
 
 
 @pytest.fixture
@@ -141,27 +142,13 @@ def test_the_order_of_tests(root: Path) -> None:
     assert of_room.imported(of(root, "outer", "x < SIZE", "x <= SIZE"))
 
 
-TESTS = """
-import subprocess, sys
-from mxref.room.a import Box, SIZE, outer
-
-def test_outer():
-    assert outer(3) == 4
-
-def test_size():
-    assert SIZE == 4
-
-def test_elsewhere():
-    code = "from mxref.room.a import twice; print(twice(5))"
-    assert subprocess.check_output([sys.executable, "-c", code]) == b"10\\n"
-"""
-
-
 def test_outcomes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests of a small tree, with what they execute written by hand."""
     (root / "tests" / "room").mkdir(parents=True)
     (root / "pytest.ini").write_text("[pytest]")
-    (root / "tests" / "room" / "test_a.py").write_text(TESTS)
+    (root / "tests" / "room" / "test_a.py").write_text(
+        (DATA / "mutated_tests.txt").read_text("ascii")
+    )
     shutil.copytree(ROOT / "tools" / "mutation", root / "tools" / "mutation")
     monkeypatch.setattr(mutate, "ROOT", root)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -14,23 +14,7 @@ from suites.page import page
 from suites.table import AbsentError, Outcome, Suite, outcome_of, suites
 
 NOTHING = Suite("gfloat", "", "", "", "", "", "", [], 0, 0, 0, {}, variable="MXREF_SUITE_MADE_UP")
-TESTS = """
-import gfloat
-import pytest
-from gfloat.formats import format_info_ocp_e2m1 as e2m1
-
-def test_asks():
-    assert gfloat.round_float(e2m1, 2.4) == 2.0
-
-def test_expects_something_else():
-    assert gfloat.round_float(e2m1, 2.6) == 2.0
-
-def test_asks_nothing():
-    pass
-
-def test_is_skipped():
-    pytest.skip("no GPU")
-"""
+TESTS = (ROOT / "tests" / "tools" / "data" / "made_up_suite.txt").read_text("ascii")
 
 
 def test_the_page_is_made_of_the_table() -> None:
