@@ -19,44 +19,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import helpers
 import numpy as np
 import pytest
-from helpers import (
-    FILES,
-    INFINITY,
-    VECTORS,
-    WIDTH,
-    built,
-    choices_of,
-    copy_vectors,
-    records,
-    run,
-    steps,
-    tool,
-    words,
-)
+from helpers import INFINITY, VECTORS, WIDTH, built, records, steps, tool, words
 from numpy.typing import NDArray
 from safetensors import safe_open
+from tables import rows
 
 from mxref import exact
 from mxref.cli import main
 from mxref.golden.export import encode_table, files, read_npy, write
 
 DATA = Path(__file__).parent / "data"
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
-#: Float32 tables: every format, and policies that make each choice of an element differ.
-TABLES = [
-    *((format, "ocp") for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")),
-    ("e5m2", "ocp+rounding=toward_positive+overflow=nonsaturating+nan=signed_quiet"),
-    ("e5m2", "ocp+overflow=propagate+subnormal_inputs=flushed+pre_rounding=bfloat16"),
-    ("e4m3", "ocp+rounding=toward_negative+subnormal_inputs=flushed"),
-    ("e4m3", "ocp+rounding=ties_to_away+overflow=nonsaturating_ieee+nan=signed"),
-    ("e3m2", "ocp+nan_to_finite=opposite_zero+pre_rounding=bfloat16"),
-    ("e2m3", "ocp+rounding=ties_to_zero+clamp=before_rounding+underflow_sign=dropped"),
-    ("e2m1", "ocp+rounding=to_odd+zero_sign=dropped"),
-    ("int8", "ocp+rounding=toward_zero+int8_range=full"),
-    ("int8", "ocp+rounding=ties_to_away+pre_rounding=bfloat16"),
-]
+TABLES = rows("golden", "export", "table")
 
 
 def export(*words: object) -> int:
@@ -66,7 +44,7 @@ def export(*words: object) -> int:
 
 def encoder(format: str, float: str, policy: str) -> Callable[[int], int]:
     """The slow twin."""
-    choices = choices_of(policy)
+    choices = helpers.choices_of(policy)
     return lambda bits: exact.encode(bits, float, format, **choices)
 
 
@@ -124,11 +102,10 @@ def test_the_c_lookup_is_the_encoder(format: str, policy: str, tmp_path: Path) -
     np.testing.assert_array_equal(c_lookup(tmp_path, format, policy)(inputs), want)
 
 
-#: Rounding to float16 first needs 12 fraction bits: a table of 2 MiB.
-LARGE = ("e5m2", "ocp+overflow=propagate+subnormal_inputs=flushed+pre_rounding=float16")
+KEYS = rows("golden", "export", "key")
 
 
-@pytest.mark.parametrize(("format", "policy"), [*TABLES, LARGE])
+@pytest.mark.parametrize(("format", "policy"), [*TABLES, KEYS[-1][::3]])
 def test_the_table_has_the_code_of_every_float(format: str, policy: str) -> None:
     """At both ends of each key's interval: the codes are those of the steps of the slow twin."""
     code, infinity = encoder(format, "f32", policy), INFINITY["f32"]
@@ -185,24 +162,9 @@ def test_the_cuda_lookup_as_cpp(format: str, tmp_path: Path) -> None:
     assert "__ldg(&" in text
 
 
-@pytest.mark.parametrize(
-    ("format", "float", "policy", "key"),
-    [
-        ("e5m2", "f32", "ocp", 13),
-        ("e4m3", "f32", "ocp", 14),
-        ("e2m1", "f32", "ocp", 12),
-        ("int8", "f32", "ocp", 17),
-        ("e4m3", "f64", "ocp", 17),
-        ("int8", "bf16", "ocp", 16),
-        ("e4m3", "f32", "ocp+pre_rounding=bfloat16", 18),
-        (LARGE[0], "f32", LARGE[1], 21),
-    ],
-)
-def test_a_key_has_two_bits_more_than_the_precision(
-    format: str, float: str, policy: str, key: int
-) -> None:
-    """Sign, exponent, fraction of the format (or of what is rounded to first) and two bits."""
-    assert encode_table(format, policy, float).codes.size == 1 << key
+@pytest.mark.parametrize(("format", "float", "key", "policy"), KEYS)
+def test_how_many_bits_a_key_has(format: str, float: str, key: str, policy: str) -> None:
+    assert encode_table(format, policy, float).codes.size == 1 << int(key)
 
 
 def test_the_same_table_as_npy_bin_and_readmemh(tmp_path: Path) -> None:
@@ -230,46 +192,29 @@ def test_a_policy_without_nan_codes_is_no_matter_where_the_format_has_nan() -> N
 # --- Verilog --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("format", "float", "policy", "bits"),
-    [
-        ("e2m1", "f32", "ocp+rounding=to_odd", 4),
-        ("e3m2", "f16", "ocp", 6),
-        ("int8", "bf16", "ocp", 8),  # whose key is the whole pattern
-        ("int8", "f32", "ocp", 8),
-    ],
-)
+@pytest.mark.parametrize(("format", "float", "bits", "policy"), rows("golden", "export", "module"))
 def test_the_verilog_module_is_the_encoder(
-    format: str, float: str, policy: str, bits: int, tmp_path: Path
+    format: str, float: str, bits: str, policy: str, tmp_path: Path
 ) -> None:
     inputs, want = telling_inputs(format, float, policy)
     assert 700 < inputs.size < 10000
     width = WIDTH[float]
-    lines = "\n".join(f"{bits:0{width // 4}x}" for bits in inputs.tolist())
+    lines = "\n".join(f"{one:0{width // 4}x}" for one in inputs.tolist())
     (tmp_path / "in.hex").write_text(f"{lines}\n", "ascii")
     table = encode_table(format, policy, float)
     for name, data in table.files("verilog", "dut.v").items():
         (tmp_path / name).write_bytes(data)
-    sizes = {"TOP": width - 1, "LAST": inputs.size - 1, "CODE": bits - 1, "NAME": table.name}
+    sizes = {"TOP": width - 1, "LAST": inputs.size - 1, "CODE": int(bits) - 1, "NAME": table.name}
     macros = [f"-D{name}={value}" for name, value in sizes.items()]
     sources = (tmp_path / "dut.v", DATA / "print.v")
     # Verilog of 2001: nothing newer is needed.
     built(tool("iverilog"), "-g2001", "-Wall", *macros, "-o", tmp_path / "sim", *sources)
-    result = run(tool("vvp"), tmp_path / "sim", cwd=tmp_path)
+    result = helpers.run(tool("vvp"), tmp_path / "sim", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     np.testing.assert_array_equal([int(word, 16) for word in result.stdout.split()], want)
 
 
 # --- vectors --------------------------------------------------------------------------------------
-
-SOME = [
-    ("encode", "e4m3", "f32", "ocp+rounding=to_odd"),
-    ("encode", "int8", "f64", "ocp+int8_range=full"),
-    ("decode", "e2m1", "f32", "ocp+decoded_zero=dropped"),
-    ("shared_scale", "e4m3", "f32", "ocp+scale_rule=rceil"),
-    ("quantize", "mxfp4_e2m1", "bf16", "ocp+zero_block=nan"),
-    ("dequantize", "mxint8", "bf16", "ocp+scale_00=zero"),
-]
 
 
 def exported(
@@ -285,7 +230,7 @@ def exported(
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["npy", "bin", "readmemh", "c", "safetensors"])
-@pytest.mark.parametrize(("op", "format", "float", "column"), SOME)
+@pytest.mark.parametrize(("op", "format", "float", "column"), rows("golden", "export", "vectors"))
 def test_exported_words_are_those_of_the_canonical_file(
     op: str, format: str, float: str, column: str, kind: str, tmp_path: Path
 ) -> None:
@@ -356,7 +301,9 @@ def test_without_a_selection_everything_is_exported(tmp_path: Path) -> None:
     folder = tmp_path / "all"
     assert export("vectors", "--as", "bin", "-o", folder) == 0
     arrays = json.loads((folder / "index.json").read_bytes())["arrays"]
-    want = {(f"{s}.jsonl", name) for s in FILES for name in ("in", *records(s)[0]["columns"])}
+    want = {
+        (f"{s}.jsonl", name) for s in helpers.FILES for name in ("in", *records(s)[0]["columns"])
+    }
     assert {(array["source"], array["column"]) for array in arrays} == want
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*.bin")}
     assert found == {array["file"] for array in arrays}
@@ -380,9 +327,7 @@ def test_safetensors_are_the_same_bytes_each_time() -> None:
     assert all(text == texts[0] for text in texts)
 
 
-def test_without_the_safetensors_package(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_safetensors(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     assert export("vectors", "--op", "decode", "--as", "safetensors", "-o", tmp_path / "out") == 2
     assert capsys.readouterr().err == (
@@ -413,82 +358,66 @@ SELECTED = {"op": ["quantize"], "format": ["mxfp4_e2m1"], "float": ["bf16"], "co
 MADE = files(VECTORS, "npy", SELECTED)
 WHOLE, INDEX = MADE[OUT], MADE["index.json"]
 ARRAY = np.load(io.BytesIO(WHOLE))
-OTHER_BYTE = WHOLE[:2000] + bytes([WHOLE[2000] ^ 1]) + WHOLE[2001:]
-#: Of the array: the name of a damage, its content (none if it is removed), and what is said.
-OF_THE_ARRAY: list[tuple[str, bytes | None, str]] = [
-    (
-        "cut in the data",
-        WHOLE[:-1],
-        r"must have \d+ bytes of data for the shape \(\d+, 33\), got \d+",
-    ),
-    ("cut in the header", WHOLE[:100], "is cut off in its header, after 100 bytes"),
-    ("longer", WHOLE + b"\0", r"must have \d+ bytes"),
-    ("pickled", saved(np.array([Planted()], object)), "must hold numbers, it holds pickled Python"),
-    ("another shape", saved(ARRAY[:-1]), r"must have the shape \(\d+, 33\), got \(\d+, 33\)"),
-    ("another order", saved(np.asfortranarray(ARRAY)), "C order, got '|u1', fortran_order True"),
-    ("another type", saved(ARRAY.astype(np.float32)), "must hold little-endian unsigned integers"),
-    (
-        "fields",
-        saved(np.zeros(9, [("a", "u1"), ("b", "O")])),
-        "must have a header of descr, fort",
-    ),
-    ("another byte", OTHER_BYTE, "differs, first at byte 2000"),
-    ("gone", None, "cannot be read: No such file"),
-    *(
-        (name, content, "must be a .npy file of format 1.0, it does not begin as one")
-        for name, content in (
-            ("cut in the magic", WHOLE[:4]),
-            ("empty", b""),
-            ("a bare pickle", pickle.dumps(Planted())),
-            ("another header of the same array", saved(ARRAY, (2, 0))),
-        )
-    ),
-]
+#: What stands in place of the array, or nothing.
+ARRAYS: dict[str, bytes | None] = {
+    "cut in the data": WHOLE[:-1],
+    "cut in the header": WHOLE[:100],
+    "longer": WHOLE + b"\0",
+    "pickled": saved(np.array([Planted()], object)),
+    "another shape": saved(ARRAY[:-1]),
+    "another order": saved(np.asfortranarray(ARRAY)),
+    "another type": saved(ARRAY.astype(np.float32)),
+    "fields": saved(np.zeros(9, [("a", "u1"), ("b", "O")])),
+    "another byte": WHOLE[:2000] + bytes([WHOLE[2000] ^ 1]) + WHOLE[2001:],
+    "gone": None,
+    "cut in the magic": WHOLE[:4],
+    "empty": b"",
+    "a bare pickle": pickle.dumps(Planted()),
+    "another header of the same array": saved(ARRAY, (2, 0)),
+}
 
 
 def index(**changes: Any) -> bytes:
     return json.dumps(json.loads(INDEX) | changes).encode()
 
 
-ABSENT = "asks for what there is not: "
-OF_THE_INDEX: list[tuple[str, bytes | None, str]] = [
-    ("no index", None, "index.json cannot be read: No such file"),
-    ("another kind", index(**{"as": "bin"}), "in.bin cannot be read"),
-    ("an unknown kind", index(**{"as": "pickle"}), f"{ABSENT}--as must be one of"),
-    ("an unknown column", index(column=["ocp+odd"]), f"{ABSENT}--column must be one of"),
-    ("fewer arrays", index(arrays=[]), "index.json differs"),
-    *(
-        (name, content, "index.json is no index of an export")
-        for name, content in (
-            ("no kind", index(**{"as": ["npy"]})),
-            ("half an index", INDEX[:100]),
-            ("a list", b"[]"),
-            ("deep", b"[" * 100000),
-            ("binary", b"\xff\xfe\x00"),
-        )
-    ),
-]
-DAMAGES = {
-    **{name: (OUT, content, f"{OUT}.* {said}") for name, content, said in OF_THE_ARRAY},
-    **{name: ("index.json", content, said) for name, content, said in OF_THE_INDEX},
-    "one more": ("a.npy", b"", "a.npy is no file of this export"),
+INDICES: dict[str, bytes | None] = {
+    "no index": None,
+    "another kind": index(**{"as": "bin"}),
+    "an unknown kind": index(**{"as": "pickle"}),
+    "an unknown column": index(column=["ocp+odd"]),
+    "fewer arrays": index(arrays=[]),
+    "no kind": index(**{"as": ["npy"]}),
+    "half an index": INDEX[:100],
+    "a list": b"[]",
+    "deep": b"[" * 100000,
+    "binary": b"\xff\xfe\x00",
 }
+DAMAGES = [
+    *((OUT, ARRAYS[name], f"{OUT}.* {said}") for name, said in rows("golden", "export", "array")),
+    *(("index.json", INDICES[name], said) for name, said in rows("golden", "export", "index")),
+    ("a.npy", b"", "a.npy is no file of this export"),
+]
 
 
-def test_a_folder_as_exported_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_as_exported_passes(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, MADE)
     assert export("--check", tmp_path) == 0
     assert capsys.readouterr() == (f"{tmp_path} is what would be exported now\n", "")
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(("name", "content", "reason"), DAMAGES)
 def test_a_damaged_folder_fails(
-    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    content: bytes | None,
+    reason: str,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "export"
-    name, content, reason = DAMAGES[damage]
     write(folder, MADE)
     (folder / name).unlink(missing_ok=True)
     if content is not None:
@@ -501,11 +430,9 @@ def test_a_damaged_folder_fails(
     assert not Path("planted").exists()
 
 
-def test_a_damaged_source_is_refused_with_file_line_and_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_source_is_refused(tmp_path: Path, capsys: Capture) -> None:
     path = "quantize/mxfp4_e2m1.bf16.jsonl"
-    vectors, folder = copy_vectors(tmp_path / "vectors", path), tmp_path / "export"
+    vectors, folder = helpers.copy_vectors(tmp_path / "vectors", path), tmp_path / "export"
     write(folder, MADE)
     assert export("--check", folder, "--vectors", vectors) == 0
     capsys.readouterr()
