@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tables
 from data_files import assert_answered, rows, transcript
-from helpers import ROOT, copy_vectors
+from helpers import ROOT, ROUNDINGS, copy_vectors
 
 import mxref
 from mxref.bits.floats import LAYOUTS
@@ -22,7 +23,7 @@ from mxref.cli import main
 from mxref.cli.explain_choices import explain_members, integer_choices
 from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.spec_notes import clauses, sections
-from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
+from mxref.formats.catalog import E2M1, ELEMENT_FORMATS, SCALE_FORMATS, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
 from mxref.numbers.element import encode
 from mxref.policy.policy import READS, Policy
@@ -30,6 +31,7 @@ from mxref.profiles import PROFILES
 
 Explain = Callable[..., str]
 DATA = Path(__file__).parent / "data"
+CODED = ELEMENT_FORMATS | SCALE_FORMATS
 
 
 @pytest.fixture
@@ -87,41 +89,27 @@ def test_fractions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fmt", "number", "below", "above"),
-    [
-        (E2M1, "0.25", (0x0, "0.25"), (0x1, "0.25")),
-        (E2M1, "-0.75", (0xA, "0.25"), (0x9, "0.25")),
-        (E2M1, "5.5", (0x6, "1.5"), (0x7, "0.5")),
-        (E2M1, "6", (0x7, "0"), (0x7, "0")),
-        (E2M1, "0", (0x0, "0"), (0x0, "0")),
-        (E2M1, "6.5", (0x7, "0.5"), None),
-        (E2M1, "-7", None, (0xF, "1")),
-        (INT8, "-2", (0x80, "0"), (0x80, "0")),
-        (E4M3, "449", (0x7E, "1"), None),
-        (E8M0, f"1/{2**128}", None, (0x00, f"1/{2**128}")),
-    ],
+    ("format", "number", "below", "above"), tables.rows("golden", "neighbours")
 )
-def test_neighbours(
-    fmt: CodeFormat, number: str, below: tuple[int, str] | None, above: tuple[int, str] | None
-) -> None:
-    want = tuple(None if each is None else (each[0], Fraction(each[1])) for each in (below, above))
-    assert neighbours(Fraction(number), fmt) == want
+def test_neighbours(format: str, number: str, below: str, above: str) -> None:
+    want = []
+    for each in (below, above):
+        code, _, distance = each.partition(" ")
+        want.append((int(code, 16), Fraction(distance)) if distance else None)
+    assert neighbours(Fraction(number), CODED[format]) == tuple(want)
 
 
-ROUNDINGS = [
-    f"rounding={name}"
-    for name in ("ties_to_away", "ties_to_zero", "toward_zero", "toward_positive")
-] + ["rounding=toward_negative", "rounding=to_odd"]
+OTHERS = [f"rounding={name}" for name in ROUNDINGS[1:]]
 
 
 def test_every_rounding_is_named_once() -> None:
     listed = [name for names in answers(0x3F800000, "f32", E2M1).values() for name in names]
-    assert listed == ["ocp", *ROUNDINGS]
+    assert listed == ["ocp", *OTHERS]
 
 
 def test_answers_to_a_nan() -> None:
     assert answers(0xFFC00000, "f32", E2M1) == {
-        7: ["ocp", *ROUNDINGS],
+        7: ["ocp", *OTHERS],
         15: ["nan_to_finite=signed_max"],
         0: ["nan_to_finite=zero", "nan_to_finite=opposite_zero"],
         8: ["nan_to_finite=signed_zero"],
@@ -131,16 +119,8 @@ def test_answers_to_a_nan() -> None:
 
 @pytest.mark.parametrize("fmt", [UE4M3, UE5M3], ids=lambda fmt: fmt.name)
 def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> None:
-    for word in (
-        0x3F880000,
-        0xBF880000,
-        0xBF8C0001,
-        0x7F800000,
-        0xFFC00000,
-        0x3A800000,
-        0,
-        1 << 31,
-    ):
+    some = (0x3F880000, 0xBF880000, 0xBF8C0001, 0x7F800000, 0xFFC00000, 0x3A800000, 0, 1 << 31)
+    for word in some:
         for code, policies in answers(word, "f32", fmt).items():
             for policy in policies:
                 name = policy if policy == "ocp" else f"ocp+{policy}"
@@ -267,21 +247,7 @@ def test_every_member_is_explained_in_all_its_choices() -> None:
         assert all(one["about"] and one["source"] and one["clause"] for one in own), value
 
 
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("n14", "N14"),
-        ("Rounding", "rounding"),
-        ("mx-6.3", "MX-6.3"),
-        ("RCEIL", "rceil"),
-        ("scale_rule=rceil", "rceil"),
-        ("E2M1", "e2m1"),
-        ("float4_e2m1fn", "e2m1"),
-        ("0.3 --format e2m1 --float float32", "0.3 --format e2m1 --float f32"),
-        ("0.3 --format e2m1 --float torch.bfloat16", "0.3 --format e2m1 --float bf16"),
-        ("0.3 --format e2m1 --float FP16", "0.3 --format e2m1 --float f16"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "name"), tables.rows("golden", "names"))
 def test_names_as_typed(typed: str, name: str, explain: Explain) -> None:
     assert explain(*typed.split()) == explain(*name.split())
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ROOT, all_files
+from tables import rows
 
 import mxref
 from mxref.cases.answers import answerable, exact_answers, fast_answers
@@ -137,50 +138,20 @@ def test_stored_blocks_need_a_place() -> None:
     assert "pack_blocks" in report.not_covered
 
 
-#: Operation, choice, format, and of a case what is said.
-WRONG = [
-    (
-        *("pack", {"fp4_packing": "high_nibble_first"}, "e2m1", "up_2"),
-        "byte 0 holding element 0 = 00 and element 1 = 01, want 10, got 01 (holding 01 and 00)",
-    ),
-    ("pack", {"fp4_packing": "byte_each"}, "e2m1", "", ""),
-    ("pack", {"fp6_packing": "quark"}, "e3m2", "", ""),
-    (
-        *("unpack", {"fp4_packing": "high_nibble_first"}, "e2m1", "up_2"),
-        "element 0 from byte 0 = 10, want 00, got 01",
-    ),
-    (
-        *("pack_scales", {"scale_layout": "tiles_128x4"}, "e8m0", "hashed_1x1"),
-        "word 1, want the end, got 00",
-    ),
-    (
-        *("pack_blocks", {"fp4_packing": "halves"}, "mxfp4_e2m1", "up"),
-        "byte 1 holding element 0 = 00 and element 1 = 01, want 10, got 00 (holding 00 and 00)",
-    ),
-    ("unpack_blocks", {"scale_byte": "signed"}, "mxint8", "", ""),
-    (
-        *("quantize_tensor", {"tail": "short"}, "mxfp4_e2m1", "rows_40x3_axis_0"),
-        "40 x 3 tensor, blocks along axis 0: element of row 40, column 0: padding, "
-        "want 00 = 0, got the end",
-    ),
-    ("quantize_tensor", {"tail": "short"}, "mxfp6_e2m3", "", ""),
-]
-
-
-@pytest.mark.parametrize(("op", "choice", "format", "name", "text"), WRONG)
-def test_another_layout_is_named_and_told(
-    op: str, choice: dict[str, str], format: str, name: str, text: str
-) -> None:
+@pytest.mark.parametrize("row", rows("golden", "layouts"), ids=lambda row: " ".join(row[:3]))
+def test_another_layout_is_named_and_told(row: list[str]) -> None:
+    op, spelled, format, *told = row
+    choice = dict([spelled.split("=")])
     found = Policy().replace(**choice)
     if op.endswith("blocks"):
         found = found.replace(scale_place="before")
     claimed = f"ocp+{BEFORE}" if op.endswith("blocks") else "ocp"
     report = report_on(claimed, FORMATS=[format], **{op: right(**choice)[op]})
-    (row,) = (row for row in report.rows if row.format == format)
-    assert row.failures
+    (wrong,) = (row for row in report.rows if row.format == format)
+    assert wrong.failures
     assert not report.passed
-    assert [(cause.policy, cause.complete) for cause in row.causes] == [(str(found), True)]
-    if name:
+    assert [(cause.policy, cause.complete) for cause in wrong.causes] == [(str(found), True)]
+    for name, text in [told] if told else []:
         file, failure = next((file, f) for file, f in report.failures if f.case.name == name)
         assert describe(file, failure).startswith(f"{failure.case.id}: {text}; ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tables
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
@@ -64,40 +65,21 @@ E4M3 = {
 }
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "scales", "coarse"),
-    [
-        # Sums of up to 2**8 units, which 8 bits hold: 225 + 30 + 1, and one more.
-        ((15, 15, 1), (15, 2, 1), (127, 127), True),
-        ((15, 15, 1, 1), (15, 2, 1, 1), (127, 127), False),
-        ((15, 15, 2), (15, 2, 1), (127, 127), False),  # 257
-        # No unit below 2**-14.
-        ((2.0**-7, 2.0**-7), (2.0**-7, 2.0**-7), (127, 127), True),
-        ((2.0**-7, 2.0**-7), (2.0**-7, 2.0**-8), (127, 127), False),
-        # Sums up to 2**15, and 2**8 more.
-        ((128,), (256,), (127, 127), True),
-        ((128, 1), (256, 256), (127, 127), False),
-        # Operands from 2**-14 to below 2**16, where the products are neither large nor small.
-        ((1,), (2.0**-9,), (127 + 15, 127), True),
-        ((1,), (2.0**-9,), (127 + 16, 127), False),
-        ((2.0**-9,), (1,), (127, 127 + 16), False),
-        ((1,), (1,), (127 - 14, 127), True),
-        ((1,), (2,), (127 - 15, 127), False),
-        # Zeros, whatever they are products of.
-        ((1,), (0,), (127 + 16, 127), True),
-    ],
-)
-def test_a_dot_product_is_required_where_bfloat16_and_float16_hold_every_sum(
-    x: tuple[float, ...], y: tuple[float, ...], scales: tuple[int, int], coarse: bool
+@pytest.mark.parametrize(("x", "y", "scale_codes", "coarse"), tables.rows("golden", "dots"))
+def test_a_dot_product_is_required_where_16_bits_hold_every_sum(
+    x: str, y: str, scale_codes: str, coarse: str
 ) -> None:
-    words = (scales[0], *(E4M3[n] for n in x), scales[1], *(E4M3[n] for n in y))
-    total = sum(a * b for a, b in zip(x, y, strict=True)) * 2.0 ** (sum(scales) - 254)
+    """Both in bfloat16 and in float16."""
+    a, b = ([tables.number(word) for word in row.split()] for row in (x, y))
+    scales = [int(word) for word in scale_codes.split()]
+    words = (scales[0], *(E4M3[n] for n in a), scales[1], *(E4M3[n] for n in b))
+    total = np.dot(a, b) * 2.0 ** (sum(scales) - 254)
     answer = (int(np.float32(total).view(np.uint32)),)
-    flags = ("zero",) if total == 0 else ("one_product",) if len(x) == 1 else ()
-    want = (True, "MX-6.1", flags) if coarse else (False, "N43", flags)
+    flags = ("zero",) if total == 0 else ("one_product",) if len(a) == 1 else ()
+    want = (True, "MX-6.1", flags) if coarse == "yes" else (False, "N43", flags)
     assert reason("matmul", "mxfp8_e4m3-mxfp8_e4m3", "f32", words, answer) == want
-    if coarse:  # a block of zeros behind it: then the clause is that of several blocks
-        several = (scales[0], 127, *words[1 : len(x) + 1], *[0] * (33 - len(x)))
-        several += (scales[1], 127, *words[len(x) + 2 :], *[0] * (33 - len(x)))
+    if coarse == "yes":  # a block of zeros behind it: then the clause is that of several blocks
+        several = (scales[0], 127, *words[1 : len(a) + 1], *[0] * (33 - len(a)))
+        several += (scales[1], 127, *words[len(a) + 2 :], *[0] * (33 - len(a)))
         why = reason("matmul", "mxfp8_e4m3-mxfp8_e4m3", "f32", several, answer)
         assert why == (True, "MX-6.2", flags)
