@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import run, tool
+from tables import rows
 
 from mxref.cli import main
 from mxref.cli.command_line import VERBS
@@ -14,31 +15,7 @@ from mxref.cli.command_line import VERBS
 Capture = pytest.CaptureFixture[str]
 
 #: Calls the function that `complete` has for the command as bash does when Tab is pressed.
-BASH = """
-source ./script
-for words in "$@"; do
-  IFS=' ' read -r -a COMP_WORDS <<< "$words"
-  [[ $words == *' ' ]] && COMP_WORDS+=("")
-  COMP_LINE="${COMP_WORDS[*]}" COMP_POINT=${#COMP_LINE} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-  COMPREPLY=()
-  [[ $(complete -p mxref) =~ -F\\ ([^ ]+) ]]
-  "${BASH_REMATCH[1]}" mxref "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
-  echo "${COMPREPLY[*]}"
-done
-"""
-#: What is typed, and words that are offered.
-OFFERED = [
-    ("mxref ", {*VERBS}),
-    ("mxref qu", {"quantize"}),
-    ("mxref quantize --pro", {"--profile"}),
-    ("mxref quantize x.npy --format mxfp8", {"mxfp8_e5m2", "mxfp8_e4m3"}),
-    ("mxref verify k.py --profile torchm", {"torchmx"}),
-    ("mxref verify k.py --op decode_", {"decode_scale"}),
-    ("mxref sweep k.py --float bf", {"bf16"}),
-    ("mxref quantize my-w", {"my-weights.npy"}),
-    ("mxref verify my-", {"my-kernel.py", "my-weights.npy", "my-vectors"}),
-    ("mxref verify k.py --vectors my-", {"my-vectors"}),
-]
+BASH = (Path(__file__).parent / "data" / "tab.txt").read_text("ascii")
 
 
 def script(shell: str, folder: Path, capsys: Capture) -> None:
@@ -51,12 +28,13 @@ def test_bash(tmp_path: Path, capsys: Capture) -> None:
     for name in ("my-weights.npy", "my-kernel.py"):
         (tmp_path / name).touch()
     (tmp_path / "my-vectors").mkdir()
-    typed = [words for words, _ in OFFERED]
-    command = [tool("bash"), "--norc", "-c", BASH, "bash", *typed]
+    wanted = {"mxref ": {*VERBS}}
+    wanted |= {typed: {*words.split()} for typed, words in rows("cli", "tables", "typed")}
+    command = [tool("bash"), "--norc", "-c", BASH, "bash", *wanted]
     done = run(*command, cwd=tmp_path, check=True)
-    for (words, wanted), line in zip(OFFERED, done.stdout.splitlines(), strict=True):
+    for typed, line in zip(wanted, done.stdout.splitlines(), strict=True):
         offered = {*line.split()}
-        assert offered >= wanted if words.endswith(" ") else offered == wanted, words
+        assert offered >= wanted[typed] if typed == "mxref " else offered == wanted[typed], typed
 
 
 def test_fish(tmp_path: Path, capsys: Capture) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import helpers
 import pytest
-from commands import Call, caller
+from commands import Call, Example, caller, examples
 
 FLOATS = ("f32", "f16", "bf16", "f64")
+DATA = Path(__file__).resolve().parent / "data"
 #: Every operation, wrong.
-WRONG = (Path(__file__).resolve().parent / "data" / "wrong_kernel.txt").read_text("utf-8")
+WRONG = (DATA / "wrong_kernel.txt").read_text("utf-8")
 
 
 @pytest.fixture
@@ -52,14 +53,7 @@ def test_the_printed_code_shows_the_difference(tmp_path: Path, fuzz: Call, name:
         assert example["want"] != example["got"]
 
 
-AWAY = """
-FORMATS = ['e2m1', 'e8m0']
-import mxref
-def encode(values, format):
-    print('noise')
-    return mxref.encode(values, format, rounding='ties_to_away')
-def encode_scale(values): return mxref.encode_scale(values)
-"""
+AWAY = (DATA / "ties_away_kernel.txt").read_text("ascii")
 
 
 @pytest.fixture
@@ -70,25 +64,10 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("options", "verdict"),
-    [
-        (
-            "--op encode --float f32 --profile ml_dtypes",
-            "FAIL kernel.py: 1 searched, 1 with a wrong answer, compared with profile ml_dtypes",
-        ),
-        (
-            "--op encode --float f32 --policy ocp+rounding=ties_to_away",
-            "PASS kernel.py: 1 searched, 0 with a wrong answer, compared with "
-            "ocp+rounding=ties_to_away",
-        ),
-        ("--op decode", "FAIL kernel.py: nothing covered, compared with ocp"),
-    ],
-)
-@pytest.mark.usefixtures("away")
-def test_the_verdict_says_what_was_compared_with(options: str, verdict: str, fuzz: Call) -> None:
-    run = fuzz("kernel.py", "--examples", 5, *options.split())
-    assert (run.last_line, run.status) == (verdict, verdict[:4] == "FAIL")
+@pytest.mark.parametrize("example", examples(DATA / "fuzz.txt"))
+def test_the_verdict_says_what_was_compared_with(example: Example, away: Path, call: Call) -> None:
+    (away / "kernel.py").write_text(AWAY.replace("    print('noise')\n", ""))
+    example.check(call)
 
 
 @pytest.mark.sampled(12)
@@ -133,20 +112,7 @@ def test_the_command_without_hypothesis(
 
 
 #: A program that knows `encode` of E2M1 alone, and rounds ties away from zero.
-PROGRAM = """\
-import sys
-import numpy as np
-import mxref
-for line in sys.stdin:
-    if line.startswith("#"):
-        continue
-    id, op, format, float, *words = line.split()
-    if (op, format, float) != ("encode", "e2m1", "f32"):
-        print(id, "unsupported", flush=True)
-        continue
-    value = np.array([int(words[0], 16)], np.uint32).view(np.float32)
-    print(id, f"{mxref.encode(value, format, rounding='ties_to_away')[0]:02x}", flush=True)
-"""
+PROGRAM = (DATA / "ties_away_program.txt").read_text("ascii")
 
 
 @pytest.mark.sampled(6)

@@ -14,6 +14,7 @@ import helpers
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 from commands import Call, Example, assert_sentence, examples
 from helpers import ROOT
 from safetensors.numpy import save_file
@@ -358,25 +359,16 @@ def test_a_profile_reads_its_own_blocks(tmp_path: Path, quantize: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "values", "saturated", "flushed"),
-    [
-        ("mxfp4_e2m1", [6, -6, 4, 0.5, -0.0], 0, 0),  # the largest number is its own code
-        ("mxfp4_e2m1", [6, 6.25, -7, 0.5, 0.25], 2, 1),  # 0.25 is a tie with 0
-        ("mxfp8_e4m3", [448, -448, 2.0**-9, 2.0**-10], 0, 1),
-        ("mxfp8_e4m3", [449, -511, 2.0**-9, -(2.0**-11)], 2, 1),
-        ("mxint8", [127 / 64, -127 / 64, 1 / 64, 1 / 128], 0, 1),
-        ("mxint8", [127.5 / 64, -127.25 / 64, 1 / 64], 2, 0),
-        # A block whose scale is 0 has no largest number: nothing is saturated in it.
-        ("nvfp4", [2688, *[0] * 15, 1e-6], 0, 1),
-    ],
+    ("block", "values", "saturated", "flushed"), tables.rows("cli", "tables", "figures")
 )
-def test_elements_beyond_the_largest_number_and_those_that_become_zero(
-    block: str, values: list[float], saturated: int, flushed: int
+def test_elements_that_are_clamped_or_become_zero(
+    block: str, values: str, saturated: str, flushed: str
 ) -> None:
     x = np.zeros(32)
-    x[: len(values)] = values
+    found = [tables.number(word) for word in values.split()]
+    x[: len(found)] = found
     figures = Figures.of(x, mxref.quantize(x, block))
-    assert (figures.saturated, figures.flushed) == (saturated, flushed)
+    assert (figures.saturated, figures.flushed) == (int(saturated), int(flushed))
 
 
 @pytest.mark.sampled(12)

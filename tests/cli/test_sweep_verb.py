@@ -7,29 +7,20 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tables import rows
 
 from mxref.cli.sweep_verb import _source
 from mxref.policy.policy import Policy
 
-FILE = "{}/kernel.py"  # the whole path: workers may have another folder
 
-
-@pytest.mark.parametrize(
-    ("target", "dask", "want"),
-    [
-        ("kernel.py", None, "kernel.py"),
-        ("kernel.py", "tcp://host:1", FILE),
-        ("kernel.py:Mode", "tcp://host:1", f"{FILE}:Mode"),
-        ("package.module", "tcp://host:1", "package.module"),
-        ("package.module", None, "package.module"),
-    ],
-)
+@pytest.mark.parametrize(("target", "dask", "want"), rows("cli", "tables", "worker"))
 def test_what_workers_are_told(
-    target: str, dask: str | None, want: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: str, dask: str, want: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("kernel.py").touch()
-    options = argparse.Namespace(target=target, dask=dask, cmd=None, timeout=None, jobs=None)
+    address = None if dask == "none" else dask
+    options = argparse.Namespace(target=target, dask=address, cmd=None, timeout=None, jobs=None)
     with _source(options, Policy()) as source:
         assert isinstance(source, partial)
-        assert source.args == (want.format(tmp_path.resolve()),)
+        assert source.args == (want.replace("DIR", str(tmp_path.resolve())),)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from helpers import ocp_files
 from planted_bugs import BUGS
+from tables import rows
 from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit
 
 import mxref
@@ -138,18 +139,7 @@ def test_a_filter_that_the_target_lacks_is_a_failure(kit: Kit) -> None:
     assert (run.status, run.last_line[-16:]) == (1, "nothing compared")
 
 
-@pytest.mark.parametrize(
-    ("options", "want"),
-    [
-        ("--op decode", "decode e5m2, decode e4m3, decode e2m1, decode int8"),
-        ("--format e2m1", "encode e2m1, decode e2m1, shared_scale e2m1"),
-        ("--op decode --format e2m1", "decode e2m1"),
-        ("--format E2M1 --format int8 --op decode", "decode e2m1, decode int8"),
-        ("--float f16", "encode e2m1, encode int8"),
-        ("--float f16 --format int8", "encode int8"),
-        ("--float f16 --float f32 --format int8", "encode int8, decode int8"),
-    ],
-)
+@pytest.mark.parametrize(("options", "want"), rows("cli", "tables", "filter"))
 def test_filters(kit: Kit, options: str, want: str) -> None:
     stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e2m1", "int8")]
     stems += ["encode/e2m1.f16", "encode/int8.f16", "shared_scale/e2m1.f32"]
