@@ -6,6 +6,7 @@ tests/support/test_own_process.py has the ends of a check without a target.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -22,6 +23,8 @@ import helpers
 import numpy as np
 import pytest
 from helpers import PATIENCE, VECTORS
+from tables import rows
+from verify_helpers import target_file
 
 from mxref import files
 from mxref.cli import main
@@ -163,12 +166,9 @@ def test_a_signal_leaves_no_temporary_file(
 def test_a_signal_is_no_fault_of_the_target(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    target = tmp_path / "target.py"
-    target.write_text(
-        "import os, signal\ndef decode(*_):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
-    )
+    text = "import os, signal\ndef decode(*_):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
     words = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]
-    assert main(["verify", str(target), *words]) == 143
+    assert main(["verify", kernel(tmp_path, text), *words]) == 143
     assert capsys.readouterr() == ("", "mxref: ended by SIGTERM\n")
 
 
@@ -184,19 +184,7 @@ NO_VERDICT = "mxref: error: no verdict: the process of the check "
 NO_REPORT = f"mxref: error: standard output: {os.strerror(9)}\n"
 EXITED = "ended with exit status {}, as by os._exit\n"
 
-Target = Callable[[str], Path]
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Target:
-    """Writes kernel.py into the folder of the test, where commands run."""
-
-    def written(text: str) -> Path:
-        path = tmp_path / "kernel.py"
-        path.write_text(text)
-        return path
-
-    return written
+kernel = functools.partial(target_file, name="kernel.py")
 
 
 def calling(body: str) -> str:
@@ -225,13 +213,14 @@ def checked(folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "fuzz", "identify", "sweep"])
 def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
-    verb: str, target: Target, tmp_path: Path
+    verb: str, tmp_path: Path
 ) -> None:
     """The process that waits has neither NumPy nor anything else that a target may load."""
-    target(
+    kernel(
+        tmp_path,
         "import os, sys, numpy\n"
         "mapped = open(f'/proc/{os.getppid()}/maps').read() if sys.platform == 'linux' else ''\n"
-        "os._exit(7 if 'numpy' in mapped or sys.stdin.read() != 'typed' else 0)\n"
+        "os._exit(7 if 'numpy' in mapped or sys.stdin.read() != 'typed' else 0)\n",
     )
     command = [sys.executable, "-m", "mxref", verb, "kernel.py"]
     done = helpers.run(*command, cwd=tmp_path, input="typed")
@@ -243,54 +232,33 @@ def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        ("os._exit(0)", NO_VERDICT + EXITED.format(0)),
-        ("os.execvp('true', ['true'])", NO_VERDICT + EXITED.format(0)),
+        *((body, f"mxref: error: {said}\n") for body, said in rows("cli", "exits", "call")),
         ("os.closerange(3, 1024)", NO_REPORT + NO_VERDICT + EXITED.format(2)),
-        ("os.kill(os.getpid(), 11)", f"{NO_VERDICT}was ended by SIGSEGV\n"),
-        (
-            "import asyncio; raise asyncio.CancelledError",
-            "mxref: error: the check was ended by CancelledError (kernel.py:3)\n",
-        ),
         ("os.fork()", ""),  # a copy gives no report
     ],
 )
-def test_a_call_that_ends_the_process(
-    body: str, error: str, target: Target, tmp_path: Path
-) -> None:
-    target(calling(body))
+def test_a_call_that_ends_the_process(body: str, error: str, tmp_path: Path) -> None:
+    kernel(tmp_path, calling(body))
     done = checked(tmp_path)
     assert (done.returncode, done.stderr) == (int(bool(error)), error)
     assert (done.stdout.count("PASS"), done.stdout == "") == (1 - bool(error), bool(error))
 
 
-#: What a target may do to standard output.
-OUTPUTS = {
-    "closed": "1 in OPEN and os.close(1)",
-    "both closed": "[os.close(n) for n in (1, 2) if n in OPEN]",
-    "redirected": "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)",
-    "written": "os.write(1, b'noise')",
-    "object closed": "sys.__stdout__.close()",
-    "all closed": "os.closerange(3, 256)",
-}
-
-
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "identify", "fuzz", "sweep"])
-@pytest.mark.parametrize("way", OUTPUTS)
-def test_a_target_cannot_take_the_report_away(
-    way: str, verb: str, target: Target, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("way", [way for (way,) in rows("cli", "exits", "output")])
+def test_a_target_cannot_take_the_report_away(way: str, verb: str, tmp_path: Path) -> None:
     """Nor write into it."""
-    target("import sys\nOPEN = {1, 2}\n" + calling(f"{OUTPUTS[way]}\n    OPEN.clear()"))
+    kernel(tmp_path, "import sys\nOPEN = {1, 2}\n" + calling(f"{way}\n    OPEN.clear()"))
     words = [*LITTLE, *(["--examples", "1"] if verb == "fuzz" else []), "--json"]
     done = helpers.run(sys.executable, "-m", "mxref", verb, "kernel.py", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
 
 
-def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
+def test_one_report_of_an_interruption(tmp_path: Path) -> None:
     """A terminal sends SIGINT to both processes."""
-    target(calling("print('asked')\n    time.sleep(3600)"))
+    kernel(tmp_path, calling("print('asked')\n    time.sleep(3600)"))
     with started(tmp_path, LATE) as (process, said):
         assert said.readline() == "asked\n"  # a target's output goes there
         os.killpg(process.pid, signal.SIGINT)
@@ -299,15 +267,16 @@ def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(0)
-def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_path: Path) -> None:
-    target(
+def test_a_target_that_goes_on_is_killed_by_a_second_signal(tmp_path: Path) -> None:
+    kernel(
+        tmp_path,
         calling(
             "for _ in range(3):\n"
             "        try:\n"
             "            print('asked', flush=True)\n"
             "            time.sleep(3600)\n"
             "        except BaseException: pass"
-        )
+        ),
     )
     with started(tmp_path, LATE) as (process, said):
         for _ in range(2):
@@ -319,8 +288,8 @@ def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_
 
 
 @pytest.mark.sampled(0)
-def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None:
-    target(calling("print(os.getpid())\n    time.sleep(3600)"))
+def test_the_check_ends_with_the_command(tmp_path: Path) -> None:
+    kernel(tmp_path, calling("print(os.getpid())\n    time.sleep(3600)"))
     with started(tmp_path, LATE) as (process, said):
         check = int(said.readline())
         process.kill()
@@ -330,9 +299,9 @@ def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("option", [None, "--in-process"])
 def test_in_process(
-    option: str | None, target: Target, monkeypatch: Patch, capsys: Capture
+    option: str | None, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    words = ["verify", str(target(DECODE)), *VERIFY[2:]]
+    words = ["verify", kernel(tmp_path, DECODE), *VERIFY[2:]]
     monkeypatch.delattr(os, "fork")
     monkeypatch.setattr(sys, "argv", ["mxref", *words, "--in-process"])
     assert main(words if option is None else None) == 0
@@ -351,11 +320,11 @@ def status_of_copy(body: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
 
 
-def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
+def test_an_exit_is_a_fault_where_it_is_raised(tmp_path: Path) -> None:
     """But not that of a copy of the process."""
     with exits_raised():
         with pytest.raises(TargetError, match=r"cannot be imported: SystemExit: os\._exit\(0\)$"):
-            load_target(str(target("import os\nos._exit(0)\n")))
+            load_target(kernel(tmp_path, "import os\nos._exit(0)\n"))
         assert status_of_copy(lambda: os._exit(5)) == 5
 
 
@@ -368,16 +337,6 @@ def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
     assert status_of_copy(waits) == 1
 
 
-#: Ways to end pytest a moment after a call of a target.
-WAYS = {
-    "thread": "threading.Timer(0.3, os._exit, (0,)).start()",
-    "kept": "threading.Timer(0.3, _exit, (0,)).start()",
-    "posix": "threading.Timer(0.3, posix._exit, (0,)).start()",
-    "signal": "signal.signal(14, lambda *_: os._exit(0)); signal.setitimer(0, 0.3)",
-    "program": "threading.Timer(0.3, os.execlp, ('true', 'true')).start()",
-}
-
-
 def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_kernel.py").write_text(test)
     options = [f"--mxref-{one.lstrip('-')}" if "--" in one else one for one in VERIFY[2:]]
@@ -387,9 +346,9 @@ def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.sampled(6)
-def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
+def test_a_target_cannot_end_pytest(tmp_path: Path) -> None:
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
-    target(text + calling("os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')"))
+    kernel(tmp_path, text + calling("os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')"))
     done = under_pytest(tmp_path, "def test_mx(mxref_case): mxref_case.check()\n")
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout
@@ -398,13 +357,11 @@ def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_target_cannot_end_pytest_between_two_calls(
-    way: str, target: Target, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("way", [way for (way,) in rows("cli", "exits", "way")])
+def test_a_target_cannot_end_pytest_between_two_calls(way: str, tmp_path: Path) -> None:
     """Nor by an `_exit` that it had before pytest collected its tests."""
     text = "import posix, signal, threading\nfrom os import _exit\n"
-    target(text + calling(WAYS[way]))
+    kernel(tmp_path, text + calling(way))
     (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.'); import kernel\n")
     wait = "import time\ndef test_mx(mxref_case):\n    mxref_case.check()\n    time.sleep(3600)\n"
     done = under_pytest(tmp_path, wait)
@@ -418,18 +375,9 @@ KILLED = "mxref: the check did not end within 0.3 s: killed\n"
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    "deaf",
-    [
-        "signal.signal(15, signal.SIG_IGN); print('asked', flush=True)",
-        # A process that is stopped says nothing, so that another one says it.
-        "os.fork() or (os.kill(os.getppid(), 19), print('asked', flush=True), os._exit(0))",
-    ],
-)
-def test_one_signal_ends_a_target_that_does_not_hear_it(
-    deaf: str, target: Target, tmp_path: Path
-) -> None:
-    target("import signal\n" + calling(f"{deaf}\n    time.sleep(3600)"))
+@pytest.mark.parametrize("deaf", [way for (way,) in rows("cli", "exits", "deaf")])
+def test_one_signal_ends_a_target_that_does_not_hear_it(deaf: str, tmp_path: Path) -> None:
+    kernel(tmp_path, "import signal\n" + calling(f"{deaf}\n    time.sleep(3600)"))
     with started(tmp_path, SOON) as (process, said):
         assert said.readline() == "asked\n"
         process.send_signal(signal.SIGTERM)
@@ -438,12 +386,10 @@ def test_one_signal_ends_a_target_that_does_not_hear_it(
 
 
 @pytest.mark.sampled(0)
-def test_what_a_target_does_to_modules_is_told_in_a_sentence(
-    target: Target, tmp_path: Path
-) -> None:
+def test_what_a_target_does_to_modules_is_told_in_a_sentence(tmp_path: Path) -> None:
     gone = "('mxref.con', 'mxref.tar', 'mxref.cli', 'numpy.')"
     body = f"for k in list(sys.modules):\n        if k.startswith({gone}): del sys.modules[k]"
-    target("import sys\n" + calling(body))
+    kernel(tmp_path, "import sys\n" + calling(body))
     done = checked(tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert done.stderr.startswith("mxref: error: the check was ended by ImportError")
