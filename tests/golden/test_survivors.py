@@ -60,10 +60,11 @@ def test_two_files_are_written_as_they_are_committed(monkeypatch: pytest.MonkeyP
     }
 
 
-def test_a_missing_side_of_a_threshold_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("side", [0x3E800000, 0x3E800001, 0xBF3FFFFF])
+def test_a_missing_side_of_a_threshold_stops_it(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0.25, on the lower side of a step, the float above it, and the one above -0.75."""
     file = parse(committed("encode/e2m1.f32.jsonl").decode(), "f")
-    tie = 0x3E800000  # 0.25, on the lower side of a step
-    rest = tuple(case for case in file.cases if case.inputs != (tie,))
+    rest = tuple(case for case in file.cases if case.inputs != (side,))
     assert len(rest) == len(file.cases) - 1
     with pytest.raises(RuntimeError, match=r"^encode/e2m1.f32 lacks 1 sides of thresholds$"):
         built(monkeypatch, dataclasses.replace(file, cases=rest))

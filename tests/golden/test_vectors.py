@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import helpers
 import numpy as np
 import pytest
 from data_files import rows, uncommented
@@ -21,14 +22,9 @@ from helpers import (
     INFINITY,
     VECTORS,
     WIDTH,
-    built,
-    case_of,
     choices_of,
     exact_words,
     records,
-    run,
-    steps,
-    tool,
     words,
 )
 from shares import Share
@@ -125,7 +121,7 @@ def test_both_sides_of_every_threshold_are_inputs(stem: str, share: Share) -> No
             def answer(magnitude: int) -> int:
                 return exact_words(*where, [magnitude | bit], column)[0]  # noqa: B023
 
-            found = steps(answer, 0, INFINITY[float])
+            found = helpers.steps(answer, 0, INFINITY[float])
             both = {side | bit for step in found for side in (step - 1, step)}
             if all_thresholds_are_asked(op, float, choices):
                 assert sorted(both - inputs) == [], column
@@ -200,7 +196,7 @@ def by_hand() -> dict[str, list[list[str]]]:
 
 @pytest.mark.parametrize(("id", "lines"), by_hand().items())
 def test_answers_worked_out_by_hand(id: str, lines: list[list[str]]) -> None:
-    header, case = case_of(id)
+    header, case = helpers.case_of(id)
     answers = dict(zip(header["columns"], case["outs"], strict=True))
     for answer, columns in lines:
         for column in set(columns.split()) - {"others"}:
@@ -214,7 +210,7 @@ def test_answers_worked_out_by_hand(id: str, lines: list[list[str]]) -> None:
 
 @pytest.mark.parametrize(("id", "rule", "standing"), rows(DATA / "rules.txt"))
 def test_what_the_standard_requires(id: str, rule: str, standing: str) -> None:
-    header, case = case_of(id)
+    header, case = helpers.case_of(id)
     assert case["rule"] == rule
     assert (rule in header["required"]) == (standing == "required")
 
@@ -351,13 +347,13 @@ def test_the_plain_file_holds_the_same_columns(stem: str) -> None:
 def test_the_c_header_holds_the_same_cases(tmp_path: Path) -> None:
     """Saturated and nonsaturated codes; one column serves for both where a file has one."""
     strict = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{VECTORS / 'plain'}")
-    built(tool("gcc"), *strict, DATA / "show.c", "-o", tmp_path / "show")
+    helpers.built(helpers.tool("gcc"), *strict, DATA / "show.c", "-o", tmp_path / "show")
     want = []
     for format in MAX_CODE:
         header, cases = records(f"encode/{format}.f32")
         last = "ocp+overflow=nonsaturating" if format in ("e5m2", "e4m3") else "ocp"
         index = header["columns"].index(last)
         want += [f"{format} {case['in']} {case['outs'][0]} {case['outs'][index]}" for case in cases]
-    assert run(tmp_path / "show").stdout.splitlines() == want
+    assert helpers.run(tmp_path / "show").stdout.splitlines() == want
     text = (VECTORS / "plain/encode.h").read_text("ascii")
     assert {*re.findall(r"mxref_encode_(\w+)\[\d+\] =", text)} == {*MAX_CODE}
