@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
 from numpy.typing import NDArray
+from tables import rows
 
 import mxref
 from mxref import exact
@@ -221,7 +222,8 @@ def wrong_blocks(command: str, format: str, rule: str) -> int:
     return int((got != answers).any(axis=1).sum())
 
 
-def test_which_profiles_are_a_rule() -> None:
+@pytest.mark.parametrize(("name", "rule", "more"), rows("tools", "cuda", "profile"))
+def test_which_profiles_are_a_rule(name: str, rule: str, more: str) -> None:
     """What the README says of them: finite blocks, whose scale of torchao 0.18 is not 00."""
     some = [*range(0, 0x7F40, 31), *range(0x7F40, 0x7F80)]
     amax = np.array(some, np.uint32)[:, np.newaxis] << 16
@@ -229,30 +231,16 @@ def test_which_profiles_are_a_rule() -> None:
     near = (np.arange(0, 255, 7, dtype=np.uint32)[:, np.newaxis] << 23 | ends).reshape(-1, 1)
     lower = np.arange(32, dtype=np.uint32) * 0x23456
     words = np.concatenate([amax, near]) - np.minimum(lower, np.concatenate([amax, near]))
-    for name, rule, more in PROFILES_OF_RULES:
-        one = profile(name)
-        for format in one.formats["quantize"]:
-            found = one.quantize(words.view(np.float32), format)
-            want = mxref.quantize(words.view(np.float32), format, f"ocp+scale_rule={rule}")
-            scales = want.scale_codes[:, 0]
-            differs = (found.scale_codes != want.scale_codes).any(1)
-            differs |= (found.codes != want.codes).reshape(len(words), -1).any(1)
-            kinds = {"": scales < 0, "scale 00": scales == 0, "2**128": words[:, 0] >= 0x7F600000}
-            assert (differs & ~kinds[more]).any() == 0, (name, format)
-            assert differs.any() == (more != ""), (name, format)
-
-
-#: Profiles that are a rule for finite blocks, but for some.
-PROFILES_OF_RULES = (
-    ("torchao_main_floor", "floor", ""),
-    ("torchao_main_ceil", "ceil", ""),
-    ("torchao_main_even", "even", "2**128"),
-    ("torchao_main_rceil", "rceil_reciprocal", ""),
-    ("transformer_engine_mxfp8", "rceil_reciprocal", ""),
-    ("torchao_0_18_floor", "floor", "scale 00"),
-    ("torchao_0_18_ceil", "ceil", "scale 00"),
-    ("torchao_0_18_even", "even", "scale 00"),
-)
+    one = profile(name)
+    for format in one.formats["quantize"]:
+        found = one.quantize(words.view(np.float32), format)
+        want = mxref.quantize(words.view(np.float32), format, f"ocp+scale_rule={rule}")
+        scales = want.scale_codes[:, 0]
+        differs = (found.scale_codes != want.scale_codes).any(1)
+        differs |= (found.codes != want.codes).reshape(len(words), -1).any(1)
+        kinds = {"none": scales < 0, "scale 00": scales == 0, "2**128": words[:, 0] >= 0x7F600000}
+        assert (differs & ~kinds[more]).any() == 0, format
+        assert differs.any() == (more != "none"), format
 
 
 @pytest.mark.parametrize("format", BLOCKS)
@@ -263,18 +251,11 @@ def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) ->
 
 
 QUANTIZE = "--op quantize --format mxfp8_e4m3 --format mxfp8_e5m2"
+SCALED = "--op shared_scale --op quantize --float bf16"
+OTHERS = [(f"ocp+scale_rule={rule}", SCALED) for rule in RULES[1:]]
 
 
-@pytest.mark.parametrize(
-    ("policy", "only"),
-    [
-        *(
-            (f"ocp+scale_rule={rule}", "--op shared_scale --op quantize --float bf16")
-            for rule in RULES[1:]
-        ),
-        ("ocp+overflow=nonsaturating", QUANTIZE),
-    ],
-)
+@pytest.mark.parametrize(("policy", "only"), [*OTHERS, ("ocp+overflow=nonsaturating", QUANTIZE)])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_policies(
     machine: str, policy: str, only: str, program: Path, capsys: Capture
@@ -297,18 +278,7 @@ def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) 
     assert last.endswith(": conforms under ocp+scale_place=before+scale_layout=tiles_128x4")
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("a encode e4m3 f32 43e80001", "a 7e"),
-        ("a encode e4m3 f64 407d000000000001", "a unsupported"),
-        ("a encode_stochastic e4m3 f32 3f880000 80 08", "a 39"),
-        ("a encode e4m3 f32 xyz", "a error stoul"),
-        ("a encode e4m3 f32 1x", "a error not hex: 1x"),
-        ("a quantize mxfp4_e2m1 f32 00000000", "a error the words do not belong together"),
-        ("a unpack e2m1 low_nibble_first 03 12", "a error the words do not belong together"),
-    ],
-)
+@pytest.mark.parametrize(("question", "answer"), rows("tools", "cuda", "answer"))
 def test_an_answer(question: str, answer: str, program: Path) -> None:
     result = run(program, "answer", input=f"# mxref lines 1\n{question}\n")
     lines = [line for line in result.stdout.splitlines() if not line.startswith("#")]
@@ -387,12 +357,7 @@ def test_nothing_compared_fails(folder: str, program: Path, tmp_path: Path) -> N
     assert run(program, "sweep", tmp_path / folder).returncode == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["", "verify", "vectors", "vectors . --frobnicate", "sweep . --float f16", "sweep . --stride 0",
-     "sweep . --stride -1", "sweep . --stride 4294967296",
-     "answer --policy ocp+scale_rule=nearest", "raw unpack e2m1 f32", "bench"],
-)  # fmt: skip
+@pytest.mark.parametrize("words", ["", *(words for (words,) in rows("tools", "cuda", "misuse"))])
 def test_misuse(words: str, program: Path) -> None:
     result = run(program, *words.split(), stdin=subprocess.DEVNULL)
     assert (result.returncode, result.stdout) == (2, "")
@@ -562,14 +527,10 @@ SCALES = (0x00, 0x01, 0x07, 0x08, 0x0D, 0x39, 0x5A, 0x7B, 0x7E, 0x7F)
 def wrong_numbers(command: tuple[object, ...], float: str) -> int:
     """How many NVFP4 numbers a program answers wrong, by `mxref.exact`."""
     codes = range(16)
-    questions = {
-        f"{tensor:08x}_{scale:02x}": (tensor, scale) for tensor in TENSORS for scale in SCALES
-    }
+    questions = {f"{one:08x}_{scale:02x}": (one, scale) for one in TENSORS for scale in SCALES}
+    every = " ".join(f"{code:02x}" for code in codes)
     asked = "".join(
-        f"{id} dequantize nvfp4 {float} {tensor:08x} {scale:02x} "
-        + " ".join(f"{code:02x}" for code in codes)
-        + "\n"
-        for id, (tensor, scale) in questions.items()
+        f"{id} dequantize nvfp4 {float} {id.replace('_', ' ')} {every}\n" for id in questions
     )
     answers = run(*command, "answer", input=f"# mxref lines 1\n{asked}").stdout.splitlines()
     got = {line.split()[0]: line.split()[1:] for line in answers if line[0] != "#"}
