@@ -23,7 +23,6 @@ from mxref.targets.calls import Answers, without_cases
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import PythonTarget
 
-sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger.asks import random_elements, rounds
 from ledger.claims import claiming, claiming_integers, claiming_products, meaning

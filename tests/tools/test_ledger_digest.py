@@ -17,17 +17,15 @@ import numpy as np
 import pytest
 from environments import ENVIRONMENTS, requirements
 from helpers import ROOT, run
-
-from mxref.cases.records import VectorFile
-from mxref.profiles import PROFILES
-from mxref.targets.loading import load_target
-
-sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger import asks, claims, digest, examine, products
 from ledger.claims import Adapter, claiming, claiming_integers, claiming_products
 from ledger.digest import PARTS, Digests, said
 from ledger.libraries import Pin, missing, pins
+
+from mxref.cases.records import VectorFile
+from mxref.profiles import PROFILES
+from mxref.targets.loading import load_target
 
 FLOOR, PRODUCTS, INTEGERS = "torchao.FLOOR", "mmasim.ALIGNED_35", "torch_integers.TENSOR"
 #: What they say that they have, or a part of it.

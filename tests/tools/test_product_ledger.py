@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import ROOT
+from ledger import __main__ as command
+from ledger import products
+from ledger.claims import claiming, claiming_integers, claiming_products
+from ledger.integers import claimed_policy, examine_integers
+from ledger.product_page import INTEGERS, product_page, product_summary
+from ledger.products import KINDS, examine_products
+from product_targets import blocks, named
 
 import mxref
 from mxref import integer
@@ -18,14 +23,6 @@ from mxref.operations import registry
 from mxref.operations.product_words import DotSide
 from mxref.targets.calls import without_cases
 from mxref.targets.target import target_of
-
-sys.path.insert(0, str(ROOT / "tools"))
-from ledger import __main__ as command
-from ledger import products
-from ledger.claims import claiming, claiming_integers, claiming_products
-from ledger.integers import claimed_policy, examine_integers
-from ledger.product_page import INTEGERS, product_page, product_summary
-from ledger.products import KINDS, examine_products
 
 FORMATS = ["mxfp8_e4m3"]
 
@@ -38,26 +35,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "_SHAPES", ((1, 4, 40, 3), (2, 3, 32, 5)))
 
 
-def matmul(accumulation: str = "exact") -> Any:
-    """A target's product of an accumulation."""
-
-    def function(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
-        a, b = (
-            mxref.Blocks(codes, scales, name, 1, codes.shape)
-            for scales, codes, name in ((sa, ca, fa), (sb, cb, fb))
-        )
-        return mxref.matmul(a, b.T, accumulation=accumulation)
-
-    return function
-
-
 def examined(policy: str = "ocp", **functions: Any) -> Any:
     claims = SimpleNamespace(POLICY=policy, FORMATS=FORMATS, FLOATS=["f32"], **functions)
     return examine_products(target_of(claims, "one"), outputs=200) | {"adapter": "one"}
 
 
 def test_bits_of_the_claimed_accumulation() -> None:
-    record = examined("ocp+accumulation=aligned_25", matmul=matmul("aligned_25"))
+    record = examined("ocp+accumulation=aligned_25", matmul=named("aligned_25"))
     (file,) = record["files"]
     assert (file["op"], file["format"]) == ("matmul", "mxfp8_e4m3-mxfp8_e4m3")
     assert file["outputs"] == sum(file["cases"].values()) >= 200
@@ -69,12 +53,12 @@ def test_bits_of_the_claimed_accumulation() -> None:
 
 
 def test_other_bits_are_differences_of_a_named_accumulation_only() -> None:
-    (named,) = examined("ocp+accumulation=pairwise", matmul=matmul("sequential"))["files"]
-    assert named["accumulations"] == ["sequential"]
+    (claimed,) = examined("ocp+accumulation=pairwise", matmul=named("sequential"))["files"]
+    assert claimed["accumulations"] == ["sequential"]
     assert "inside the interval of additions that round to nearest" in {
-        one["how"] for one in named["differences"]
+        one["how"] for one in claimed["differences"]
     }
-    (free,) = examined("ocp", matmul=matmul("sequential"))["files"]
+    (free,) = examined("ocp", matmul=named("sequential"))["files"]
     assert {one["kind"] for one in free["differences"]} <= {"a sum may be beyond float32"}
     assert free["nearest"] > free["exact"]
 
@@ -87,10 +71,7 @@ def test_elements_times_their_own_scale_beyond_float32(monkeypatch: pytest.Monke
 
     def dequantized(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
         with np.errstate(all="ignore"):
-            a, b = (
-                mxref.Blocks(codes, scales, name, 1, codes.shape).dequantize(np.float32)
-                for scales, codes, name in ((sa, ca, fa), (sb, cb, fb))
-            )
+            a, b = (blocks(*one).dequantize(np.float32) for one in ((sa, ca, fa), (sb, cb, fb)))
             return (a[:, np.newaxis] * b).sum(axis=2, dtype=np.float32)
 
     record = examined(matmul=dequantized)
