@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gguf
 import ml_dtypes
 import numpy as np
 import pytest
 from commands import Call, Example, assert_sentence, caller, examples
+from file_helpers import gguf_file
 from safetensors.numpy import save_file
 
 FP4 = ("--format", "mxfp4_e2m1")
@@ -105,12 +105,7 @@ def test_data_of_several_tensors(diff: Call, tmp_path: Path) -> None:
 
 def test_data_in_other_files(diff: Call, tmp_path: Path) -> None:
     seven = np.full((2, 32), 7, np.float16)
-    writer = gguf.GGUFWriter(tmp_path / "x.gguf", "test")
-    writer.add_tensor("w", seven)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    gguf_file(tmp_path / "x.gguf", {"w": (seven, None)})
     report = diff(*RCEIL, "--json", "--data", tmp_path / "x.gguf", "--tensor", "w*").json
     assert "total" not in report
     assert [(one["data"], one["other_value"]) for one in report["data"][2:]] == [("w", 1)]
