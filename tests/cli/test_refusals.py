@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Call, refusals, wildcards
+from commands import Call, assert_sentence, refusals, wildcards
 from safetensors.numpy import save_file
 from verify_helpers import RIGHT
 
@@ -46,15 +46,12 @@ def test_what_is_refused(
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
     run = call(*shlex.split(command)[1:], *["--in-process"] * command.endswith(".py"))
-    assert (run.status, run.out) == (2, "")
-    assert "Traceback" not in run.err
+    pattern = wildcards(said).replace(r"\$", "$")
     if run.err.startswith("usage: mxref "):
-        last = run.err.splitlines()[-1]
+        assert (run.status, run.out) == (2, "")
+        assert re.search(pattern, run.err.splitlines()[-1]), run.err
     else:
-        assert re.fullmatch(r"mxref: error: [^\n]{8,1200}\n", run.err), run.err
-        assert not re.search(r"[.?!] +[A-Z(]", run.err), run.err
-        last = run.err.rstrip("\n")
-    assert re.search(wildcards(said).replace(r"\$", "$"), last), run.err
+        assert_sentence(run, pattern)
     assert sorted(folder.rglob("*")) == before
 
 
@@ -63,6 +60,5 @@ def test_a_pipe_is_refused(tmp_path: Path, call: Call) -> None:
     """Before it is opened, which would wait for a writer."""
     pipe = tmp_path / "pipe.npy"
     os.mkfifo(pipe)
-    run = call("quantize", pipe, "--format", "mxint8")
-    assert (run.status, run.out) == (2, "")
-    assert run.err.startswith(f"mxref: error: {pipe} must be a regular file, it is")
+    said = f"mxref: error: {pipe} must be a regular file, it is"
+    assert_sentence(call("quantize", pipe, "--format", "mxint8"), said)

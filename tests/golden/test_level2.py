@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from shares import Share
+from tables import rows
 
 from mxref import exact
 from mxref.cases.product import product_blocks, reachable, scale_range
@@ -46,31 +48,14 @@ def words_of(name: str) -> np.ndarray[Any, Any]:
 def test_families_are_the_products_that_the_contract_names() -> None:
     names = [one.name for one in families()]
     assert len(set(names)) == len(names)
-    # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
-    scalars = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
-    integers = ("quantize_affine", "dequantize_affine", "rescale")
-    operations = (*scalars, "dequantize", "pack", "quantize", *integers)
-    counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
-    assert counts == {
-        "encode": 2 * 7 * (4 * 2 + 4),
-        "decode": 6 * 4,
-        "dequantize": 6 * 4,
-        "encode_scale": 2 * 7,
-        "decode_scale": 4,
-        "shared_scale": 2 * 6 * 11,
-        "pack": 3 * 5,  # packings of three formats
-        "quantize": 6 * 3 + 6 * 2,  # the block product, lanes of float16 and float64
-        "quantize_affine": 2 * 3 + 2,  # divided or not, and of 8 bits the zero point before
-        "dequantize_affine": 3,
-        "rescale": 2 * 2,  # single and double rounding
-    }
-    assert sum(counts.values()) == len(names)
+    found = Counter(name.partition(".")[0] for name in names)
+    assert found == {op: int(count) for op, count in rows("golden", "families", "count")}
 
 
 def test_integers_are_every_code_and_midpoint() -> None:
-    rows = words_of("dequantize_affine.uint8.f32.default")
-    assert rows[:, 3].tolist() == list(range(256))
-    assert (rows[:, 4:] == np.arange(256)).all()
+    words = words_of("dequantize_affine.uint8.f32.default")
+    assert words[:, 3].tolist() == list(range(256))
+    assert (words[:, 4:] == np.arange(256)).all()
     for name, first in (("dequantize_affine.int16.f32", 4), ("rescale.int16-int8.bytes", 5)):
         for chunk in family(f"{name}.default").chunks():
             assert np.unique(chunk[:, first:]).size == 1 << 16
@@ -83,32 +68,17 @@ def test_integers_are_every_code_and_midpoint() -> None:
 
 
 def test_codes_to_be_packed() -> None:
-    quads = words_of("pack.e2m1.bytes.ocp").tolist()
-    assert {tuple(row) for row in quads} == {*itertools.product(range(16), repeat=4)}
+    every = words_of("pack.e2m1.bytes.ocp").tolist()
+    assert {tuple(row) for row in every} == {*itertools.product(range(16), repeat=4)}
     places = list(family("pack.e3m2.bytes.ocp").chunks())
-    for rows, (a, b) in zip(places, itertools.combinations(range(4), 2), strict=True):
-        pairs = {(row[a], row[b]) for row in rows.tolist()}
+    for quads, (a, b) in zip(places, itertools.combinations(range(4), 2), strict=True):
+        pairs = {(row[a], row[b]) for row in quads.tolist()}
         assert pairs == {*itertools.product(range(64), repeat=2)}
 
 
-CODES = [
-    (f"{name}.{float}.ocp", count)
-    for name, count in (("decode.e4m3", 256), ("decode.e3m2", 64), ("decode_scale.e8m0", 256))
-    for float in ("f32", "f16", "bf16", "f64")
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("encode.e2m1.bf16.ocp", 1 << 16),
-        ("encode_scale.e8m0.f16.ocp", 1 << 16),
-        ("shared_scale.e4m3.bf16.ocp+scale_rule=even", 1 << 15),
-        *CODES,
-    ],
-)
-def test_scalar_families_hold_every_pattern_in_order(name: str, count: int) -> None:
-    assert words_of(name).tolist() == [[bits] for bits in range(count)]
+@pytest.mark.parametrize(("name", "count"), rows("golden", "families", "patterns"))
+def test_scalar_families_hold_every_pattern_in_order(name: str, count: str) -> None:
+    assert words_of(name).tolist() == [[bits] for bits in range(int(count))]
 
 
 @pytest.mark.parametrize("block", BLOCK_FORMATS)

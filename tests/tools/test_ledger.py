@@ -14,15 +14,6 @@ import pytest
 from browser import problems, refuse_other_drawing
 from commands import fits
 from helpers import ROOT, run, sentence
-
-from mxref.cases.answers import fast_answers
-from mxref.operands.word_rows import NO_WORD
-from mxref.policy.policy import Policy
-from mxref.profiles import profile
-from mxref.targets.calls import Answers, without_cases
-from mxref.targets.profile_target import profile_target
-from mxref.targets.target import PythonTarget
-
 from ledger import __main__ as command
 from ledger.asks import random_elements, rounds
 from ledger.claims import claiming, claiming_integers, claiming_products, meaning
@@ -34,6 +25,15 @@ from ledger.reasons import reasons
 from ledger.recording import hex_text
 from ledger.residuals import unlisted
 from ledger.tally import Tally, same_bits
+from tables import rows
+
+from mxref.cases.answers import fast_answers
+from mxref.operands.word_rows import NO_WORD
+from mxref.policy.policy import Policy
+from mxref.profiles import profile
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import PythonTarget
 
 DATA = ROOT / "tests" / "tools" / "data"
 INF, NAN = 0x7F800000, 0x7FC00001
@@ -114,13 +114,7 @@ def test_random_elements_go_to_blocks_first() -> None:
 # Kinds
 
 
-#: Of an operation and a format: words, of a block the first ones, and their kind.
-KIND_CASES = [
-    re.split("  +", line) for line in (DATA / "ledger_kinds.txt").read_text().splitlines()
-]
-
-
-@pytest.mark.parametrize(("op", "format", "words", "kind"), KIND_CASES)
+@pytest.mark.parametrize(("op", "format", "words", "kind"), rows("tools", "ledger_kinds"))
 def test_kinds(op: str, format: str, words: str, kind: str) -> None:
     some = [int(word, 16) for word in words.split()]
     file = without_cases(op, format, "f32")
