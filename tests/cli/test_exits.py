@@ -37,6 +37,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals"
 
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
+DATA = Path(__file__).resolve().parent / "data"
 
 #: The least words of each verb.
 WORDS = (
@@ -268,16 +269,7 @@ def test_one_report_of_an_interruption(tmp_path: Path) -> None:
 
 @pytest.mark.sampled(0)
 def test_a_target_that_goes_on_is_killed_by_a_second_signal(tmp_path: Path) -> None:
-    kernel(
-        tmp_path,
-        calling(
-            "for _ in range(3):\n"
-            "        try:\n"
-            "            print('asked', flush=True)\n"
-            "            time.sleep(3600)\n"
-            "        except BaseException: pass"
-        ),
-    )
+    kernel(tmp_path, calling((DATA / "deaf_call.txt").read_text("ascii")))
     with started(tmp_path, LATE) as (process, said):
         for _ in range(2):
             assert said.readline() == "asked\n"
@@ -444,18 +436,8 @@ def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> No
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "fuzz"])
 def test_a_target_that_leaves_no_file_to_be_opened(tmp_path: Path, verb: str) -> None:
-    target = tmp_path / "leaks.py"
-    target.write_text(
-        "import os, resource, mxref\n"
-        "KEPT = []\n"
-        "def encode(values, element_format):\n"
-        "    codes = mxref.encode(values, element_format)\n"
-        "    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
-        "    try:\n"
-        "        while True: KEPT.append(os.open(os.devnull, os.O_RDONLY))\n"
-        "    except OSError: return codes\n"
-    )
-    words = [sys.executable, "-m", "mxref", verb, str(target), "--format", "e2m1"]
+    target = kernel(tmp_path, (DATA / "leaking_kernel.txt").read_text("ascii"))
+    words = [sys.executable, "-m", "mxref", verb, target, "--format", "e2m1"]
     done = helpers.run(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith(

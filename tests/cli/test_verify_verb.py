@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,15 +19,8 @@ from mxref.cli.verify_verb import add_extent_arguments
 from mxref.conformance import target_of, verify
 
 #: One file of every operation, in the order of `OPERATIONS`.
-ONE_OF_EACH = (
-    "encode/e2m1.f16",
-    "decode/e2m1.f32",
-    "encode_scale/e8m0.f16",
-    "decode_scale/e8m0.f32",
-    "shared_scale/e2m1.f32",
-    "quantize/mxfp4_e2m1.f32",
-    "dequantize/mxfp4_e2m1.f32",
-)
+SLOTS = ("e2m1.f16", "e2m1.f32", "e8m0.f16", "e8m0.f32", "e2m1.f32", *["mxfp4_e2m1.f32"] * 2)
+ONE_OF_EACH = [f"{op}/{slot}" for op, slot in zip(OPERATIONS, SLOTS, strict=True)]
 
 
 def test_nothing_compared_is_a_failure(kit: Kit) -> None:
@@ -59,13 +53,7 @@ def test_calls_that_all_raise_where_all_is_refused_are_a_failure() -> None:
     assert with_others.judged == len(with_others.failures) == len(file.cases) - len(nans) > 0
 
 
-ONE_FORMAT = """
-import mxref
-def encode(values, format):
-    return mxref.encode(values, "e2m1")
-def encode_scale(values):
-    return mxref.encode_scale(values)
-"""
+ONE_FORMAT = (Path(__file__).parent / "data" / "one_format_kernel.txt").read_text("ascii")
 
 
 def test_a_kernel_of_one_format_is_told_to_name_it(kit: Kit) -> None:

@@ -309,15 +309,8 @@ def test_hex_text() -> None:
     assert hex_text(np.array([7], np.uint64), 2) == "07"
 
 
-NOTES = """\
-| `scale_rule` | `floor` | N1 |
-| `scale_rule` | `ceil` | N2 |
-| `torchao.ceil_scale` | scale | rounds up |
-"""
-
-
 def notes() -> Notes:
-    return Notes(NOTES, {"a-bug": "It loses zeros"})
+    return Notes((DATA / "ledger_notes.md").read_text("ascii"), {"a-bug": "It loses zeros"})
 
 
 @pytest.mark.sampled(6)
