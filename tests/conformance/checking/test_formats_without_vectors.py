@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
+from right_calls import linear, product
 
 import mxref
 from mxref import golden
@@ -20,20 +21,10 @@ from mxref.conformance.verdict.report import Report
 Array = NDArray[Any]
 
 
-def linear(x: Array, w: Array, bias: Array | None, name: str) -> Array:
-    return mxref.linear(x, w, name, bias=bias, dtype=x.dtype)
-
-
 def matmul(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str, dtype: Any) -> Array:
     """In float64, with one rounding."""
-
-    def numbers(scales: Array, codes: Array, name: str) -> Array:
-        element = mxref.formats.block_format(name).element.name
-        return mxref.decode(codes, element, dtype=np.float64) * np.repeat(
-            mxref.decode_scale(scales).astype(np.float64), 32, 1
-        )
-
-    return (numbers(sa, ca, a) @ numbers(sb, cb, b).T).astype(dtype)
+    found: Array = product(sa, ca, sb, cb, a, b).astype(dtype)
+    return found
 
 
 def tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
