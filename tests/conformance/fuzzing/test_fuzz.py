@@ -1,4 +1,4 @@
-"""Fuzzing: what is planted is found, and shrunk to the simplest input, reasoned out here."""
+"""Fuzzing: what is asked, what is made simpler, and targets of other kinds."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.formats.catalog import block_format
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, without_cases
-
-F32 = np.dtype(np.float32)
 
 
 def rows_of(format: str, float: str = "f32", **functions: Callable[..., Any]) -> list[FuzzRow]:
@@ -41,91 +38,7 @@ def found(format: str, float: str = "f32", **functions: Callable[..., Any]) -> C
     return row.found
 
 
-def pair(blocks: mxref.Blocks) -> tuple[np.ndarray, np.ndarray]:
-    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
-
-
-# --- planted bugs ---------------------------------------------------------------------------------
-
-
-def ties_away(values: np.ndarray, format: str) -> np.ndarray:
-    return mxref.encode(values, format, rounding="ties_to_away")
-
-
-def wrong_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
-    numbers = values.astype(np.float64)
-    return mxref.encode(values, format) ^ ((numbers <= -4) & (numbers > -8))
-
-
-def refuses_subnormals(values: np.ndarray, format: str) -> np.ndarray:
-    fields = values.view(np.uint32)
-    if ((fields & 0x7F800000 == 0) & (fields & 0x7FFFFF != 0)).any():
-        raise ArithmeticError("subnormal")
-    return mxref.encode(values, format)
-
-
-def rounds_infinity_down(values: np.ndarray) -> np.ndarray:
-    codes = mxref.encode_scale(values)
-    return np.where(np.isinf(values), np.uint8(0xFE), codes)
-
-
-def rounded_logarithm(amax: np.ndarray, format: str) -> np.ndarray:
-    codes = mxref.shared_scale(amax, format)
-    below = amax.view(np.uint32) & 0x7FFFFF == 0x7FFFFF
-    return codes + (below & (amax >= 1) & (amax < np.inf))
-
-
-#: What goes wrong -> operation, format, float type, function, words in: the simplest failing ones.
-#: Simpler is: a shorter significand, then an exponent nearer to 0, then positive.
-SCALARS: dict[str, tuple[str, str, str, Callable[..., Any], int]] = {
-    # Ties of E2M1 that go to the even code below: 0.25 1.25 2.5 5. Of these 0.25 is a power of two.
-    "ties away": ("encode", "e2m1", "f32", ties_away, 0x3E800000),
-    "one binade of negative numbers": ("encode", "e4m3", "bf16", wrong_in_one_binade, 0xC080),
-    # The largest subnormal power of two is nearer to 1 than the others.
-    "error for subnormals": ("encode", "e5m2", "f32", refuses_subnormals, 0x00400000),
-    "infinity": ("encode_scale", "e8m0", "f16", rounds_infinity_down, 0x7C00),
-    # Of all ones in the fraction, 2 - 2**-23 has the exponent 0.
-    "rounded logarithm": ("shared_scale", "e2m1", "f32", rounded_logarithm, 0x3FFFFFFF),
-}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", SCALARS)
-def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
-    op, format, float, function, word = SCALARS[name]
-    example = found(format, float, **{op: function})
-    assert example.inputs.tolist() == [[word]]
-    assert example.steady
-
-
-def signed_maximum(values: np.ndarray, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    scales, codes = pair(blocks)
-    scales[(values <= 0).all(axis=1)] = 0
-    return scales, codes
-
-
-def one_position_left_out(values: np.ndarray, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    largest = np.abs(np.delete(values, 5, axis=1)).max(axis=1)
-    ignored = mxref.shared_scale(largest, block_format(format).element)
-    return np.where(np.isfinite(values).all(axis=1), ignored, 0xFF), blocks.codes
-
-
-BLOCKS: dict[str, tuple[str, Callable[..., Any], dict[int, int]]] = {
-    "sign of the largest": ("mxfp4_e2m1", signed_maximum, {0: 0xBF800000}),
-    "one position": ("mxfp8_e4m3", one_position_left_out, {5: 0x3F800000}),
-}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", BLOCKS)
-def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
-    format, function, elements = BLOCKS[name]
-    example = found(format, quantize=function)
-    assert example.inputs.shape == (1, 32)
-    (row,) = example.inputs.tolist()
-    assert {place: word for place, word in enumerate(row) if word} == elements
+# --- what is made simpler -----------------------------------------------------------------------
 
 
 def test_what_one_step_makes_possible_is_done_in_the_next_round() -> None:

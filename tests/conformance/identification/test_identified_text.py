@@ -6,11 +6,10 @@ import pytest
 from data_tables import table
 
 from mxref.conformance.identification.asking import Probe
-from mxref.conformance.identification.identified_text import lines, show_clash, show_probe
-from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
+from mxref.conformance.identification.identified_text import show_clash, show_probe
+from mxref.conformance.identification.identify import Clash, Identified
 from mxref.conformance.identification.policy_sets import PolicySet
 from mxref.conformance.identification.setting import Setting
-from mxref.policy.policy import Policy
 
 ENCODE = Setting("encode", "e2m1", "f32")
 #: 2.5, the tie of 2 and 3, as 3; the tie of 1.5 and 2 as 2; 0.
@@ -59,21 +58,3 @@ def test_a_contradiction(probes: tuple[Probe, ...], otherwise: tuple[str, ...], 
     clash = Clash(0, 0, (4,), otherwise)
     found = Identified(ENCODE, tuple(probes), PolicySet(()), (), (clash,))
     assert show_clash(found, clash) == f"40200000 = 0x1.4p+1 = 2.5 -> {text}"
-
-
-def test_a_choice_is_shown_with_the_two_first_probes_that_exclude_more() -> None:
-    chosen = {name: Policy().choices()[name] for name in ENCODE.choices}
-    chosen["rounding"] = "ties_to_away"
-    shown = {"to_odd": (1, 0), "ties_to_even": (0, 0), "toward_zero": (0, 0), "away": (2, 0)}
-    findings = tuple(
-        ChoiceFinding(name, (member,), shown if name == "rounding" else {}, "")
-        for name, member in chosen.items()
-    )
-    space = PolicySet.of({name: [member] for name, member in chosen.items()})
-    title, rows, rest = lines([Identified(ENCODE, PROBES, space, findings, ())])
-    assert title == "encode e2m1 (f32): 3 probes"
-    assert rows == [
-        ("rounding", "ties_to_away", "3fe00000 = 0x1.cp+0 = 1.75 -> 04 = 2"),
-        ("", "", "40200000 = 0x1.4p+1 = 2.5 -> 05 = 3"),
-    ]
-    assert rest == ["equals on 3 probes: ocp+rounding=ties_to_away; profiles: none"]

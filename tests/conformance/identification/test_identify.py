@@ -182,42 +182,6 @@ def one(target: Any, op: str, format: str, float: str = "f32") -> Identified:
     return identify_one(target, Setting(op, format, float))
 
 
-def away_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
-    away = mxref.encode(values, format, rounding="ties_to_away")
-    magnitude = np.abs(values)
-    return np.where((magnitude >= 2) & (magnitude < 4), away, mxref.encode(values, format))
-
-
-@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
-def test_a_binade_that_rounds_otherwise_is_a_contradiction(format: str) -> None:
-    found = one(of_module(encode=away_in_one_binade), "encode", format)
-    assert not found.consistent
-    assert found.count == 0
-    assert list(found.policies) == []
-    assert not found.contains(Policy())
-    assert str(found.policy) == "ocp"  # gives most answers
-    for clash in found.clashes:
-        (bits,) = found.probes[clash.probe].words
-        assert 0x40000000 <= bits & 0x7FFFFFFF < 0x40800000
-        assert "rounding=ties_to_away" in clash.otherwise
-
-
-def test_a_nan_here_and_there_is_a_contradiction() -> None:
-    count = 0
-
-    def sometimes(values: np.ndarray, format: str) -> np.ndarray:
-        nonlocal count
-        codes = mxref.encode(values, format)
-        places = (np.arange(len(codes)) + count) % 7 == 3
-        count += len(codes)
-        return np.where(places, 0x7F, codes)
-
-    found = one(of_module(encode=sometimes), "encode", "e4m3")
-    assert not found.consistent
-    assert str(found.policy) == "ocp"
-    assert all(found.probes[clash.probe].answer == (0x7F,) for clash in found.clashes)
-
-
 def test_bits_that_verify_does_not_compare_are_no_contradiction() -> None:
     """NaN is one class, and the codes of a NaN block are open: where they are of no policy."""
 
@@ -329,15 +293,6 @@ def test_separating_questions() -> None:
     assert separating(list(answers)) == [1, 2]
     assert separating([answers[0]]) == []
     assert separating([answers[0], answers[0]]) == []
-
-
-def test_what_is_not_there_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text("from mxref import encode\n")
-    assert main(["identify", str(path), "--op", "decode"]) == 1
-    assert capsys.readouterr().out.endswith("nothing asked: it covers nothing of this\n")
-    assert main(["identify", str(path), "--op", "decoded"]) == 2
-    assert "--op must be one of encode," in capsys.readouterr().err
 
 
 def _exchanged(values: Any, format: str) -> tuple[Any, Any]:
