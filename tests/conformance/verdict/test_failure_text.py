@@ -72,16 +72,3 @@ def test_no_format_crowds_out_the_others(kit: Kit) -> None:
     for part in (kinds[:5], kinds[5:]):
         counts = [int(count) for _, count in part]
         assert counts == sorted(counts, reverse=True)
-
-
-def test_identical_errors_are_one_kind_of_one_line(kit: Kit) -> None:
-    text = RIGHT + "def encode(v, f): raise ValueError('one\\ntwo')\n"
-    run = kit.run(kit.target(text), "--vectors", kit.vectors("encode/e2m1.f16"))
-    assert run.status == 1
-    (cases,) = re.findall(r"^FAIL +encode +e2m1 +ocp +(\d+) +\1 +0$", run.out, re.MULTILINE)
-    where = f"(target.py:{text.count(chr(10))})"
-    assert run.out.splitlines()[2:] == [
-        f"encode e2m1: {cases} x ValueError: one two {where}; the first:",
-        f"  encode.e2m1.f16.0000: ValueError: one two {where}; MX-5.3.3 [zero]",
-        f"FAIL {kit.folder / 'target.py'}: {cases} cases, {cases} failed: fails with errors",
-    ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from features_by_hand import real, true_of
+from feature_tables import assert_feature
+from features_by_hand import true_of
 from helpers import ocp_files
 from integer_facts import integer_facts
 from unknown_integers import WRONG_INTEGERS, WrongInteger, no_least_code
@@ -17,7 +18,6 @@ from mxref.conformance import target_of
 from mxref.conformance.compare.compare import Outcome, run_file
 from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.describe.description import describe_failures
-from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
 from mxref.conformance.verdict.describe.units import units_of
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
@@ -50,12 +50,7 @@ def test_features_are_what_they_are_called(op: str, format: str) -> None:
             for i, (name, word) in enumerate(zip(units.ids, units.words.tolist(), strict=True)):
                 unit = by_hand.get((str(name), word))
                 for feature in units.table.keys() - {"float type"} if unit is not None else ():
-                    got, want = int(units.table[feature][i]), unit[feature]
-                    assert (got == UNKNOWN) == (want is None), (feature, unit)
-                    if want is not None:
-                        plain = FEATURES[feature].plain(got)
-                        is_real = FEATURES[feature].kind == "real" and not FEATURES[feature].names
-                        assert (real(str(plain)) if is_real else plain) == want, (feature, unit)
+                    assert_feature(feature, int(units.table[feature][i]), unit[feature])
                     seen.add(feature)
             assert seen == set(next(iter(by_hand.values()))), seen
 

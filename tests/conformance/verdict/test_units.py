@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from facts_by_hand import facts
-from features_by_hand import VALUES, real
+from feature_tables import assert_feature
+from features_by_hand import VALUES
 from helpers import ocp_files
 
 from mxref.bits.floats import F32
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
+from mxref.conformance.verdict.describe.features import UNKNOWN
 from mxref.conformance.verdict.describe.tables import block_tables
 from mxref.conformance.verdict.describe.units import units_of
 from mxref.formats.catalog import block_format
@@ -55,12 +56,7 @@ def test_features_are_what_they_are_called(op: str, format: str) -> None:
         for i in range(0, len(units.failed), len(units.failed) // 300 + 1):
             unit = by_hand[str(units.ids[i]), units.kind, int(units.words[i])]
             for name in names:
-                got, want = int(units.table[name][i]), VALUES[name](unit)
-                assert (got == UNKNOWN) == (want is None), (name, unit)
-                if want is not None:
-                    plain = FEATURES[name].plain(got)
-                    is_real = FEATURES[name].kind == "real" and not FEATURES[name].names
-                    assert (real(str(plain)) if is_real else plain) == want, (name, unit)
+                assert_feature(name, int(units.table[name][i]), VALUES[name](unit))
 
 
 @pytest.mark.parametrize(
