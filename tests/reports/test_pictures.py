@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import problems, refuse_other_drawing
-from commands import Call, assert_sentence
+from commands import Call
 from helpers import ROOT
 
 from mxref.formats import block_format
@@ -79,42 +79,15 @@ def test_scale_rules_change_at_their_limits(format: str) -> None:
             assert {Fraction(x) for x in inner} == ({limit} if limit != 1 else set()), name
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with what --data names."""
-    monkeypatch.chdir(tmp_path)
-    np.save("w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
-    np.save("i.npy", np.arange(40))
-    np.save("z.npy", np.zeros(32, np.float32))
-    return tmp_path
-
-
-@pytest.mark.usefixtures("folder")
-def test_data_are_drawn(call: Call) -> None:
-    assert call("plot", "block", "--data", "w.npy", "-o", "a.svg").status == 0
-    values = np.linspace(-1, 1, 40, dtype="f2")[:32]
-    assert Path("a.svg").read_bytes() == drawn("block", "svg", None, values)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("block --data i.npy", "must be float64, float32, float16 or bfloat16, got int64\n$"),
-        ("block --data z.npy", "error: block must hold finite numbers, not all of them zero\n$"),
-        ("blok", r"got 'blok' \(did you mean 'block'\?\)\n$"),
-        ("rules --out a.pdf", "error: --out must end in .svg or .png, got a.pdf\n$"),
-        ("rules --format nvfp4", "E8M0 scales, got nvfp4"),
-        ("errors --format mxint8", "errors"),
-        ("rules --data w.npy", "--data"),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_what_cannot_be_drawn(words: str, said: str, call: Call) -> None:
-    out = [] if "--out" in words else ["-o", "a.svg"]
-    assert_sentence(call("plot", *words.split(), *out), said)
-
-
 def test_help_names_every_picture(call: Call) -> None:
     text = call("plot", "--help").out
     names = re.findall(r"^  (\w+)  +[a-z]", text[text.index("pictures:") :], re.MULTILINE)
     assert names[: len(PICTURES)] == [*PICTURES]
+
+
+def test_data_are_drawn(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
+    assert call("plot", "block", "--data", "w.npy", "-o", "a.svg").status == 0
+    values = np.linspace(-1, 1, 40, dtype="f2")[:32]
+    assert Path("a.svg").read_bytes() == drawn("block", "svg", None, values)

@@ -151,15 +151,6 @@ def test_a_closed_standard_input(monkeypatch: Patch, capsys: Capture) -> None:
     assert capsys.readouterr() == ("", error)
 
 
-def test_a_negative_number_of_kinds_to_show(tmp_path: Path, capsys: Capture) -> None:
-    target = tmp_path / "target.py"
-    target.write_text("from mxref import decode\n")
-    options = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]
-    assert main(["verify", str(target), *options, "--show", "-1"]) == 2
-    error = "mxref: error: --show must be 0 or more, got -1\n"
-    assert capsys.readouterr() == ("", error)
-
-
 def test_the_name_of_an_error_is_printable_and_its_text_is_cut() -> None:
     kind = type("PASS\n\x1b[2J", (Exception,), {})
 

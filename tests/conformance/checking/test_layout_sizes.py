@@ -335,9 +335,7 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
         target = target_of(SimpleNamespace(pack=function), "kernel")
         subject = LayoutSubject("pack", "e2m1", "bytes", profile.policy, profile)
         assert ask_sizes(target, [subject], 1000)[0] == []
-    said = (
-        "...a number of codes that is no multiple of 2 (...1 code: ValueError: codes must be an"
-    )
+    said = "...a number of codes that is no multiple of 2 (...1 code: ValueError: codes must be an"
     assert_found("pack", "e2m1", even, "size", said)
 
 

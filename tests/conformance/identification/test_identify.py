@@ -16,7 +16,7 @@ from shifted_kernels import quantizer
 
 import mxref
 from mxref.cases.answers import reads
-from mxref.cli import identify_verb, main
+from mxref.cli import identify_verb
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.asking import PROBES, separating
 from mxref.conformance.identification.equal_members import _REASONS, equal_members, members
