@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from data_tables import table
 from helpers import FILES, VECTORS, records, words
 
-from mxref.bits.floats import F32, LAYOUTS
+from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
 from mxref.cases.grid import pattern
 from mxref.cases.parse import VectorError, parse
@@ -20,7 +21,9 @@ from mxref.cases.probes import BLOCKS, COUNT, _around, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.records import json_line
-from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader
+from mxref.formats.catalog import E2M1, E4M3, E5M2, ELEMENT_FORMATS, INT8
 from mxref.operands.word_rows import NO_WORD, padded, same_width
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
@@ -338,3 +341,97 @@ def test_an_edge_beyond_the_largest_number_is_that_number(name: str) -> None:
     layout = LAYOUTS[name]
     magnitude = random_blocks("edges", layout, INT8, 1 << 15) & np.uint64(layout.sign_bit - 1)
     assert magnitude.max() == layout.inf_bits - 1
+
+
+# --- patterns of numbers --------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("layout", [F16, BF16], ids=lambda layout: layout.name)
+def test_every_number_has_its_pattern(layout: FloatLayout) -> None:
+    read = float_reader(FLOATS[layout.name])
+    for bits in range(1 << 16):
+        sign, n, e = read(bits)
+        if n > 0:
+            assert pattern(-n if sign else n, e, layout) == bits
+            assert pattern(-4 * n if sign else 4 * n, e - 2, layout) == bits
+    assert pattern(0, 5, layout) == 0
+
+
+@pytest.mark.parametrize("layout", [F32, F64], ids=lambda layout: layout.name)
+@pytest.mark.parametrize(
+    ("n", "e"), [(1, -149), (3, -149), (-(2**24 - 1), 104), (5, -3), (-1, 127)]
+)
+def test_numbers_of_numpy(layout: FloatLayout, n: int, e: int) -> None:
+    number = np.array(n * 2.0**e, layout.dtype)
+    assert pattern(n, e, layout) == int(number.view(layout.uint))
+
+
+@pytest.mark.parametrize(
+    ("n", "e", "layout"),
+    [
+        (2049, 0, F16),  # a bit too many
+        (3, -25, F16),  # half a unit among the subnormals
+        (1, -25, F16),
+        (1, -60, F16),
+        (1, 16, F16),  # beyond the largest
+        (-(2**12 - 1), 4, F16),
+        (1, 128, F32),
+        (2**24 + 1, 0, F32),
+        (1, -1075, F64),
+        (1, 1024, F64),
+    ],
+)
+def test_what_is_no_number_of_the_type_is_refused(n: int, e: int, layout: FloatLayout) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{n} * 2**{e}')} is not exact in "):
+        pattern(n, e, layout)
+
+
+# --- random blocks --------------------------------------------------------------------------------
+
+
+INF = F32.inf_bits
+
+
+def test_random_blocks_are_the_same_for_ever() -> None:
+    blocks = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 64)
+    digest = hashlib.sha256(blocks.astype("<u8").tobytes()).hexdigest()
+    assert digest[:16] == "ea4cc8ad01a55eb5"
+    part = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 10, 30)
+    assert (part == blocks[30:40]).all()
+    assert (random_blocks("another", F32, E4M3, 64) != blocks).mean() > 0.9
+
+
+@pytest.mark.parametrize("fmt", [E5M2, E4M3, E2M1], ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=lambda layout: layout.name)
+def test_random_blocks_hold_what_they_promise(layout: Any, fmt: Any) -> None:
+    blocks = random_blocks("test", layout, fmt, 1 << 13)
+    x = blocks & np.uint64(layout.sign_bit - 1)
+    assert x.max() < layout.inf_bits
+    assert blocks.max() < 1 << layout.width
+    signs = blocks >> np.uint64(layout.width - 1)
+    assert 0.4 < signs.mean() < 0.6
+    assert ((x > 0) & (x < 1 << layout.mantissa_bits)).any(), "subnormal"
+    assert (blocks == layout.sign_bit).any(), "-0"
+    field = x.astype(np.int64) >> layout.mantissa_bits
+    spread = field.max(axis=1) - field.min(axis=1)
+    assert (spread == 0).mean() > 0.03
+    assert (spread > 20).mean() > 0.1
+    # The largest element of one block in four is within 50 ulp of an edge.
+    amax, m = x.max(axis=1).astype(np.int64), layout.mantissa_bits
+    fraction = round((fmt.max_normal / 2.0**fmt.emax - 1) * 2**m)
+    for edge in (0, fraction):
+        ulps = (amax - edge + (1 << (m - 1))) % (1 << m) - (1 << (m - 1))
+        near = np.abs(ulps) <= 50
+        assert near.mean() > 0.1
+        assert near[amax >> m > 0].mean() > 0.1
+
+
+def test_special_blocks_hold_nan_infinities_and_nothing_but_zeros() -> None:
+    x = random_blocks("test", F32, E4M3, 1 << 12, specials=True) & np.uint64(F32.sign_bit - 1)
+    nan, inf = (x > INF).any(axis=1), (x == INF).any(axis=1)
+    assert 0.2 < nan.mean() < 0.45
+    assert 0.2 < inf.mean() < 0.45
+    assert (nan & inf).any()
+    assert (~nan & ~inf).mean() > 0.4
+    assert (x.max(axis=1) == 0).mean() > 0.02

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import problems
 from commands import Call
+from helpers import table
 from verify_helpers import RIGHT, VECTORS_ALONE, Vectors, target_file
 
 from mxref._version import VECTORS_VERSION, __version__
@@ -141,17 +142,7 @@ def test_without_the_extra_a_sentence_names_it(
     )
 
 
-#: Every scale twice as large as it should be, and the codes right under it.
-DOUBLED = """\
-import numpy as np
-import mxref
-
-FORMATS = ["mxfp4_e2m1"]
-
-def quantize(values, format):
-    blocks = mxref.quantize(values, format, "ocp+scale_rule=rceil")
-    return blocks.scale_codes + np.uint8(1), blocks.codes
-"""
+DOUBLED = table("kernels")["rceil_twice_the_scale"]
 
 
 @pytest.mark.sampled(6)

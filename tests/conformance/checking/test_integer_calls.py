@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +21,10 @@ from mxref import golden, integer
 from mxref.cases.drawn import drawn
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import target_speed
+from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import CALL_OPERATIONS
+from mxref.targets.calls import without_cases
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -382,3 +385,35 @@ def test_level_2_has_every_code() -> None:
 
 def test_unpack_takes_no_rows() -> None:
     assert integer.unpack_int4(np.zeros((0, 2), np.uint8), 3).shape == (0, 3)
+
+
+# --- sums in another order ------------------------------------------------------------------------
+
+
+def compared(function: Any) -> Compared:
+    """What is said of a function of 8-bit weights."""
+    target = target_of(SimpleNamespace(linear_qcs8w=function), "kernel")
+    words = drawn("linear_qcs8w", "int8", "f32", 12, seed=1)
+    policy = CALL_OPERATIONS["linear_qcs8w"].first_policy("int8")
+    file = replace(without_cases("linear_qcs8w", "int8", "f32"), columns=(policy,))
+    return compare_computed(target, file, [words[:8], words[8:]], policy, name="search")
+
+
+def test_sums_in_another_order_are_right_and_those_beyond_every_order_are_wrong() -> None:
+    others: list[bool] = []
+
+    def backwards(x: Array, w: Array, scales: Array) -> Array:
+        result = integer.linear_qcs8w(x[:, ::-1], w[:, ::-1], scales, "offset")
+        others.append(not np.array_equal(result, integer.linear_qcs8w(x, w, scales)))
+        return result
+
+    assert (compared(backwards).cases, compared(backwards).wrong) == (12, 0)
+    assert any(others)
+
+    def beyond(x: Array, w: Array, scales: Array) -> Array:
+        return backwards(x, w, scales) * np.float32(1.25) + np.float32(1)
+
+    found = compared(beyond)
+    assert (found.cases, found.wrong) == (12, 12)
+    assert found.outcome is not None
+    assert len(found.outcome.failures) == 12

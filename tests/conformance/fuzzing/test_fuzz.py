@@ -13,15 +13,17 @@ import pytest
 from helpers import drawn
 
 import mxref
+from mxref.cases import drawn as search
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.fuzzing import input_words
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.operands.word_rows import padded, stripped
-from mxref.operations.registry import OPERATIONS
+from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, without_cases
 
@@ -172,3 +174,73 @@ def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
     for words in rows:
         assert len(words) == (1 if op == "encode" else 3 + words[0] * words[1])
     assert any(word >> 51 == 0x1FFF for words in rows for word in words)  # NaN, sign set
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+Row = tuple[int, ...]
+
+
+def rows_drawn(op: str, format: str, slot: str, count: int, policy: str = "ocp") -> list[Row]:
+    """The rows of some examples."""
+    some = drawn(questions(op, format, slot, Policy.parse(policy)), count)
+    return [stripped(row) for words, _ in some for row in words]
+
+
+def test_the_nibble_behind_an_odd_number_of_codes_may_have_all_bits() -> None:
+    rows = rows_drawn("unpack", "e2m1", "low_nibble_first", 60)
+    last = {row[-1] >> 4 for row in rows if row[0] % 2}
+    assert last == {0, 0xF}
+    codes = {byte for count, *some in rows for byte in some[: count // 2]}
+    assert len(codes) > 16  # in the other nibbles any
+
+
+def test_blocks_are_unpacked_whole() -> None:
+    """A scale and 32 codes of four bits."""
+    for row in rows_drawn("unpack_blocks", "mxfp4_e2m1", "bytes", 20, "ocp+scale_place=before"):
+        assert len(row) == 17
+        assert max(row) <= 0xFF
+
+
+def test_layers_have_every_small_size_and_those_around_16_and_32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shape_alone(*arguments: Any) -> Row:
+        shape: Row = arguments[3]
+        return shape
+
+    monkeypatch.setattr(input_words, "SHAPES", ((1, 1, 1, 1),))
+    monkeypatch.setattr(input_words, "layer_words", shape_alone)
+    shapes = rows_drawn("linear", "mxfp8_e4m3", "f32", 250)
+    sequences, rows, inputs, outputs = (set(axis) for axis in zip(*shapes, strict=True))
+    assert sequences == {1, 2, 3}
+    assert {*range(1, 9), 15, 16, 17} <= rows <= {*range(1, 9), 15, 16, 17, *range(20, 41)}
+    assert {*range(1, 9), 15, 16, 17, 31, 32, 33} <= inputs | outputs
+    for a, b, k, n in shapes:
+        assert a * b * (k + n) + k * n <= 4000
+
+
+# --- what the search of verify finds --------------------------------------------------------------
+
+
+#: The last of the drawn numbers that a rounding of float32 changes.
+WORDS = search.drawn("encode", "e4m3", "f32", REGISTRY["encode"].questions)[:, 0]
+ONE = int(WORDS[np.flatnonzero((WORDS & 0xFFF) > 0x7F0)[-1]])
+
+
+class Kernel:
+    """Wrong for one number of the search."""
+
+    FORMATS = ("e4m3",)
+
+    def encode(self, values: Any, format: str) -> Any:
+        codes = mxref.encode(values, format)
+        return codes ^ (values.view("u4") == ONE).astype("u1")
+
+
+def test_fuzz_finds_what_the_search_finds() -> None:
+    (row,) = fuzz(target_of(Kernel(), "kernel"), ops=["encode"], floats=["f32"], examples=1)
+    assert row.found is not None
+    assert row.found.inputs.tolist() == [[ONE]]
+    assert f"in {ONE:08x} = " in row.found.text

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from data_tables import codes, table
+from helpers import drawn
+from numpy.typing import NDArray
 
 from mxref.cases.records import Case
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.reproduce import _first_wrong
-from mxref.operations.registry import REGISTRY
+from mxref.operands.word_rows import padded, stripped
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.operations.simpler import dropped, moved_up
+from mxref.strategies import integer_cases
 from mxref.targets.calls import without_cases
 
 
@@ -52,3 +59,29 @@ def test_of_long_answers_about_integers_the_first_wrong_word_is_shown(
     file = without_cases(op, *(("int4", "bytes") if op == "pack_int4" else ("mxint8", "f32")))
     case = Case("id", (), (want,), (), False, "", "")
     assert _first_wrong(file, Failure(0, case, want, got)) == place
+
+
+# --- integers -------------------------------------------------------------------------------------
+
+
+Array = NDArray[Any]
+
+
+@pytest.mark.parametrize("op", CALL_OPERATIONS)
+@pytest.mark.sampled(6)
+def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
+    for format in CALL_OPERATIONS[op].formats:
+        policy = CALL_OPERATIONS[op].first_policy(format)
+        for words in drawn(integer_cases(op, format), 8):
+            answer = CALL_OPERATIONS[op].answer(format, words, policy)
+            assert len(answer) == np.prod(CALL_OPERATIONS[op].call(format, words).shape)
+            for smaller in CALL_OPERATIONS[op].smaller_rows(format, padded([words])[0])[:20]:
+                CALL_OPERATIONS[op].answer(format, stripped(smaller), policy)
+
+
+@pytest.mark.parametrize(("op", "format", "case", "simpler"), table(__file__, "simpler.txt"))
+def test_what_is_simpler_is_tried(op: str, format: str, case: str, simpler: str) -> None:
+    row, one = tuple(codes(case)), tuple(codes(simpler))
+    assert one in [
+        stripped(tried) for tried in CALL_OPERATIONS[op].smaller_rows(format, padded([row])[0])
+    ]

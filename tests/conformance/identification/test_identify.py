@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_tables import table
 from helpers import ROOT
 from identify_helpers import Follower, random_policy, same
 from shifted_kernels import quantizer
 
 import mxref
-from mxref.cases.answers import reads
+from mxref.cases.answers import exact_answers, reads
 from mxref.cli import identify_verb
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.asking import PROBES, separating
@@ -368,3 +369,26 @@ def test_every_scale_layout_is_identified(layout: ScaleLayout) -> None:
     """Also where it has bytes of another length than the default's."""
     for op in ("pack_scales", "unpack_scales"):
         check(Setting(op, "e8m0", "bytes"), {"scale_layout": layout.value})
+
+
+# --- members that are one function ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("where", "choice", "group"), table(__file__, "equal_members.txt"))
+def test_what_is_one_function_whatever_else_is_chosen(where: str, choice: str, group: str) -> None:
+    groups = [
+        " ".join(some) for some, _ in equal_members(Setting(*where.split()), choice) if some[1:]
+    ]
+    assert groups == [group] * bool(group)
+
+
+def test_the_largest_float16_is_beyond_it_once_it_is_rounded_to_bfloat16() -> None:
+    """65504 becomes 65536: of scale 2**(16 - 8) for E4M3, or an infinity."""
+    block = tuple(np.float16([65504, *[0] * 31]).view(np.uint16).tolist())
+
+    def scale(amax_type: str) -> int:
+        policy = Policy().replace(pre_rounding="bfloat16", amax_type=amax_type)
+        return exact_answers("quantize", "mxfp8_e4m3", "f16", [block], policy)[0][0]
+
+    assert scale("source") == scale("float32") == 127 + 8
+    assert scale("float16") == 0xFE

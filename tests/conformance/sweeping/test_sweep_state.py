@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import PATIENCE, run, sentence
+from helpers import PATIENCE, run, sentence, table
 from ml_dtypes import _ml_dtypes_ext
 from sweep_helpers import OWN, PLANTED, findings, parts, target
 
@@ -70,25 +70,7 @@ def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
 
 # --- going on -------------------------------------------------------------------------------------
 
-#: A sweep that writes its state after each part, and is killed before it writes the third one.
-KILLED = """\
-import os, signal, sys
-from functools import partial
-from pathlib import Path
-
-import mxref.conformance.sweeping.sweep  # the module
-from mxref.conformance import load_target
-
-def progress(done, total, wrong):
-    if done == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-module = sys.modules["mxref.conformance.sweeping.sweep"]
-sys.modules["mxref.conformance.sweeping.running"]._SAVE = 0.0
-target, state, first, end = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
-given = {"first": first, "end": end, "state": state, "progress": progress}
-module.sweep(partial(load_target, target), "encode", "e2m1", **given)
-"""
+KILLED = table("kernels")["sweep_killed"]
 
 
 @pytest.mark.sampled(6)
@@ -215,23 +197,7 @@ def test_fingerprint_is_of_files_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 # --- what a target has loaded ---------------------------------------------------------------------
 
-#: A target that loads modules of its folder and of its package, one of them in a call, a library,
-#: and another file if there is one.
-LOADS = """\
-import ctypes, pathlib
-import mxref
-import mxref_swept.near
-from mxref_swept import *
-ctypes.CDLL(str(pathlib.Path(__file__).with_name("library.so")))
-try:
-    import mxref_swept_faster
-except ImportError:
-    pass
-
-def decode(codes, format):
-    import mxref_swept.late
-    return mxref.decode(codes, format)
-"""
+LOADS = table("kernels")["sweep_loads"]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from planted_bugs import BUGS
 from verify_helpers import RIGHT, Kit, Vectors, read, target_file
 
-from mxref.conformance import load_target
+from mxref.conformance import load_target, verify
 from mxref.conformance.compare.compare import asked
 from mxref.conformance.verdict.report_text import verdict_text
 from mxref.conformance.verdict.verify import begun, with_rows
@@ -72,3 +72,28 @@ def test_no_format_crowds_out_the_others(kit: Kit) -> None:
     for part in (kinds[:5], kinds[5:]):
         counts = [int(count) for _, count in part]
         assert counts == sorted(counts, reverse=True)
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_found(name: str, tmp_path: Path, vectors: Vectors) -> None:
+    bug, case = BUGS[name], BUGS[name].case
+    report = verify(load_target(target_file(tmp_path, RIGHT + bug.body)), read(vectors(bug.stem)))
+    is_error = isinstance(case.got, str)
+    wanted = "fails with errors" if is_error else f"violates {case.rule}"
+    assert (report.verdict, report.passed) == (case.verdict or wanted, False)
+    failures = {failure.case.id: failure for _, failure in report.failures}
+    assert len(failures) == len(report.failures)
+    failure = failures[case.id]
+    assert failure.want[case.word] == case.want
+    assert failure.case.rule == case.rule
+    if isinstance(case.got, str):
+        assert failure.got is None
+        assert re.fullmatch(case.got, failure.error)
+    else:
+        assert failure.got is not None
+        assert failure.got[case.word] == case.got
+        assert failure.got[: case.word] == failure.want[: case.word]
