@@ -27,6 +27,15 @@ def quantize(values: Array, format: str, *tensor: Array) -> mxref.Blocks:
     return mxref.quantize(values, format, tensor_scale=tensor_scale(*tensor) if tensor else None)
 
 
+def quantized(
+    values: Array, format: str, axis: int | None = None, **choices: Any
+) -> tuple[Array, Array]:
+    """Scale codes, one a row or of a tensor along an axis, and codes: to be changed."""
+    blocks = mxref.quantize(values, format, axis=-1 if axis is None else axis, **choices)
+    scales = blocks.scale_codes
+    return (scales[:, 0] if axis is None else scales).copy(), blocks.codes.copy()
+
+
 def dequantize(scales: Array, codes: Array, format: str, dtype: Any, *tensor: Array) -> Array:
     fmt, scale = mxref.formats.block_format(format), tensor_scale(*tensor) if tensor else None
     return mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape, dtype, scale).dequantize(dtype)

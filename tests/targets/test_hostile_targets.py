@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS, table, vector_file
+from right_calls import quantized
 
 import mxref
 from mxref.cli import main
@@ -209,8 +210,8 @@ def in_lists(values: Any, format: str) -> Any:
 
 
 def blocks_in_lists(values: Any, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0].tolist(), blocks.codes.tolist()
+    scales, codes = quantized(values, format)
+    return scales.tolist(), codes.tolist()
 
 
 def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails() -> None:

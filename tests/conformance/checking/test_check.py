@@ -16,6 +16,7 @@ from helpers import PATIENCE
 from kernel_reports import file_of, files_of
 from limits import assert_limits
 from numpy.typing import NDArray
+from right_calls import quantized
 from uses import assert_use
 
 import mxref
@@ -72,11 +73,6 @@ def assert_found(function: Function, kind: str, text: str, *more: Any, **claims:
     report = report_of(function, *more, **claims)
     use = assert_use(report.uses, kind, text)
     assert (use.op, use.format, report.passed) == ("encode", "e2m1", False)
-
-
-def quantize(values: Array, format: str) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes.copy(), blocks.codes.copy()
 
 
 def wrong_where(wrong: Callable[[Array], Any]) -> Function:
@@ -241,7 +237,7 @@ def test_a_workspace_that_is_never_cleared(format: str) -> None:
 @pytest.mark.usefixtures("without_causes")
 def test_a_scale_of_the_whole_call() -> None:
     def scaled(values: Array, format: str) -> tuple[Array, Array]:
-        scales, codes = quantize(values, format)
+        scales, codes = quantized(values, format)
         numbers = scales[scales != 0xFF]
         return np.where(scales == 0xFF, scales, numbers.max(initial=0)), codes
 
@@ -353,7 +349,7 @@ def test_right_kernels_pass(kernel: Function) -> None:
 
 
 def test_right_blocks_pass() -> None:
-    report = report_of(quantize, Extent(elements=33 * 32), some_cases(MXFP4))
+    report = report_of(quantized, Extent(elements=33 * 32), some_cases(MXFP4))
     assert (report.uses, report.failures, report.passed) == ((), [], True)
 
 
@@ -443,7 +439,7 @@ def test_no_call_is_larger_than_the_sizes_that_are_asked_for(stem: str, wrong: b
     def function(values: Array, format: str) -> Any:
         sizes.append(len(values))
         if stem == MXFP4:
-            return quantize(values, format)
+            return quantized(values, format)
         return mxref.encode(values, format) ^ np.uint8(wrong and len(values) == 33)
 
     extent = Extent(elements=100 * (32 if stem == MXFP4 else 1), search=False)
@@ -489,17 +485,17 @@ def hashed(values: Array) -> Array:
 
 
 def rare_element(values: Array, format: str) -> tuple[Array, Array]:
-    scales, codes = quantize(values, format)
+    scales, codes = quantized(values, format)
     return scales, codes ^ np.where(hashed(values), 1, 0).astype(np.uint8)
 
 
 def narrow_amax(values: Array, format: str) -> tuple[Array, Array]:
     """The scale is one too large for amax significands in [1.414, 1.422)."""
-    scales, codes = quantize(values, format)
+    scales, codes = quantized(values, format)
     amax = np.fmax.reduce(np.abs(values), axis=1)
     significand = np.frexp(amax.astype(np.float64))[0] * 2
     inside = np.isfinite(amax) & (significand >= 1.414) & (significand < 1.422)
-    return scales + (inside[:, np.newaxis] & (scales < 0xFE)), codes
+    return scales + (inside & (scales < 0xFE)), codes
 
 
 @pytest.mark.usefixtures("without_causes")

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
-from right_calls import linear, product
+from right_calls import linear, product, quantized
 
-import mxref
 from mxref import golden
 from mxref.conformance import Extent, check, target_of
 from mxref.conformance.verdict.report import Report
@@ -25,11 +24,6 @@ def matmul(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str, dtype: An
     """In float64, with one rounding."""
     found: Array = product(sa, ca, sb, cb, a, b).astype(dtype)
     return found
-
-
-def tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, name, axis=axis)
-    return blocks.scale_codes.copy(), blocks.codes.copy()
 
 
 def zeros_for_fp6(x: Array, w: Array, bias: Array | None, name: str) -> Array:
@@ -57,7 +51,7 @@ def truncated(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str, dtype:
 
 
 def zeros_of_float16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-    scales, codes = tensor(values, name, axis)
+    scales, codes = quantized(values, name, axis)
     return scales, codes * np.uint8(values.dtype != np.float16)
 
 
@@ -85,7 +79,7 @@ FP8 = ("mxfp8_e4m3", "mxfp8_e5m2")
         ("matmul", matmul, FP8, None),
         ("matmul", exchanged, FP8, "mxfp8_e4m3-mxfp8_e5m2"),
         ("matmul", truncated, ("mxfp6_e2m3",), "mxfp6_e2m3-mxfp6_e2m3"),
-        ("quantize_tensor", tensor, ("mxfp4_e2m1",), None),
+        ("quantize_tensor", quantized, ("mxfp4_e2m1",), None),
         ("quantize_tensor", zeros_of_float16, ("mxfp4_e2m1",), "mxfp4_e2m1"),
     ],
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from limits import assert_limits, recorded
 from numpy.typing import NDArray
+from right_calls import quantized
 from uses import assert_use
 
 import mxref
@@ -60,11 +61,6 @@ def pack(codes: Array, name: str) -> Array:
     return np.packbits(bits.reshape(-1), bitorder="little")
 
 
-def tensor(values: Array, name: str, axis: int, **choices: Any) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, name, axis=axis, **choices)
-    return blocks.scale_codes.copy(), blocks.codes.copy()
-
-
 def padded(values: Array, axis: int) -> Array:
     """Lines along an axis, filled up with zeros to whole blocks."""
     lines = np.moveaxis(values, axis, -1)
@@ -74,7 +70,7 @@ def padded(values: Array, axis: int) -> Array:
 
 
 def by_blocks(whole: Array, name: str, axis: int) -> tuple[Array, Array]:
-    scales, codes = tensor(whole, name, 1)
+    scales, codes = quantized(whole, name, 1)
     return (scales, codes) if axis == 1 else (scales.T, codes.T)
 
 
@@ -177,7 +173,7 @@ def test_a_mask_whose_rows_and_columns_are_swapped() -> None:
             rows, columns = values.shape
             values[columns:] = 0
             values[:, rows:] = 0
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
     said = "wrong only in calls with axis 0 and unequal sides ("
     assert_found("quantize_tensor", "mxfp8_e4m3", masked, "size", said)
@@ -203,7 +199,7 @@ def test_numbers_and_not_sizes_that_are_wrong_along_one_axis() -> None:
     def by_bfloat16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if axis == 0:
             values = values.astype(ml_dtypes.bfloat16).astype(np.float32)
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
     said = "wrong only in calls with axis 0 (..., whatever the size: "
     assert_found("quantize_tensor", "mxfp8_e4m3", by_bfloat16, "numbers", said)
@@ -242,7 +238,7 @@ def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result() -> Non
 
 def test_memory_taken_as_it_lies() -> None:
     def flat(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        return tensor(values.ravel(order="K").reshape(values.shape), name, axis)
+        return quantized(values.ravel(order="K").reshape(values.shape), name, axis)
 
     said = "wrong only with arrays with columns first in memory"
     assert_found("quantize_tensor", "mxfp8_e4m3", flat, "memory", said)
@@ -260,7 +256,7 @@ def test_refused_memory_is_a_note() -> None:
     def refuses(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if not values.flags.c_contiguous:
             raise ValueError("values must be contiguous")
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
     target = target_of(SimpleNamespace(quantize_tensor=refuses), "kernel")
     subject = LayoutSubject("quantize_tensor", "mxfp4_e2m1", "f32", Policy())
@@ -309,7 +305,7 @@ def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
     assert len(found("pack", "e2m1", unnamed)) == 1
 
     def truncated(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        return tensor(values, name, axis, rounding="toward_zero")
+        return quantized(values, name, axis, rounding="toward_zero")
 
     assert found("quantize_tensor", "mxfp8_e4m3", truncated, fails=True) == []
     assert_found("quantize_tensor", "mxfp8_e4m3", truncated, "numbers", "")
@@ -317,7 +313,7 @@ def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
     def along_rows(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if values.shape[axis] > 64:
             values[:] = 0
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
     text = assert_found("quantize_tensor", "mxfp8_e4m3", along_rows, "size", "", fails=True)
     assert_limits(text, {"elements along the axis": 65})
@@ -377,7 +373,7 @@ def test_results_of_another_size(op: str, format: str, text: str) -> None:
 
 def test_an_answer_that_depends_on_the_company() -> None:
     def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        scales, codes = tensor(values, name, axis)
+        scales, codes = quantized(values, name, axis)
         if values[0, 0] < 0 < values[-1, -1]:
             scales[-1, -1] += 1
         return scales, codes
@@ -400,7 +396,7 @@ def test_no_call_is_larger_when_what_is_wrong_is_looked_into() -> None:
 
     def wrong(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         sizes.append(values.size)
-        return tensor(values * (len(values) > 2), name, axis)
+        return quantized(values * (len(values) > 2), name, axis)
 
     assert found("quantize_tensor", "mxint8", wrong, elements=1100)
     assert max(sizes) <= 1100

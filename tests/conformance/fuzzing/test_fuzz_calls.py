@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from right_calls import quantized
 
 import mxref
 from mxref.conformance import target_of
@@ -23,11 +24,6 @@ from mxref.targets.calls import without_cases
 
 FP4 = "mxfp4_e2m1"
 Pair = tuple[np.ndarray, np.ndarray]
-
-
-def right(values: np.ndarray, format: str) -> Pair:
-    blocks = mxref.quantize(values, format)
-    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
 
 
 def searched(examples: int = 56, **functions: Callable[..., Any]) -> FuzzRow:
@@ -105,7 +101,7 @@ def test_a_call_of_one_case_less_is_asked_if_it_has_room_for_all_questions(
 
 def test_a_bug_of_one_case_alone_is_found() -> None:
     def quantize(values: np.ndarray, format: str) -> Pair:
-        scales, codes = right(values, format)
+        scales, codes = quantized(values, format)
         return scales, codes ^ (len(codes) == 1)
 
     example = found(quantize=quantize)
@@ -228,7 +224,7 @@ def test_answers_that_depend_on_earlier_calls_are_not_called_wrong_numbers() -> 
     seen = []
 
     def quantize(values: np.ndarray, format: str) -> Pair:
-        scales, codes = right(values, format)
+        scales, codes = quantized(values, format)
         seen.extend([None] * int(np.isnan(values).any()))
         return scales + np.uint8(bool(seen)) * (scales < 255), codes
 

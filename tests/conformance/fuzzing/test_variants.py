@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from right_calls import quantized
 
 import mxref
 from mxref.bits.floats import LAYOUTS
@@ -141,18 +142,13 @@ def test_specials_stand_in_every_lane(float: str) -> None:
 Pair = tuple[Array, Array]
 
 
-def right(values: Array, format: str) -> Pair:
-    blocks = mxref.quantize(values, format)
-    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
-
-
 def finite_amax(values: Array) -> Array:
     return np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
 
 
 def raised(values: Array, format: str, where: Array) -> Pair:
     """One scale too large in some blocks."""
-    scales, codes = right(values, format)
+    scales, codes = quantized(values, format)
     return scales + (where & (scales < 254)).astype(np.uint8), codes
 
 
@@ -162,13 +158,13 @@ def opposite_maxima(values: Array, format: str) -> Pair:
 
 
 def one_code_in_one_lane(values: Array, format: str) -> Pair:
-    scales, codes = right(values, format)
+    scales, codes = quantized(values, format)
     codes[:, 13] -= codes[:, 13] == 0x35
     return scales, codes
 
 
 def zeros_after_a_full_block(values: Array, format: str) -> Pair:
-    scales, codes = right(values, format)
+    scales, codes = quantized(values, format)
     zeros = (values == 0).all(axis=1)
     codes[1:][zeros[1:] & ~zeros[:-1]] |= 1
     return scales, codes

@@ -13,6 +13,7 @@ import pytest
 from data_tables import table
 from helpers import ROOT
 from identify_helpers import Follower, random_policy, same
+from right_calls import quantized
 from shifted_kernels import quantizer
 
 import mxref
@@ -187,8 +188,7 @@ def test_bits_that_verify_does_not_compare_are_no_contradiction() -> None:
     """NaN is one class, and the codes of a NaN block are open: where they are of no policy."""
 
     def other_codes(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
-        blocks = mxref.quantize(values, format)
-        codes, (scales,) = blocks.codes.copy(), blocks.scale_codes.T
+        scales, codes = quantized(values, format)
         codes[scales == 0xFF, 3:] = 5
         return scales, codes
 
@@ -297,14 +297,13 @@ def test_separating_questions() -> None:
 
 
 def _exchanged(values: Any, format: str) -> tuple[Any, Any]:
-    blocks = mxref.quantize(values, format)
-    codes = blocks.codes.reshape(-1, 16, 2)[..., ::-1].reshape(-1, 32)
-    return blocks.scale_codes[:, 0], codes
+    scales, codes = quantized(values, format)
+    return scales, codes.reshape(-1, 16, 2)[..., ::-1].reshape(-1, 32)
 
 
 def _noise(values: Any, format: str) -> tuple[Any, Any]:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0] ^ 5, (blocks.codes.reshape(-1, 32) * 37 + 11) % 16
+    scales, codes = quantized(values, format)
+    return scales ^ 5, (codes * 37 + 11) % 16
 
 
 def allow_few_predictions(monkeypatch: pytest.MonkeyPatch) -> None:

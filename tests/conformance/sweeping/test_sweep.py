@@ -7,7 +7,6 @@ bug was planted.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from mxref import exact
 from mxref.conformance import TargetError, target_of
 from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
 from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
-from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.sweep_text import finding_lines
 from mxref.golden import VectorFile
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
@@ -341,16 +340,3 @@ def test_numbers_of_the_call() -> None:
     assert said(end=70000).endswith("got 0 and 70000")
     assert said(jobs=0) == "jobs must be 1 or more, got 0: give 1, or leave it out"
     assert said(digest=True, state=Path("x")).startswith("digest must not be asked of a sweep")
-
-
-def test_the_summary_says_what_was_compared() -> None:
-    swept = sweep(wrong_where(lambda x: x == 0x3F90), "encode", "e2m1", "bf16")
-    assert summary(swept).startswith(
-        "FAIL planted: encode e2m1 bf16 under ocp: 1 of 65536 wrong in 1 interval, in 0."
-    )
-    assert summary(swept).endswith("% of it in the target")
-    record = json.loads(json.dumps(swept_json(swept)))
-    assert record["intervals"] == [
-        {"first": 0x3F90, "last": 0x3F90, "want": [2], "got": [3], "error": ""}
-    ]
-    assert (record["wrong"], record["compared"], record["passed"]) == (1, 65536, False)

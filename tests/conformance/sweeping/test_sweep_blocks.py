@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import right_calls
 from helpers import sentence
 from sweep_helpers import OWN, findings, target
 
@@ -35,8 +36,7 @@ def planted(change: Change) -> Any:
     """Quantizes right, then changes scale codes (n,) and codes (n, 32) of values (n, 32)."""
 
     def quantize(values: Array, format: str) -> tuple[Array, Array]:
-        blocks = mxref.quantize(values, format)
-        scales, codes = blocks.scale_codes[:, 0].copy(), blocks.codes.copy()
+        scales, codes = right_calls.quantized(values, format)
         change(values, scales, codes)
         return scales, codes
 

@@ -282,11 +282,16 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[0] == "03 = 1.5: want 3fc00000 = 0x1.8p+0 = 1.5, got 41100000 = 0x1.2p+3 = 9"
-    assert lines[1].startswith(f"FAIL {path}: decode e2m1 f32 under ocp: 1 of 16 wrong in 1 ")
+    said = f"FAIL {path}: decode e2m1 f32 under ocp: 1 of 16 wrong in 1 interval, in 0."
+    assert lines[1].startswith(said)
+    assert lines[1].endswith("% of it in the target")
     assert len(lines) == 2
     assert err.split() == ["hello", "there"]
     assert main(["sweep", str(path), "--op", "decode", "--format", "e2m1", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["intervals"][0]["first"] == 3
+    record = json.loads(capsys.readouterr().out)
+    one = {"first": 3, "last": 3, "want": [0x3FC00000], "got": [0x41100000], "error": ""}
+    assert record["intervals"] == [one]
+    assert (record["wrong"], record["compared"], record["passed"]) == (1, 16, False)
 
 
 def test_the_command_without_a_target(capsys: pytest.CaptureFixture[str]) -> None:

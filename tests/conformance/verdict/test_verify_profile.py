@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from helpers import all_files, case_of, records, table, words
 from kernel_reports import file_of, files_of, report_on
+from right_calls import quantized
 from verify_helpers import VECTORS_ALONE
 
 import mxref
@@ -241,8 +242,7 @@ def test_a_profile_of_blocks_whose_tensor_has_a_scale() -> None:
 
         @staticmethod
         def quantize(values: Any, format: str, tensor: Any) -> Any:
-            blocks = mxref.quantize(values, format, policy, tensor_scale=float(tensor))
-            return blocks.scale_codes[:, 0], blocks.codes
+            return quantized(values, format, policy=policy, tensor_scale=float(tensor))
 
     files = files_of("quantize/nvfp4.f32")
     chosen = profile(name)
@@ -349,15 +349,10 @@ def test_answers_where_an_error_is_right_are_shown(capsys: pytest.CaptureFixture
     assert "your output equals ocp on " in out
 
 
-def quantize(values: Array, format: str) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0], blocks.codes
-
-
 @pytest.mark.parametrize("format", ["mxfp4_e2m1", "mxint8"])
 def test_blocks_with_nan_that_a_policy_refuses(format: str) -> None:
     """Without NaN blocks a NaN is an element that has no code; an infinity still makes such one."""
-    kernel = SimpleNamespace(quantize=quantize, FORMATS=[format], FLOATS=["f32"])
+    kernel = SimpleNamespace(quantize=quantized, FORMATS=[format], FLOATS=["f32"])
     policy = REFUSING.replace(block_nan="ignore")
     asked = [file_of(f"quantize/{format}.f32")]
     report = check(target_of(kernel, "kernel"), asked, policy, extent=Extent(elements=0))
