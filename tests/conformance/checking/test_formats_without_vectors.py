@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from right_calls import linear, product, quantized
 
 from mxref import golden
-from mxref.conformance import Extent, check, target_of
-from mxref.conformance.verdict.report import Report
+from mxref.conformance import Extent, Report, check, target_of
 
 Array = NDArray[Any]
 
