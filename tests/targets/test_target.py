@@ -134,18 +134,7 @@ def test_an_object_is_a_target(everything: list[VectorFile]) -> None:
     assert not report.passed
 
 
-#: Modules of libraries, and what they have by the names of operations.
-OF_LIBRARIES = {
-    "numpy": ("matmul",),
-    "numpy.linalg": ("matmul",),
-    "numpy.strings": ("encode", "decode"),
-    "operator": ("matmul",),
-    "struct": ("pack", "unpack"),
-    "codecs": ("encode", "decode"),
-    "base64": ("encode", "decode"),
-    "torch": ("dequantize", "linear", "matmul", "pack", "quantize"),
-    "torch.nn.functional": ("linear",),
-}
+OF_LIBRARIES: dict[str, list[str]] = BAD["libraries"]
 
 
 @pytest.mark.parametrize("library", OF_LIBRARIES)

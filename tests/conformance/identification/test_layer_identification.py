@@ -115,15 +115,9 @@ def found(matmul: Product, pair: str = E4M3) -> Identified:
 @pytest.mark.parametrize(
     ("pair", "how"),
     [
-        (E4M3, "sequential"),
-        (E4M3, "pairwise"),
-        (E4M3, "by_block"),
-        (E4M3, "scales_last"),
-        (E4M3, "aligned_25"),
-        (E4M3, "aligned_13"),
-        (FP4, "pairwise"),
-        (FP4, "by_block"),
-        (FP4, "aligned_35"),
+        *((E4M3, how) for how in ("sequential", "pairwise", "by_block", "scales_last")),
+        *((E4M3, how) for how in ("aligned_25", "aligned_13")),
+        *((FP4, how) for how in ("pairwise", "by_block", "aligned_35")),
         ("mxint8-mxint8", "pairwise"),
     ],
 )

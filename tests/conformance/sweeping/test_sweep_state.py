@@ -344,7 +344,9 @@ def test_without_names_all_formats_of_the_target(op: str, formats: list[str]) ->
 
 
 def test_blocks_have_formats_of_their_own() -> None:
-    small = target_of(SimpleNamespace(dequantize=two_wrong, FORMATS=["mxfp4_e2m1", "int8"]), "small")
+    small = target_of(
+        SimpleNamespace(dequantize=two_wrong, FORMATS=["mxfp4_e2m1", "int8"]), "small"
+    )
     (one,) = sweeps(small, "dequantize", end=1)
     assert (one.file.format, one.cases) == ("mxfp4_e2m1", 32)
 
@@ -441,7 +443,7 @@ def test_a_line_for_each_and_one_for_all() -> None:
     assert [line[:4] for line in verdicts] == ["FAIL", "PASS", "FAIL"]
     wrong = sweep(TWO_WRONG, "encode", "e4m3", **RANGE).tally.wrong
     assert verdicts[2].startswith(
-        f"FAIL two_wrong: encode of 2 formats f32 under ocp: {wrong} of {2 * 5 << 22} wrong, "
+        f"FAIL planted: encode of 2 formats f32 under ocp: {wrong} of {2 * 5 << 22} wrong, "
         "1 of 2 formats pass, in "
     )
 
