@@ -19,7 +19,7 @@ import pytest
 from helpers import all_files, case_of, records, table, words
 from kernel_reports import file_of, files_of, report_on
 from right_calls import quantized
-from verify_helpers import VECTORS_ALONE
+from verify_helpers import Kit
 
 import mxref
 from mxref.cli import main
@@ -43,35 +43,28 @@ QUANTIZE = "quantize/mxfp4_e2m1.f32"
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        status = main([*map(str, arguments), *(VECTORS_ALONE if arguments[0] == "verify" else ())])
-        return status, *capsys.readouterr()
-
-    return call
+def run(kit: Kit) -> Run:
+    return lambda *words: dataclasses.astuple(kit.run(*words))
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Target:
-    def written(text: str, **claims: str) -> str:
-        path = tmp_path / "kernel.py"
-        path.write_text(text + "".join(f"\n{name} = {is_!r}" for name, is_ in claims.items()))
-        return str(path)
-
-    return written
+def target(kit: Kit) -> Target:
+    return lambda text, **claims: kit.target(
+        text + "".join(f"\n{name} = {claim!r}" for name, claim in claims.items())
+    )
 
 
 @pytest.mark.sampled(6)
 def test_a_kernel_conforms_to_its_profile_and_to_no_other(target: Target, run: Run) -> None:
     spec, count = target(KERNEL), len(records(QUANTIZE)[1])
-    status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
+    status, out, err = run(spec, "--profile", "torchao_0_18_floor")
     assert (status, err) == (0, "")
     conforms = f"conforms to profile torchao_0_18_floor {MODEL}"
     assert out.splitlines()[-1] == f"PASS {spec}: {count} cases, 0 failed: {conforms}"
     # The policies that a user could name are others.
-    assert run("verify", spec)[0] == 1
-    assert run("verify", spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
-    status, out, _ = run("verify", spec, "--profile", "torchao_0_18_ceil")
+    assert run(spec)[0] == 1
+    assert run(spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
+    status, out, _ = run(spec, "--profile", "torchao_0_18_ceil")
     assert status == 1
     equals = f"your output equals profile torchao_0_18_floor on {count} of {count} cases"
     assert f"quantize mxfp4_e2m1: {equals}" in out
@@ -80,20 +73,20 @@ def test_a_kernel_conforms_to_its_profile_and_to_no_other(target: Target, run: R
 @pytest.mark.sampled(6)
 def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     other = target(KERNEL, PROFILE="torchao_main_floor")
-    assert run("verify", other)[0] == run("verify", other, "--policy", "ocp")[0] == 1
-    assert run("verify", other, "--profile", "torchao_0_18_floor")[0] == 0
+    assert run(other)[0] == run(other, "--policy", "ocp")[0] == 1
+    assert run(other, "--profile", "torchao_0_18_floor")[0] == 0
 
 
 @pytest.mark.sampled(12)
 def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, run: Run) -> None:
     """Blocks under byte 00 are halved by torchao, and by nobody else."""
     spec = target(LITERAL)
-    status, out, _ = run("verify", spec, "--profile", "torchao_0_18_floor")
+    status, out, _ = run(spec, "--profile", "torchao_0_18_floor")
     assert status == 1
     # 2**-126 under 00: torchao divides by 2**-126, which gives 1; the scale is 2**-127.
     id = "quantize.mxfp4_e2m1.f32.edge_0001_at"
     assert words(case_of(id)[1]["in"])[:2] == [0x00800000, 0x80400000]
-    report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
+    report = json.loads(run(spec, "--profile", "torchao_0_18_floor", "--json")[1])
     failures = {failure["id"]: failure for failure in report["failures"]}
     assert failures[id]["want"].split()[:3] == ["00", "02", "09"]
     assert failures[id]["got"].split()[:3] == ["00", "04", "0a"]
@@ -119,10 +112,10 @@ def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
 ) -> None:
     """torch keeps the sign of a NaN; under a policy NaN is one class."""
     signed = target(KERNELS["encode"].replace("NAN", "0x7F | np.signbit(values) * 128"))
-    assert run("verify", signed, "--profile", "torch")[0] == 0
+    assert run(signed, "--profile", "torch")[0] == 0
     spec = target(KERNELS["encode"].replace("NAN", "0x7F"))
-    assert run("verify", spec, "--policy", "ocp+nan=signed")[0] == 0
-    status, out, _ = run("verify", spec, "--profile", "torch", "--json")
+    assert run(spec, "--policy", "ocp+nan=signed")[0] == 0
+    status, out, _ = run(spec, "--profile", "torch", "--json")
     report = json.loads(out)
     assert status == 1
     ids = {failure["id"] for failure in report["failures"]}
@@ -139,7 +132,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
 ) -> None:
     """The profile of torch knows E4M3; E5M2 is another one's, which overflows to infinity."""
     spec = target(KERNELS["two_formats"])
-    status, out, _ = run("verify", spec, "--profile", "torch")
+    status, out, _ = run(spec, "--profile", "torch")
     assert status == 0
     policy = profile("torch").policy
     assert f"profile torch says nothing of encode e5m2: compared with {policy}\n" in out
@@ -147,7 +140,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
     assert rows == [("e4m3", "profile torch"), ("e5m2", "ocp+nan=signed+pre_rounding=float32")]
     # Of a target that claims both the policy that it claims.
     claimed = target(KERNELS["two_formats"], PROFILE="torch", POLICY="ocp+overflow=nonsaturating")
-    status, out, _ = run("verify", claimed)
+    status, out, _ = run(claimed)
     assert status == 1
     assert "encode e5m2: compared with ocp+overflow=nonsaturating\n" in out
     assert re.search(r"^FAIL +encode +e5m2 +ocp\+overflow=nonsaturating ", out, re.M)
@@ -163,14 +156,14 @@ def test_float_types_that_the_profile_does_not_take_have_a_row_of_their_own(
         "(values, format):", "(values, format):\n    values = np.float32(values)"
     )
     spec = target(narrow.replace('["f32"]', '["f32", "f64"]'))
-    status, out, _ = run("verify", spec, "--profile", "torchao_0_18_floor")
+    status, out, _ = run(spec, "--profile", "torchao_0_18_floor")
     assert status == 1
     rows = re.findall(r"^(\w+) +quantize +mxfp4_e2m1 +(.*?)  ", out, re.M)
     assert rows == [("ok", "profile torchao_0_18_floor"), ("FAIL", "ocp+nan=signed")]
     assert "says nothing of quantize mxfp4_e2m1 (f64): compared with ocp+nan=signed\n" in out
     # Another type alone is none of the profile's business, which is an error.
     spec = target(narrow.replace('["f32"]', '["f64"]'))
-    status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
+    status, out, err = run(spec, "--profile", "torchao_0_18_floor")
     assert (status, out) == (2, "")
     assert f"--profile must be one that speaks of what {spec} has, got torchao_0_18_floor" in err
     assert err.endswith("; floats f32, bf16\n")
@@ -192,7 +185,7 @@ def test_what_the_profile_refuses_a_target_may_refuse(
     sizes = [len(case["in"].split()) for case in records("pack/e2m1.bytes")[1]]
     assert sum(size % 2 for size in sizes) == 20
     spec = target(KERNELS["pack"].replace("ODD", odd))
-    report = json.loads(run("verify", spec, "--profile", "torchao_0_18_even", "--json")[1])
+    report = json.loads(run(spec, "--profile", "torchao_0_18_even", "--json")[1])
     assert report["compared"] == len(sizes)
     assert len(report["failures"]) == failed
 
