@@ -261,15 +261,6 @@ def test_what_is_shown_rules_out_what_it_says() -> None:
         assert mxref.encode(bits, "e4m3", rounding=member)[0, 0] != found.probes[probe].answer[word]
 
 
-@pytest.mark.sampled(0)
-def test_it_asks_the_same_every_time() -> None:
-    setting, policy = Setting("quantize", "mxfp6_e2m3", "bf16"), Policy.parse("ocp+rounding=to_odd")
-    first, second = Follower(policy), Follower(policy)
-    identify_one(first, setting)
-    identify_one(second, setting)
-    assert first.asked == second.asked
-
-
 def test_spaces() -> None:
     space = PolicySet.of({"a": "xy", "b": "xy", "c": "xyz"})
     assert space.count == 12
