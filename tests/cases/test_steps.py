@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_tables import table
 from helpers import INFINITY, SOURCES, WIDTH, table_steps
 
 import mxref
@@ -63,17 +64,7 @@ def test_steps_are_all_that_happens(op: str) -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
-    ("op", "format", "float", "policy"),
-    [
-        # FF at both ends of the finite numbers, and other codes between.
-        ("encode_scale", "e8m0", "bf16", "ocp+scale_of_zero=nan+pre_rounding=float16"),
-        # The same code for amax far apart, subnormal ones and others.
-        ("shared_scale", "int8", "bf16", "ocp+zero_block=nan+scale_underflow=wrap"),
-        ("shared_scale", "e5m2", "bf16", "ocp+amax_type=float16+scale_underflow=wrap"),
-        # Zeros of two signs.
-        ("encode", "e2m1", "f16", "ocp+zero_sign=dropped+subnormal_inputs=flushed"),
-        ("encode", "e5m2", "bf16", "ocp+pre_rounding=float16+overflow=propagate"),
-    ],
+    ("op", "format", "float", "policy"), table(__file__, "answers_that_come_back.txt")
 )
 def test_answers_that_come_back(op: str, format: str, float: str, policy: str) -> None:
     check(op, format, float, Policy.parse(policy))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from data_tables import table
 from facts_by_hand import facts
 from feature_tables import assert_feature
 from features_by_hand import VALUES, true_of
@@ -25,26 +26,9 @@ from mxref.formats.catalog import block_format
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
-EVERY_KIND = (
-    ("encode", "e5m2"),
-    ("encode", "int8"),
-    ("encode_scale", "e8m0"),
-    ("shared_scale", "e3m2"),
-    ("encode_stochastic", "e2m1"),
-    ("decode", "e5m2"),
-    ("decode_scale", "e8m0"),
-    ("quantize", "mxfp8_e4m3"),
-    ("quantize", "mxint8"),
-    ("dequantize", "mxfp8_e5m2"),
-    ("quantize_tensor", "mxfp6_e2m3"),
-    ("pack", "e3m2"),
-    ("unpack", "e2m1"),
-    ("pack_scales", "e8m0"),
-)
-
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(("op", "format"), EVERY_KIND)
+@pytest.mark.parametrize(("op", "format"), table(__file__, "units.txt"))
 def test_features_are_what_they_are_called(op: str, format: str) -> None:
     policy = Policy.parse("ocp+rounding=stochastic_a" if op == "encode_stochastic" else "ocp")
     answered, by_hand = [], {}
