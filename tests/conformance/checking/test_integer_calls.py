@@ -148,6 +148,23 @@ def test_a_fault_of_some_sizes(name: str) -> None:
     assert_limits(assert_found(op, format, wrong_where(op, wrong), "size", said), least)
 
 
+@pytest.mark.sampled(0)
+def test_layers_that_add_in_another_order_pass() -> None:
+    def backwards(x: Array, w: Array, scales: Array) -> Array:
+        turned = scales.reshape(len(w), -1)[:, ::-1]
+        return integer.linear_qcs8w(x[:, ::-1], w[:, ::-1], turned, "offset")
+
+    report = report_of("linear_qcs8w", "int8_groups", backwards, Extent(elements=9000))
+    assert report.passed
+    assert (report.uses, report.scope.searched) == ((), 128)
+
+    def nearly(x: Array, w: Array, scales: Array) -> Array:
+        result = backwards(x, w, scales)
+        return result * np.float32(1 + (x.shape[1] > 33) * 2.0**-17)
+
+    assert report_of("linear_qcs8w", "int8_groups", nearly, SIZES).uses[0].kind == "size"
+
+
 def test_an_exception_in_some_sizes() -> None:
     def raises(packed: Array, k: int) -> Array:
         if packed.size > 300:
