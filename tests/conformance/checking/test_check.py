@@ -245,9 +245,6 @@ def test_a_scale_of_the_whole_call() -> None:
     assert_use(report.uses, "company", f"{COMPANY}the same 32 numbers")
 
 
-# Memory, threads, and nothing at all.
-
-
 @pytest.mark.parametrize(
     ("moved", "where"),
     [
