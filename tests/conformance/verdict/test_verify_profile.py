@@ -229,23 +229,20 @@ def test_a_profile_of_blocks_whose_tensor_has_a_scale() -> None:
     name = "transformer_engine_nvfp4_4over6"
     policy = "ocp+scale_arithmetic=transformer_engine_4over6"
 
-    class Target:
-        FORMATS = ("nvfp4",)
-        FLOATS = ("f32",)
+    def quantize(values: Any, format: str, tensor: Any) -> Any:
+        return quantized(values, format, policy=policy, tensor_scale=float(tensor))
 
-        @staticmethod
-        def quantize(values: Any, format: str, tensor: Any) -> Any:
-            return quantized(values, format, policy=policy, tensor_scale=float(tensor))
-
+    claims = {"FORMATS": ["nvfp4"], "FLOATS": ["f32"]}
+    target = target_of(SimpleNamespace(quantize=quantize, **claims), "target")
     files = files_of("quantize/nvfp4.f32")
     chosen = profile(name)
-    report = verify(target_of(Target, "target"), files, profile=chosen)
+    report = verify(target, files, profile=chosen)
     assert (report.passed, report.compared) == (True, len(files[0].cases))
     assert report.verdict == f"conforms to profile {name}"
     assert {outcome.profile for row in report.rows for outcome in row.outcomes} == {name}
     assert not any(outcome.errors for row in report.rows for outcome in row.outcomes)
     policy = "ocp+scale_arithmetic=transformer_engine_4over6_mse"
-    assert run_file(target_of(Target, "target"), files[0], Policy(), chosen).failures
+    assert run_file(target, files[0], Policy(), chosen).failures
 
 
 def test_rows_outside_the_profile_are_compared_anew_against_the_standard() -> None:
