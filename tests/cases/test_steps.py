@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import table
 from helpers import INFINITY, SOURCES, WIDTH, table_steps
+from tables import rows
 
 import mxref
 from mxref import exact
@@ -64,7 +64,7 @@ def test_steps_are_all_that_happens(op: str) -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
-    ("op", "format", "float", "policy"), table(__file__, "answers_that_come_back.txt")
+    ("op", "format", "float", "policy"), rows("cases", "answers_that_come_back")
 )
 def test_answers_that_come_back(op: str, format: str, float: str, policy: str) -> None:
     check(op, format, float, Policy.parse(policy))

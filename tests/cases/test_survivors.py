@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from data_tables import table
 from helpers import FILES, VECTORS, records, words
+from tables import rows
 
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
@@ -41,7 +42,7 @@ def digest(array: np.ndarray) -> str:
 # Probes.
 
 
-@pytest.mark.parametrize(("op", "format", "float", "rows", "row"), table(__file__, "probes.txt"))
+@pytest.mark.parametrize(("op", "format", "float", "rows", "row"), rows("cases", "probes"))
 def test_how_many_probes(op: str, format: str, float: str, rows: str, row: str) -> None:
     found = probes(op, format, float)
     assert (found.shape, found.dtype) == ((int(rows), int(row)), np.uint64)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import table
 from helpers import PATIENCE, VECTORS
 from limits import assert_limits
 from numpy.typing import NDArray
 from right_calls import RIGHT_CALLS, grid_sample, quantize_affine, rescale
+from tables import rows
 from uses import assert_use
 
 from mxref import golden, integer
@@ -425,7 +425,9 @@ def question(op: str, format: str, *sizes: int) -> IntegerQuestion:
     return IntegerQuestion(IntegerSubject(op, format, "default"), sizes)
 
 
-@pytest.mark.parametrize(("op", "format", "sizes", "features"), table(__file__, "features.txt"))
+@pytest.mark.parametrize(
+    ("op", "format", "sizes", "features"), rows("conformance/checking", "features")
+)
 def test_features(op: str, format: str, sizes: str, features: str) -> None:
     found = question(op, format, *map(int, sizes.split())).features
     assert {f"{name}: {value}" for name, value in found.items()} == {*features.split(", ")}

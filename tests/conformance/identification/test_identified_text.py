@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 from data_tables import table
+from tables import rows
 
 from mxref.conformance.identification.asking import Probe
 from mxref.conformance.identification.identified_text import show_clash, show_probe
@@ -55,14 +56,15 @@ def test_a_contradiction_of_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "probe", "choice", "policy", "answer", "shown"), table(__file__, "shown.txt")
+    ("format", "probe", "choice", "policy", "answer", "shown"),
+    rows("conformance/identification", "shown"),
 )
 def test_what_shows_a_choice_is_the_value_whose_answer_it_changes(
     format: str, probe: str, choice: str, policy: str, answer: str, shown: str
 ) -> None:
     found = None if answer == "error" else words(answer)
     said = _shown("quantize_affine", format, choice, policy, [words(probe)], [found])
-    assert said == shown
+    assert said == shown.strip("-")
 
 
 # --- what is asked --------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 import pytest
-from data_tables import table
 from kernel_reports import file_of
+from tables import rows
 
 from mxref.cases.answers import exact_answers
 from mxref.conformance.verdict.cause import parts
@@ -42,7 +42,7 @@ def wanted(stem: str, policy: Policy) -> Words:
 BEFORE = "ocp+scale_place=before"
 WHOLES = [
     (stem.replace("*", name), *more)
-    for stem, *more in table(__file__, "parts.txt")
+    for stem, *more in rows("conformance/verdict", "parts")
     for name in (BLOCK_FORMATS if "*" in stem else [""])
 ]
 

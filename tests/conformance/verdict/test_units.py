@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from data_tables import table
 from facts_by_hand import facts
 from feature_tables import assert_feature
 from features_by_hand import VALUES, true_of
 from helpers import ocp_files
 from integer_facts import integer_facts
+from tables import rows
 from unknown_integers import WRONG_INTEGERS, WrongInteger, no_least_code
 
 from mxref.bits.floats import F32
@@ -28,7 +28,7 @@ from mxref.policy.policy import Policy
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(("op", "format"), table(__file__, "units.txt"))
+@pytest.mark.parametrize(("op", "format"), rows("conformance/verdict", "units"))
 def test_features_are_what_they_are_called(op: str, format: str) -> None:
     policy = Policy.parse("ocp+rounding=stochastic_a" if op == "encode_stochastic" else "ocp")
     answered, by_hand = [], {}
