@@ -1,4 +1,4 @@
-"""Damaged vector files and manifests are refused, with file, line and reason in one sentence."""
+"""Damaged vector files and manifests are refused in one sentence; a case has one spelling."""
 
 from __future__ import annotations
 

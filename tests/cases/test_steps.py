@@ -1,4 +1,4 @@
-"""Steps of the step functions: every pattern of the 16-bit floats against the slow twin itself."""
+"""Steps and changes of the step functions: all there are, by the slow twin and published tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the room `cases` makes for others: probes, the block product, answers of both references."""
+"""What the room of cases makes: probes, blocks, patterns, and answers of both references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mxref plot`: the pictures are right where they say something, can be read, and do not change."""
+"""Pictures of `mxref plot` and `mxref score`: right, legible and always the same."""
 
 from __future__ import annotations
 

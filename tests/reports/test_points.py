@@ -1,4 +1,4 @@
-"""The numbers that plots of `mxref verify --html` draw."""
+"""The numbers that plots of `mxref verify --html` draw, and words in bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `mxref verify --html`: what it says, and that all of it can be read."""
+"""The pages of verify, diff and quantize: what they say, and that all of it can be read."""
 
 from __future__ import annotations
 

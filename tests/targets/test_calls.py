@@ -1,4 +1,4 @@
-"""How functions are called: how often, with how many cases, and with which memory."""
+"""How functions and products are called, and which vector files are read for a target."""
 
 from __future__ import annotations
 

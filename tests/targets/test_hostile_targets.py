@@ -1,4 +1,4 @@
-"""Targets that misbehave: what they do is told in words, and never taken for an answer."""
+"""Targets that misbehave or replace names: told in words, and never taken for an answer."""
 
 from __future__ import annotations
 

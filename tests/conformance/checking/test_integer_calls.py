@@ -1,4 +1,4 @@
-"""Integer operations in calls of many sizes: planted faults are found and named."""
+"""Integer operations in calls of many sizes: what is asked; planted faults are found and named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of many shapes: their outputs, which are asked, and what is said of wrong ones."""
+"""Products of many shapes, and what is said of wrong ones; which sizes every family is asked."""
 
 from __future__ import annotations
 

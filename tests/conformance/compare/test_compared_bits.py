@@ -1,4 +1,4 @@
-"""Bits are compared, classes where the standard leaves the bits open."""
+"""What is compared: bits, or classes where they are open; which clause is violated, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two profiles do differently, on pairs whose difference is known by hand."""
+"""What two profiles do differently in blocks and casts, on pairs that are known by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuzzing: what is asked, what is made simpler, and targets of other kinds."""
+"""Fuzzing: what is drawn and made simpler, other kinds of targets, profiles, and the search."""
 
 from __future__ import annotations
 

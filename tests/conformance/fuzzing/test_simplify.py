@@ -1,4 +1,4 @@
-"""Simpler cases to try, and the code that shows one of many wrong words."""
+"""Simpler cases to try, of numbers, integers and layers, and the code that shows a wrong word."""
 
 from __future__ import annotations
 

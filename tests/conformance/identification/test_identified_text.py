@@ -1,4 +1,4 @@
-"""Questions, answers and contradictions in words."""
+"""Questions, answers and contradictions in words, and which questions are asked."""
 
 from __future__ import annotations
 

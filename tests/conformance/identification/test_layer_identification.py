@@ -1,4 +1,4 @@
-"""What a linear layer quantizes, along which axis, is told from its answers, without a guess."""
+"""What a linear layer quantizes, and how a product adds, is told from answers without a guess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps over several processes, interrupted and killed ones: always the same result."""
+"""Sweeps over processes and formats, interrupted and killed ones: always the same result."""
 
 from __future__ import annotations
 

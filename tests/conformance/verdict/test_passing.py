@@ -1,4 +1,4 @@
-"""What conforms, to the standard or under another policy, and in which words."""
+"""What conforms, and in which words; how failures are told and counted; planted bugs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of compared cases: their features are those that `features_by_hand` works out."""
+"""Units and descriptions: features are those by hand, and descriptions of integers are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict where the standard leaves something open, but not everything."""
+"""The verdict where the standard leaves something open, and what is said of rows by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known divergences: a file lists them, and nothing else may fail."""
+"""Known divergences: a file lists them, also those of adapters, and nothing else may fail."""
 
 from __future__ import annotations
 
