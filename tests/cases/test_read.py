@@ -1,4 +1,4 @@
-"""Damaged vector files and manifests are refused, with file, line and reason in one sentence."""
+"""Damaged vector files and manifests are refused in one sentence; a case has one spelling."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import VECTORS, copy_vectors, records, words
+from helpers import FILES, VECTORS, copy_vectors, records, words
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mxref
 from mxref import golden
+from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cli import main
 
 DAMAGED = "encode/e2m1.f16.jsonl"
@@ -258,11 +261,22 @@ def test_a_damaged_manifest_is_refused(folder: Path, row: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"[]", b"5", b"null", b"\xff", b"not JSON", b"[" * 100_000, b"{}\0"]
+    ("texts", "why"),
+    [
+        (
+            (b"", b"{", b"\xff", b"not JSON", b"[" * 100_000, b"{}\0"),
+            "it is no JSON text",
+        ),
+        ((b"[]", b"5", b"null"), "it has values of other types"),
+        ((b"{}",), "it lacks files"),
+    ],
 )
-def test_a_manifest_that_is_no_json_object_is_refused(folder: Path, text: bytes) -> None:
-    (folder / "manifest.json").write_bytes(text)
-    assert "manifest.json cannot be read: " in refusal(folder)
+def test_a_manifest_that_is_no_json_object_is_refused(
+    folder: Path, texts: tuple[bytes], why: str
+) -> None:
+    for text in texts:
+        (folder / "manifest.json").write_bytes(text)
+        assert refusal(folder) == f"{folder / 'manifest.json'} cannot be read: {why}"
 
 
 def test_a_manifest_in_another_form_is_refused(folder: Path) -> None:
@@ -340,17 +354,63 @@ def test_a_pipe_or_device_is_refused(folder: Path, file: str, device: str | None
     assert "must be a regular file, it is a device, a pipe or a socket" in refusal(folder)
 
 
+# --- the one spelling of a case -------------------------------------------------------------------
+
+
+LINES = (
+    '{"in":"3e800000","out":"00","model":"M5","flags":["tie","underflow"]}',
+    '{"name":"nan_00","in":"00 01","out":["ff 00","7f 01"],"by":"011","rule":"N4","model":"M9"}',
+)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("stem", FILES)
+def test_every_line_is_read_in_one_step(stem: str) -> None:
+    header, *lines = (VECTORS / f"{stem}.jsonl").read_text("ascii").splitlines()
+    usual = json.loads(header)["rule"]
+    for line in lines:
+        record = json.loads(line)
+        assert canonical(line, usual) == record
+        assert spelling(record, usual) == line
+
+
+@given(
+    st.sampled_from(LINES), st.integers(0, 80), st.integers(0, 2), st.text('",:[]{} 0a', max_size=3)
+)
+def test_what_is_read_in_one_step_is_json_in_its_one_spelling(
+    line: str, place: int, removed: int, added: str
+) -> None:
+    text = line[:place] + added + line[place + removed :]
+    record = canonical(text, "MX-6.3")
+    if record is not None and all('"' not in part for part in _parts(record)):  # checked later
+        assert record == json.loads(text)
+        assert [key for key in CASE if key in record] == list(json.loads(text))
+        assert spelling(record, "MX-6.3") == text
+
+
+def _parts(record: dict[str, object]) -> list[str]:
+    values = (value if isinstance(value, list) else [value] for value in record.values())
+    return [str(part) for value in values for part in value]
+
+
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("5", "it has values of other types"),
-        ("{}", "it lacks files"),
-        ("{", "it is no JSON text"),
-        ("[" * 100000, "it is no JSON text"),
+        LINES[0].replace('"out"', ' "out"'),
+        LINES[0].replace('"model":"M5",', ""),
+        LINES[0].replace('["tie","underflow"]', "[]"),
+        LINES[0].replace('"00"', '["00"]'),
+        LINES[0].replace('"00"', '"00","by":"01"'),
+        LINES[1].replace(',"by":"011"', ""),
+        LINES[1].replace("N4", "MX-6.3"),  # goes without saying
+        LINES[0] + " ",
+        LINES[0].replace("3e8", "3E8"),
     ],
 )
-def test_what_is_wrong_with_a_manifest_is_said_without_python(
-    folder: Path, text: str, why: str
-) -> None:
-    (folder / "manifest.json").write_text(text)
-    assert refusal(folder) == f"{folder / 'manifest.json'} cannot be read: {why}"
+def test_another_spelling_is_not(text: str) -> None:
+    assert canonical(text, "MX-6.3") is None
+
+
+def test_both_lines_are() -> None:
+    for line in LINES:
+        assert canonical(line, "MX-6.3") == json.loads(line)

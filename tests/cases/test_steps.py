@@ -1,4 +1,4 @@
-"""Steps of the step functions: every pattern of the 16-bit floats against the slow twin itself."""
+"""Steps and changes of the step functions: all there are, by the slow twin and published tables."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import INFINITY, SOURCES, WIDTH, table_steps
+from tables import rows
 
+import mxref
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import exact_answers
-from mxref.cases.steps import input_count, steps
+from mxref.cases.steps import changes, input_count, steps
 from mxref.policy.policy import READS, Policy
 
 FORMATS = {
@@ -61,17 +64,7 @@ def test_steps_are_all_that_happens(op: str) -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
-    ("op", "format", "float", "policy"),
-    [
-        # FF at both ends of the finite numbers, and other codes between.
-        ("encode_scale", "e8m0", "bf16", "ocp+scale_of_zero=nan+pre_rounding=float16"),
-        # The same code for amax far apart, subnormal ones and others.
-        ("shared_scale", "int8", "bf16", "ocp+zero_block=nan+scale_underflow=wrap"),
-        ("shared_scale", "e5m2", "bf16", "ocp+amax_type=float16+scale_underflow=wrap"),
-        # Zeros of two signs.
-        ("encode", "e2m1", "f16", "ocp+zero_sign=dropped+subnormal_inputs=flushed"),
-        ("encode", "e5m2", "bf16", "ocp+pre_rounding=float16+overflow=propagate"),
-    ],
+    ("op", "format", "float", "policy"), rows("cases", "answers_that_come_back")
 )
 def test_answers_that_come_back(op: str, format: str, float: str, policy: str) -> None:
     check(op, format, float, Policy.parse(policy))
@@ -113,3 +106,31 @@ def test_counts() -> None:
     assert input_count("encode", "e4m3", "f32") == 1 << LAYOUTS["f32"].width
     assert input_count("shared_scale", "e4m3", "bf16") == 1 << 15
     assert input_count("decode_scale", "e8m0", "f32") == 256
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounding", ["ties_to_even", "to_odd", "toward_positive"])
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e2m1", "int8"])
+def test_encode_steps_are_those_of_the_published_tables(format: str, rounding: str) -> None:
+    for float in WIDTH:
+        policy = Policy().replace(rounding=rounding)
+        wanted = table_steps(format, float, rounding)
+        assert len(wanted) > 10
+        assert sorted(changes("encode", format, float, policy)) == sorted(wanted)
+
+
+def every_step(codes: np.ndarray) -> set[int]:
+    """Where codes of consecutive magnitudes change."""
+    return set((np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist())
+
+
+@pytest.mark.parametrize("float", ["f16", "bf16"])
+@pytest.mark.parametrize("rule", ["floor", "rceil", "even", "nearest_log2", "tosa"])
+def test_scale_steps_are_all_there_are(float: str, rule: str) -> None:
+    words = np.arange(INFINITY[float] + 1, dtype=np.uint16)
+    for format in ("e4m3", "int8"):
+        policy = Policy().replace(scale_rule=rule, zero_block="one")
+        codes = mxref.shared_scale(words.view(SOURCES[float]), format, policy=policy)
+        assert set(changes("shared_scale", format, float, policy)) == every_step(codes)

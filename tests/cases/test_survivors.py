@@ -1,18 +1,20 @@
-"""What the room `cases` makes for others: probes, the block product, answers of both references."""
+"""What the room of cases makes: probes, blocks, patterns, and answers of both references."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from data_tables import table
 from helpers import FILES, VECTORS, records, words
+from tables import rows
 
-from mxref.bits.floats import F32, LAYOUTS
+from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
 from mxref.cases.grid import pattern
 from mxref.cases.parse import VectorError, parse
@@ -20,8 +22,14 @@ from mxref.cases.probes import BLOCKS, COUNT, _around, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.records import json_line
-from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader
+from mxref.formats.catalog import E2M1, E4M3, E5M2, ELEMENT_FORMATS, INT8
+from mxref.operands.kinds import signed
 from mxref.operands.word_rows import NO_WORD, padded, same_width
+from mxref.operations.affine_words import affine
+from mxref.operations.layers import exact_layer, fast_layer
+from mxref.operations.product_words import BOUNDS
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 
@@ -34,21 +42,10 @@ def digest(array: np.ndarray) -> str:
 # Probes.
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "float", "rows", "row"),
-    [
-        ("dequantize", "mxfp4_e2m1", "f32", 256, 33),
-        ("dequantize", "mxfp8_e4m3", "f32", 256 * 8, 33),
-        ("dequantize", "mxfp6_e3m2", "f16", 256 * 2, 33),
-        ("dequantize", "fp4_ue4m3", "f32", 128, 17),
-        ("encode_stochastic", "e4m3", "f32", 0, 3),
-        ("dequantize", "nvfp4", "f32", 0, 1),
-        ("pack", "e2m1", "bytes", 0, 1),
-    ],
-)
-def test_how_many_probes(op: str, format: str, float: str, rows: int, row: int) -> None:
+@pytest.mark.parametrize(("op", "format", "float", "rows", "row"), rows("cases", "probes"))
+def test_how_many_probes(op: str, format: str, float: str, rows: str, row: str) -> None:
     found = probes(op, format, float)
-    assert (found.shape, found.dtype) == ((rows, row), np.uint64)
+    assert (found.shape, found.dtype) == ((int(rows), int(row)), np.uint64)
 
 
 def test_probes_of_few_inputs_are_all_of_them() -> None:
@@ -324,17 +321,189 @@ def test_digits_of_a_word(digits: int, *, taken: bool) -> None:
 # Random blocks.
 
 
-def test_one_to_three_specials_in_every_second_block() -> None:
-    blocks = random_blocks("how many", F32, E2M1, 4096, specials=True)
-    magnitude = blocks & np.uint64(F32.sign_bit - 1)
-    count = (magnitude >= F32.inf_bits).sum(axis=1)
-    assert set(count.tolist()) == {0, 1, 2, 3}
-    assert 0.47 < (count > 0).mean() < 0.53
-
-
 @pytest.mark.parametrize("name", ["f16", "bf16"])
 def test_an_edge_beyond_the_largest_number_is_that_number(name: str) -> None:
     """127/64 times the largest power of two and up to 50 ulp more, of INT8."""
     layout = LAYOUTS[name]
     magnitude = random_blocks("edges", layout, INT8, 1 << 15) & np.uint64(layout.sign_bit - 1)
     assert magnitude.max() == layout.inf_bits - 1
+
+
+# --- patterns of numbers --------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("layout", [F16, BF16], ids=lambda layout: layout.name)
+def test_every_number_has_its_pattern(layout: FloatLayout) -> None:
+    read = float_reader(FLOATS[layout.name])
+    for bits in range(1 << 16):
+        sign, n, e = read(bits)
+        if n > 0:
+            assert pattern(-n if sign else n, e, layout) == bits
+            assert pattern(-4 * n if sign else 4 * n, e - 2, layout) == bits
+    assert pattern(0, 5, layout) == 0
+
+
+@pytest.mark.parametrize("layout", [F32, F64], ids=lambda layout: layout.name)
+@pytest.mark.parametrize(
+    ("n", "e"), [(1, -149), (3, -149), (-(2**24 - 1), 104), (5, -3), (-1, 127)]
+)
+def test_numbers_of_numpy(layout: FloatLayout, n: int, e: int) -> None:
+    number = np.array(n * 2.0**e, layout.dtype)
+    assert pattern(n, e, layout) == int(number.view(layout.uint))
+
+
+@pytest.mark.parametrize(
+    ("n", "e", "layout"),
+    [
+        (2049, 0, F16),  # a bit too many
+        (3, -25, F16),  # half a unit among the subnormals
+        (1, -25, F16),
+        (1, -60, F16),
+        (1, 16, F16),  # beyond the largest
+        (-(2**12 - 1), 4, F16),
+        (1, 128, F32),
+        (2**24 + 1, 0, F32),
+        (1, -1075, F64),
+        (1, 1024, F64),
+    ],
+)
+def test_what_is_no_number_of_the_type_is_refused(n: int, e: int, layout: FloatLayout) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{n} * 2**{e}')} is not exact in "):
+        pattern(n, e, layout)
+
+
+# --- random blocks --------------------------------------------------------------------------------
+
+
+INF = F32.inf_bits
+
+
+def test_random_blocks_are_the_same_for_ever() -> None:
+    blocks = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 64)
+    digest = hashlib.sha256(blocks.astype("<u8").tobytes()).hexdigest()
+    assert digest[:16] == "ea4cc8ad01a55eb5"
+    part = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 10, 30)
+    assert (part == blocks[30:40]).all()
+    assert (random_blocks("another", F32, E4M3, 64) != blocks).mean() > 0.9
+
+
+@pytest.mark.parametrize("fmt", [E5M2, E4M3, E2M1], ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=lambda layout: layout.name)
+def test_random_blocks_hold_what_they_promise(layout: Any, fmt: Any) -> None:
+    blocks = random_blocks("test", layout, fmt, 1 << 13)
+    x = blocks & np.uint64(layout.sign_bit - 1)
+    assert x.max() < layout.inf_bits
+    assert blocks.max() < 1 << layout.width
+    signs = blocks >> np.uint64(layout.width - 1)
+    assert 0.4 < signs.mean() < 0.6
+    assert ((x > 0) & (x < 1 << layout.mantissa_bits)).any(), "subnormal"
+    assert (blocks == layout.sign_bit).any(), "-0"
+    field = x.astype(np.int64) >> layout.mantissa_bits
+    spread = field.max(axis=1) - field.min(axis=1)
+    assert (spread == 0).mean() > 0.03
+    assert (spread > 20).mean() > 0.1
+    # The largest element of one block in four is within 50 ulp of an edge.
+    amax, m = x.max(axis=1).astype(np.int64), layout.mantissa_bits
+    fraction = round((fmt.max_normal / 2.0**fmt.emax - 1) * 2**m)
+    for edge in (0, fraction):
+        ulps = (amax - edge + (1 << (m - 1))) % (1 << m) - (1 << (m - 1))
+        near = np.abs(ulps) <= 50
+        assert near.mean() > 0.1
+        assert near[amax >> m > 0].mean() > 0.1
+
+
+def test_special_blocks_hold_nan_infinities_and_nothing_but_zeros() -> None:
+    x = random_blocks("test", F32, E4M3, 1 << 12, specials=True) & np.uint64(F32.sign_bit - 1)
+    nan, inf = (x > INF).any(axis=1), (x == INF).any(axis=1)
+    assert 0.2 < nan.mean() < 0.45
+    assert 0.2 < inf.mean() < 0.45
+    assert (nan & inf).any()
+    assert 0.47 < (nan | inf).mean() < 0.53
+    assert {*(x >= INF).sum(axis=1).tolist()} == {0, 1, 2, 3}
+    assert (x.max(axis=1) == 0).mean() > 0.02
+
+
+# --- answers that are worked out by hand ----------------------------------------------------------
+
+
+ONE, TWO, FOUR, SIX = 0x3F800000, 0x40000000, 0x40800000, 0x40C00000
+MINUS = 1 << 31
+MASK = (1 << 32) - 1
+
+
+@pytest.mark.parametrize(("policy", "code"), [("nan=zero", 0), ("nan=lowest", -128)])
+def test_a_policy_of_integers_is_its_name(policy: str, code: int) -> None:
+    words = [-128 & MASK, 127, ONE, 5, 0x7FC00000]
+    ((word,),) = exact_answers("quantize_affine", "int8", "f32", [words], policy)
+    assert signed(word, 8) == code
+
+
+@pytest.mark.parametrize(
+    ("op", "words", "low", "high"),
+    [
+        ("linear", [1, 1, 1, 1, 0, ONE, TWO], [TWO], [TWO]),
+        ("linear", [1, 1, 2, 1, 0, ONE, ONE, ONE, ONE], [TWO], [TWO]),
+        ("linear", [1, 1, 1, 1, 1, ONE, TWO, TWO], [FOUR], [FOUR]),
+        (
+            "linear_gradients",
+            [1, 1, 1, 1, ONE, TWO, TWO],
+            [FOUR, TWO, TWO - 1],
+            [FOUR, TWO, TWO + 1],
+        ),
+    ],
+)
+def test_the_ends_of_a_layer_by_hand(
+    op: str, words: list[int], low: list[int], high: list[int]
+) -> None:
+    """Of x, w and the bias or the gradient; sums of few bits are exact in every order.
+
+    The gradient of the bias is a sum of any floats: 2 +- (2**-24 * 2 + 2**-150), rounded.
+    """
+    for column, ends in zip(BOUNDS, (low, high), strict=False):
+        assert exact_layer(op, "mxfp8_e4m3", "f32", words, column) == tuple(ends)
+        assert fast_layer(op, "mxfp8_e4m3", "f32", words, column).tolist() == ends
+
+
+def test_which_layers_have_answers() -> None:
+    for op in ("linear", "linear_gradients"):
+        assert answerable(op, "mxfp8_e4m3", "f32", Policy())
+        assert not answerable(op, "mxfp8_e4m3", "f32", Policy().replace(accumulation="aligned_35"))
+
+
+def test_the_words_of_a_scale_of_float64() -> None:
+    parts = affine("int8_scale64", [-128 & MASK, 127, 0x3FF80000, 1, -1 & MASK, 7, 8])
+    assert (parts.low, parts.high, parts.axis, parts.dims) == (-128, 127, None, (2,))
+    assert (parts.scales, parts.zero_points) == ((0x3FF8000000000001,), (-1,))
+    assert (parts.values, tuple(parts.which)) == ((7, 8), (0, 0))
+
+
+def test_a_rescaling_of_two_channels() -> None:
+    words = [3, -4 & MASK, 2, 1 << 30, 1 << 29, 30, 31, *(5, 6, 7, 8)]
+    q, multiplier, shift, zero, out, target, bits = (
+        CALL_OPERATIONS["rescale"].call("int8-int8", words).arguments
+    )
+    assert (q.tolist(), multiplier.tolist()) == ([[5, 6], [7, 8]], [1 << 30, 1 << 29])
+    assert (shift.tolist(), zero, out, target, bits) == ([30, 31], 3, -4, np.int8, 32)
+    for broken in (words[:2], words[:7], words[:-1], [3, 4, 0]):
+        with pytest.raises(ValueError, match=r"case must|channels must|values must"):
+            CALL_OPERATIONS["rescale"].call("int8-int8", broken)
+
+
+def test_the_first_and_the_last_pixel_of_two_channels() -> None:
+    corners = [-32767 & MASK] * 2 + [32767] * 2
+    words = (1, 0, 0, 2, 2, 3, 1, 2, *range(1, 13), *corners)
+    assert CALL_OPERATIONS["grid_sample"].exact_answer("int8", words, "default") == (1, 6, 7, 12)
+
+
+def test_the_ends_of_a_layer_that_is_exact() -> None:
+    """Twice 3 under the scale 1 is 6 in every order; sums of tenths depend on it."""
+    words = (1, 1, 1, 1, ONE, 3, TWO)
+    assert [
+        CALL_OPERATIONS["linear_qcs8w"].twin_column("int8", words, column) for column in BOUNDS
+    ] == [(SIX,)] * 4
+    rounded = (1, 1, 2, 1, 0x3DCCCCCD, 3, 5, 0x3DCCCCCD, 0x3F8CCCCD)
+    low, high, _, one = (
+        CALL_OPERATIONS["linear_qcs8w"].twin_column("int8", rounded, c)[0] for c in BOUNDS
+    )
+    assert (low < high, one) == (True, 0x7FC00000)

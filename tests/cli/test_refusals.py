@@ -24,6 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the commands name."""
     folder = tmp_path_factory.mktemp("refusals")
     arrays = {"x": np.ones((100,), np.float32), "xy": np.ones((2, 4), np.float32)}
+    arrays |= {"zeros": np.zeros(32, np.float32)}
     arrays |= {name: np.ones(32, name) for name in ("f2", "i2", "u4", "f8")}
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)

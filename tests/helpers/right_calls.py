@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from product_targets import blocks
 
 import mxref
+from mxref import integer
 
 Array = Any
 
@@ -23,6 +25,15 @@ def tensor_scale(number: Array) -> mxref.TensorScale:
 
 def quantize(values: Array, format: str, *tensor: Array) -> mxref.Blocks:
     return mxref.quantize(values, format, tensor_scale=tensor_scale(*tensor) if tensor else None)
+
+
+def quantized(
+    values: Array, format: str, axis: int | None = None, **choices: Any
+) -> tuple[Array, Array]:
+    """Scale codes, one a row or of a tensor along an axis, and codes: to be changed."""
+    blocks = mxref.quantize(values, format, axis=-1 if axis is None else axis, **choices)
+    scales = blocks.scale_codes
+    return (scales[:, 0] if axis is None else scales).copy(), blocks.codes.copy()
 
 
 def dequantize(scales: Array, codes: Array, format: str, dtype: Any, *tensor: Array) -> Array:
@@ -43,6 +54,40 @@ def quantize_tensor(values: Array, format: str, axis: int) -> mxref.Blocks:
     return mxref.quantize(values, format, axis=axis)
 
 
+def product(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str) -> Array:
+    """In float64: exact where sums have few bits."""
+    x, y = (blocks(*side).dequantize(np.float64) for side in ((sa, ca, a), (sb, cb, b)))
+    return x @ y.T
+
+
+def matmul(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str) -> Array:
+    return product(sa, ca, sb, cb, a, b).astype(np.float32)
+
+
+def linear(x: Array, w: Array, bias: Array, format: str) -> Array:
+    return mxref.linear(x, w, format, bias=bias, dtype=x.dtype)
+
+
+def linear_gradients(x: Array, w: Array, grad: Array, format: str) -> Any:
+    return mxref.linear_gradients(x, w, grad, format, dtype=x.dtype)
+
+
+def quantize_affine(x: Array, *qparams: Any) -> Array:
+    return integer.quantize_affine(x, integer.QParams(*qparams), nan="zero")
+
+
+def dequantize_affine(q: Array, *qparams: Any) -> Array:
+    return integer.dequantize_affine(q, integer.QParams(*qparams))
+
+
+def rescale(q: Array, m: Array, s: Array, zero: int, out: int, dtype: Any, bits: int) -> Array:
+    return integer.rescale(q, m, s, zero, out, dtype=dtype, bits=bits)
+
+
+def grid_sample(q: Array, grid: Array, align: bool, padding: Any, zero: int) -> Array:
+    return integer.grid_sample(q, grid, align_corners=align, padding=padding, zero_point=zero)
+
+
 RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "encode": mxref.encode,
     "decode": mxref.decode,
@@ -53,4 +98,15 @@ RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "unpack": unpack,
     "unpack_scales": unpack_scales,
     "quantize_tensor": quantize_tensor,
+    "linear": linear,
+    "linear_gradients": linear_gradients,
+    "quantize_affine": quantize_affine,
+    "dequantize_affine": dequantize_affine,
+    "pack_int4": integer.pack_int4,
+    "unpack_int4": integer.unpack_int4,
+    "rescale": rescale,
+    "grid_sample": grid_sample,
+    "linear_qcs8w": integer.linear_qcs8w,
+    "linear_qcs4w": integer.linear_qcs4w,
+    "qlinear_matmul": integer.qlinear_matmul,
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from helpers import table
+
 import mxref
 from mxref.conformance import target_of
 from mxref.conformance.sweeping.plan import OwnTarget
@@ -15,19 +17,7 @@ from mxref.policy.policy import Policy
 
 Array = Any
 OWN = OwnTarget(Policy())
-#: A target that is wrong in intervals, one of them over a border of parts.
-PLANTED = """\
-import os
-
-import numpy as np
-import mxref
-
-def encode(values, format):
-    codes = mxref.encode(values, format)
-    bits = values.view(np.uint32)
-    codes[(bits % 5000000 < 1000000) & (codes < 2)] = 3
-    return codes
-"""
+PLANTED = table("kernels")["sweep_planted"]
 
 
 def parts(count: int) -> dict[str, int]:

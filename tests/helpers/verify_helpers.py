@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from helpers import ROOT, all_files, copy_vectors
 
 from mxref import golden
 from mxref.cli import main
-from mxref.conformance.compare.compare import Failure
 from mxref.golden import VectorFile
 
 ADAPTERS = ROOT / "tools" / "adapters"
@@ -34,11 +31,6 @@ ENCODE = "import mxref\n\ndef encode(values, format):\n    return mxref.encode(v
 VECTORS_ALONE = ("--sizes", "0", "--no-search")
 
 Vectors = Callable[..., str]
-
-UNEXPLAINED = (
-    "unexplained: the standard leaves these bits open, and no policy or profile known to mxref "
-    "gives them: a rule of its own, or a bug"
-)
 
 
 def looking_up(answers: Path) -> str:
@@ -137,59 +129,6 @@ def assert_sentence(text: str) -> None:
     assert 10 < len(text) < 1200  # some name every choice or profile
 
 
-_LINE = re.compile(r" +(?P<id>[a-z]\S+): (?P<what>.*); (?P<rule>\S+)(?: \[(?P<flags>.*)\])?")
-
-
 @functools.cache
 def read(folder: str) -> list[VectorFile]:
     return golden.read_vectors(Path(folder))
-
-
-def rule_titles(folder: str, stem: str) -> dict[str, str]:
-    with (Path(folder) / f"{stem}.jsonl").open() as file:
-        titles: dict[str, str] = json.loads(file.readline())["rules"]
-    return titles
-
-
-def kind_of(failure: Failure, titles: dict[str, str], *, by_flag: bool) -> str:
-    """What is printed of all failures of a kind."""
-    if failure.got is None:
-        return failure.error
-    rule, flags = failure.case.rule, failure.case.flags if by_flag else ()
-    return f"{rule}, {titles[rule]}" + (f" [{' '.join(flags)}]" if flags else "")
-
-
-def assert_described(run: Run, failures: dict[str, Failure], titles: dict[str, str]) -> None:
-    """Every kind of failure is printed once, largest first, by its first case.
-
-    Under a cause kinds are clauses; without one, clauses with flags.
-    """
-    assert run.status == 1
-    if re.search("^NEAREST: ", run.out, re.MULTILINE):  # what is left beside it
-        assert ", beside it: " in run.out
-        return
-    by_flag = re.search("^(BUG|POLICY|PROFILE): ", run.out, re.MULTILINE) is None
-    kinds = Counter(kind_of(failure, titles, by_flag=by_flag) for failure in failures.values())
-    first = {kind_of(f, titles, by_flag=by_flag): id for id, f in reversed(failures.items())}
-    kind = r"^(?:\w+ \w+:| ) (\d+) x (.*); the first:\n(.*)$"
-    printed = re.findall(kind, run.out, re.MULTILINE)
-    assert {why: int(count) for count, why, _ in printed} == kinds
-    assert len(printed) == len(kinds)
-    counts = [int(count) for count, _, _ in printed]
-    assert counts == sorted(counts, reverse=True)
-    for _, why, text in printed:
-        line = _LINE.fullmatch(text)
-        assert line is not None
-        assert line["id"] == first[why]
-        failure = failures[line["id"]]
-        assert line["rule"] == failure.case.rule
-        assert (line["flags"] or "").split() == list(failure.case.flags)
-        if failure.got is None:
-            assert line["what"] == failure.error
-            continue
-        pairs = zip(failure.want, failure.got, strict=True)
-        differing = next(pair for pair in pairs if pair[0] != pair[1])
-        words = re.search(r"want ([0-9a-f]+) = \S.*, got ([0-9a-f]+) = \S", line["what"])
-        assert words is not None
-        assert (int(words[1], 16), int(words[2], 16)) == differing
-        assert ", 0 codes away" not in line["what"]

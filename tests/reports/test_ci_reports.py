@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from helpers import VECTORS
+from helpers import VECTORS, table
 from verify_helpers import ENCODE, VECTORS_ALONE, Vectors, target_file
 
 from mxref.cli import main
@@ -22,13 +22,8 @@ from mxref.golden import read_vectors
 from mxref.policy.policy import Policy
 from mxref.reports.ci_reports import badge, workflow_commands
 
-#: Says words that these files have a meaning for.
-LOUD = """\
-def encode(values, format):
-    raise ValueError("100%, ]]> </failure> & \\x1b[2J ::error::no <b>\\n\\r::set-env name=A::b")
-"""
-WRONG = "import mxref\n\ndef encode(values, format):\n"
-WRONG += "    return mxref.encode(values, format, 'ocp+rounding=ties_to_away')\n"
+LOUD = table("kernels")["loud"]
+WRONG = table("kernels")["ties_away"]
 
 
 class Case:

@@ -1,4 +1,4 @@
-"""`mxref plot`: the pictures are right where they say something, can be read, and do not change."""
+"""Pictures of `mxref plot` and `mxref score`: right, legible and always the same."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import problems, refuse_other_drawing
-from commands import Call, assert_sentence
+from commands import Call
 from helpers import ROOT
+from verify_helpers import Vectors
 
+from mxref.cli import main
 from mxref.formats import block_format
+from mxref.mutants import MUTANTS
 from mxref.policy.scale_rule import ScaleRule
 from mxref.reports import pictures
 from mxref.reports.drawing import drawing
@@ -79,42 +82,50 @@ def test_scale_rules_change_at_their_limits(format: str) -> None:
             assert {Fraction(x) for x in inner} == ({limit} if limit != 1 else set()), name
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with what --data names."""
+def test_help_names_every_picture(call: Call) -> None:
+    text = call("plot", "--help").out
+    names = re.findall(r"^  (\w+)  +[a-z]", text[text.index("pictures:") :], re.MULTILINE)
+    assert names[: len(PICTURES)] == [*PICTURES]
+
+
+def test_data_are_drawn(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.save("w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
-    np.save("i.npy", np.arange(40))
-    np.save("z.npy", np.zeros(32, np.float32))
-    return tmp_path
-
-
-@pytest.mark.usefixtures("folder")
-def test_data_are_drawn(call: Call) -> None:
     assert call("plot", "block", "--data", "w.npy", "-o", "a.svg").status == 0
     values = np.linspace(-1, 1, 40, dtype="f2")[:32]
     assert Path("a.svg").read_bytes() == drawn("block", "svg", None, values)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("block --data i.npy", "must be float64, float32, float16 or bfloat16, got int64\n$"),
-        ("block --data z.npy", "error: block must hold finite numbers, not all of them zero\n$"),
-        ("blok", r"got 'blok' \(did you mean 'block'\?\)\n$"),
-        ("rules --out a.pdf", "error: --out must end in .svg or .png, got a.pdf\n$"),
-        ("rules --format nvfp4", "E8M0 scales, got nvfp4"),
-        ("errors --format mxint8", "errors"),
-        ("rules --data w.npy", "--data"),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_what_cannot_be_drawn(words: str, said: str, call: Call) -> None:
-    out = [] if "--out" in words else ["-o", "a.svg"]
-    assert_sentence(call("plot", *words.split(), *out), said)
+# --- the picture of mxref score -------------------------------------------------------------------
 
 
-def test_help_names_every_picture(call: Call) -> None:
-    text = call("plot", "--help").out
-    names = re.findall(r"^  (\w+)  +[a-z]", text[text.index("pictures:") :], re.MULTILINE)
-    assert names[: len(PICTURES)] == [*PICTURES]
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_kills_by_class(
+    tmp_path: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kills.svg"
+    words = ["score", "--vectors", vectors("encode/int8.bf16"), "--picture"]
+    assert main([*words, "kills.pdf"]) == 2
+    assert "--picture must end in .svg or .png, got kills.pdf" in capsys.readouterr().err
+    assert main([*words, str(path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    said = re.search(r"PASS (\d+) mutants, (\d+) of \2 killed .* (\d+) equivalent", last)
+    assert said
+    found = [re.fullmatch(r"(\d+) of \1, (\d+) mutants", text) for text in texts(path.read_text())]
+    rows = [(int(one[1]), int(one[2])) for one in found if one]
+    classes = [text for text in texts(path.read_text()) if re.match("[A-Z]: ", text)]
+    assert classes == ["A: rounding", "B: range, zero, NaN", "F: INT8"]  # what encode has
+    assert len(rows) == 3
+    assert tuple(map(sum, zip(*rows, strict=True))) == (int(said[2]), int(said[1]))
+
+
+def test_the_committed_picture_has_what_the_readme_says() -> None:
+    """The pairs add up to the museum's; `.ci/run` draws it again."""
+    found = texts((COMMITTED / "kills.svg").read_text("utf-8"))
+    rows = [re.fullmatch(r"(\d+) of (\d+), (\d+) mutants", text) for text in found]
+    killed = [(int(one[1]), int(one[2]), int(one[3])) for one in rows if one]
+    assert all(one == two for one, two, _ in killed)
+    assert sum(count for _, _, count in killed) == len(MUTANTS)

@@ -1,4 +1,4 @@
-"""The numbers that plots of `mxref verify --html` draw."""
+"""The numbers that plots of `mxref verify --html` draw, and words in bits."""
 
 from __future__ import annotations
 
@@ -7,39 +7,28 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+from helpers import VECTORS, table
 from verify_helpers import Vectors, read, target_file
 
 import mxref
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.read import by_stem, read_manifest
+from mxref.cases.records import names_of
 from mxref.conformance import load_target
 from mxref.conformance.compare.compare import asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import begun, with_rows
-from mxref.reports.points import Points, points
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.reports.bit_fields import of_code, of_float, sides
+from mxref.reports.points import Points, numbers, points
 from mxref.reports.verify_plots import _shown, _what
+from mxref.targets.calls import without_cases
 
-#: The sign is wrong in the even lanes, and ties of 2 and 3 go up.
-WRONG = """\
-import mxref
-
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    codes = blocks.codes.copy()
-    codes[:, ::2] ^= 8
-    return blocks.scale_codes, codes
-
-def encode(values, format):
-    return mxref.encode(values, format) ^ (abs(values) == 2.5)
-"""
+WRONG = table("kernels")["even_lanes"]
 
 
-#: Right codes under scales twice as large.
-OTHER_SCALE = """\
-import mxref
-
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes + (blocks.scale_codes < 254), blocks.codes
-"""
+OTHER_SCALE = table("kernels")["twice_the_scale"]
 
 
 def rows_of(source: str, tmp_path: Path, folder: str) -> dict[str, VerifyRow]:
@@ -122,3 +111,46 @@ def test_what_x_is() -> None:
     }
     rows: dict[str, Any] = {op: SimpleNamespace(op=op) for op in wanted}
     assert {op: _what(row) for op, row in rows.items()} == wanted
+
+
+# --- fields of bits -------------------------------------------------------------------------------
+
+
+def test_every_file_has_sides_that_are_as_wide_as_its_words() -> None:
+    seen = set()
+    for stem in by_stem(read_manifest(VECTORS)):
+        file = without_cases(*names_of(stem))
+        asked, answered = sides(file)
+        assert bool(asked) is bool(answered)
+        if asked:
+            seen.add(file.op)
+            widths = [getattr(kind, "width", None) or kind.bits for kind in (*asked, *answered)]
+            assert max(widths) <= 4 * max(file.in_digits, file.out_digits)
+    assert seen == {
+        "encode", "decode", "encode_scale", "decode_scale", "shared_scale", "quantize", "dequantize"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELEMENT_FORMATS)
+def test_fields_are_the_bits_of_a_code_and_marks_are_those_that_differ(name: str) -> None:
+    fmt = ELEMENT_FORMATS[name]
+    values = numbers(np.arange(fmt.code_count + 1, dtype=np.uint64), fmt)
+    assert np.isnan(values[-1])
+    for code in range(fmt.code_count):
+        word = of_code("got", code, fmt, 5)
+        bits = [bit for field in word.fields for bit in field.bits]
+        assert int("".join(bit for bit, _ in bits), 2) == code
+        assert len(bits) == fmt.bits
+        assert int("".join(str(int(wrong)) for _, wrong in bits), 2) == code ^ 5
+        value = fmt.value(code)
+        assert values[code] == value or value != value
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_fields_of_a_float(layout: FloatLayout) -> None:
+    word = of_float("input", layout.inf_bits | layout.sign_bit, layout)
+    assert ["".join(bit for bit, _ in field.bits) for field in word.fields] == [
+        "1",
+        "1" * layout.exponent_bits,
+        "0" * layout.mantissa_bits,
+    ]

@@ -205,27 +205,14 @@ def test_a_crash_or_hang_fails_its_case_only(name: str, program: Program, files:
     assert len(program.pids) == 2 + ("grandchild" in name)  # it was started again behind it
 
 
-@pytest.mark.parametrize(
-    ("body", "options", "last", "reason", "starts"),
-    [
-        ("import threading; threading.Thread(target=hang, daemon=True).start()\n"
-         + PROGRAMS["right"]["buffered"], {"timeout": 1}, False,
-         "gave no answer within 1 s; it must flush its output after each line", 1),
-        ("os.close(1); hang()", {"timeout": 1, "restarts": 60}, False,
-         "closed its output before an answer", 1),
-        ("sys.exit(3)", {"restarts": 60}, False, "ended with exit status 3 before an answer", 8),
-        ("hang()", {"timeout": 0.5}, True, "gave no answer within 0.5 s", 4),
-        ("os.close(0)", {"restarts": 0}, True, "ended before an answer", 1),
-    ],
-    ids=["never flushes", "closes its output", "exits", "hangs at the start", "reads nothing"],
-)  # fmt: skip
-def test_a_program_that_never_answers(
-    body: str, options: dict[str, Any], last: bool, reason: str, starts: int, program: Program,
-) -> None:  # fmt: skip
+@pytest.mark.parametrize("name", PROGRAMS["never"])
+def test_a_program_that_never_answers(name: str, program: Program) -> None:
+    never = PROGRAMS["never"][name]
+    options, starts = never["options"], never["starts"]
     questions = questions_of(E2M1, np.arange(12, dtype=np.uint64)[:, np.newaxis])
-    with CommandTarget(program(body), **{"timeout": PATIENCE, **options}) as target:
-        answers = [answer.error for answer in target.answers(questions, last=last)]
-    reason = f"the program {reason}"
+    with CommandTarget(program(never["body"]), **{"timeout": PATIENCE, **options}) as target:
+        answers = [answer.error for answer in target.answers(questions, last=never["last"])]
+    reason = f"the program {never['reason']}"
     assert answers[:starts] == [reason] * starts
     times = "1 start" if starts == 1 else f"{starts} starts"
     assert set(answers[starts:]) == {f"not asked after {times}: {reason}"}

@@ -1,8 +1,9 @@
-"""Targets that misbehave: what they do is told in words, and never taken for an answer."""
+"""Targets that misbehave or replace names: told in words, and never taken for an answer."""
 
 from __future__ import annotations
 
 import asyncio
+import builtins
 import os
 import sys
 from collections.abc import Callable
@@ -12,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS, vector_file
+from helpers import VECTORS, table, vector_file
+from right_calls import quantized
 
 import mxref
 from mxref.cli import main
 from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
 from mxref.conformance.checking.check import Extent, check
 from mxref.support.interruption import TerminationError
+from mxref.support.own_names import names_kept
 from mxref.support.text import one_line
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
@@ -110,11 +113,7 @@ def test_inputs_may_be_given_another_type_and_shape_but_not_answers() -> None:
 
 
 GETS = "def __getattr__(name): raise {}('no torch here')\n"
-SILENT = """
-class Silent(BaseException):
-    def __str__(self): raise GeneratorExit
-raise Silent
-"""
+SILENT = table("kernels")["silent"]
 
 
 @pytest.mark.parametrize(
@@ -148,15 +147,6 @@ def test_a_closed_standard_input(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["check", "encode", "e2m1", "--float", "f16", "--vectors", str(VECTORS)]) == 2
     error = "mxref: error: standard input must be open: the answers come from there\n"
-    assert capsys.readouterr() == ("", error)
-
-
-def test_a_negative_number_of_kinds_to_show(tmp_path: Path, capsys: Capture) -> None:
-    target = tmp_path / "target.py"
-    target.write_text("from mxref import decode\n")
-    options = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]
-    assert main(["verify", str(target), *options, "--show", "-1"]) == 2
-    error = "mxref: error: --show must be 0 or more, got -1\n"
     assert capsys.readouterr() == ("", error)
 
 
@@ -220,8 +210,8 @@ def in_lists(values: Any, format: str) -> Any:
 
 
 def blocks_in_lists(values: Any, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0].tolist(), blocks.codes.tolist()
+    scales, codes = quantized(values, format)
+    return scales.tolist(), codes.tolist()
 
 
 def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails() -> None:
@@ -233,3 +223,48 @@ def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails() -> None:
     assert verdict(in_lists, quantize=blocks_in_lists) == "conforms"
     no_codes = lambda values, format: mxref.encode(values, format) * 1.0  # noqa: E731
     assert verdict(no_codes) == "fails with errors"
+
+
+# --- replaced names -------------------------------------------------------------------------------
+
+
+#: Hides what is printed, calls every comparison equal, and takes away the last name of NumPy.
+REPLACES = (
+    "(setattr(builtins, 'print', lambda *_: None), setattr(np, 'all', lambda *_: True), "
+    "setattr(np, 'flatnonzero', lambda _: []), delattr(np, list(vars(np))[-1]))"
+)
+#: Where it does so: each of these words of the target is replaced.
+PLACES = ["IMPORT", "READ", "CALL", "RESULT"]
+TEXT = table("kernels")["replaces_names"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("verb", ["verify", "identify"])
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_target_cannot_change_a_verdict(
+    status: int, verb: str, place: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    text = TEXT.replace("WRONG", "* 3" * status)
+    for word in PLACES:
+        text = text.replace(word, REPLACES if word == place else "None")
+    path = tmp_path / "kernel.py"
+    path.write_text(text)
+    for name in ("all", "flatnonzero"):
+        monkeypatch.setattr(np, name, getattr(np, name))
+    monkeypatch.setattr(builtins, "print", print)
+    before = vars(np).copy()
+    more = ["--sizes", "0", "--no-search"] if verb == "verify" else []
+    assert main([verb, str(path), "--op", "decode", "--format", "e2m1", *more]) == status
+    assert str(path) in capsys.readouterr().out
+    assert all(getattr(np, name) is own for name, own in before.items())
+
+
+def test_names_that_a_block_adds_stay() -> None:
+    def fail() -> None:
+        vars(np).update(add=7, added=5)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), names_kept():
+        fail()
+    assert vars(np).pop("added") == 5
+    assert np.add(2, 3) == 5

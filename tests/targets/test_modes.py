@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import sentence
+from helpers import sentence, table
 from verify_helpers import VECTORS_ALONE
 
 from mxref.cli import main
@@ -16,26 +16,7 @@ from mxref.conformance import TargetError, load_target
 from mxref.targets.loading import split_spec
 
 Capture = pytest.CaptureFixture[str]
-TEXT = """\
-from types import SimpleNamespace
-
-import math
-import numpy as np
-import mxref
-from mxref import Blocks
-
-POLICY = "ocp+overflow=nonsaturating"
-
-def encode(values, format): return mxref.encode(values, format, overflow="nonsaturating")
-def wrong(values, format): return encode(values, format) ^ np.uint8(1)
-
-class RIGHT:
-    POLICY, FORMATS = "ocp+overflow=nonsaturating", ["e4m3"]
-    encode = staticmethod(encode)
-
-WRONG = SimpleNamespace(encode=wrong, FORMATS=["e2m1"], FLOATS=["bf16"])
-_HIDDEN = RIGHT
-"""
+TEXT = table("kernels")["modes"]
 
 
 @pytest.fixture(autouse=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import pytest
-from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, target_file
+from verify_helpers import ENCODE, RIGHT, Kit, assert_sentence, target_file
 
 from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
@@ -26,16 +25,15 @@ BAD_FILES = BAD["files"] | {ENCODE + claim: said for claim, said in BAD["claims"
 
 @pytest.mark.parametrize(("text", "reason"), BAD_FILES.items(), ids=[*BAD["files"], *BAD["claims"]])
 def test_a_target_that_cannot_be_used_is_refused_in_one_sentence(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], text: str, reason: str
+    kit: Kit, text: str, reason: str
 ) -> None:
-    spec = target_file(tmp_path, text)
+    spec = kit.target(text)
     with pytest.raises(TargetError, match=reason) as caught:
         load_target(spec)
     assert str(caught.value).startswith(f"target {spec}")
     assert_sentence(str(caught.value))
-    run = run_verify(spec, "--vectors", vectors("decode/e2m1.f32"))
-    assert (run.status, run.out) == (2, "")
-    assert run.err == f"mxref: error: {caught.value}\n"
+    run = kit.run(spec, "--vectors", kit.vectors("decode/e2m1.f32"))
+    assert (run.status, run.out, run.err) == (2, "", f"mxref: error: {caught.value}\n")
 
 
 @pytest.mark.parametrize(("spec", "reason"), BAD["specs"].items())
@@ -70,11 +68,9 @@ def test_a_target_imports_its_neighbours(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("function", ["raise SystemExit(0)", "import sys; sys.exit()"])
-def test_a_target_that_exits_while_it_works_does_not_pass(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], function: str
-) -> None:
-    spec = target_file(tmp_path, RIGHT + f"def encode(v, f): {function}\n")
-    run = run_verify(spec, "--vectors", vectors("encode/e2m1.f16"))
+def test_a_target_that_exits_while_it_works_does_not_pass(kit: Kit, function: str) -> None:
+    spec = kit.target(RIGHT + f"def encode(v, f): {function}\n")
+    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f16"))
     assert run.status == 1
     assert run.last_line.endswith(": fails with errors")
     assert re.search(r": SystemExit(: 0)? \(target\.py:\d+\); ", run.out)
@@ -134,18 +130,7 @@ def test_an_object_is_a_target(everything: list[VectorFile]) -> None:
     assert not report.passed
 
 
-#: Modules of libraries, and what they have by the names of operations.
-OF_LIBRARIES = {
-    "numpy": ("matmul",),
-    "numpy.linalg": ("matmul",),
-    "numpy.strings": ("encode", "decode"),
-    "operator": ("matmul",),
-    "struct": ("pack", "unpack"),
-    "codecs": ("encode", "decode"),
-    "base64": ("encode", "decode"),
-    "torch": ("dequantize", "linear", "matmul", "pack", "quantize"),
-    "torch.nn.functional": ("linear",),
-}
+OF_LIBRARIES: dict[str, list[str]] = BAD["libraries"]
 
 
 @pytest.mark.parametrize("library", OF_LIBRARIES)

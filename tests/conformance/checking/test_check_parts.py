@@ -40,11 +40,7 @@ ENDS: tuple[tuple[str, dict[str, Any], PartResult], ...] = (
         PartResult("failed", f"1 listed as known but pass: {KIND}"),
     ),
     ("calls", {"scope": ASKED, "stale": [CASE]}, PartResult("passed")),
-    (
-        "calls",
-        {},
-        PartResult("skipped", "no case was answered that could be asked again"),
-    ),
+    ("calls", {}, PartResult("skipped", "no case was answered that could be asked again")),
     (
         "calls",
         {"scope": ASKED, "uses": (SIZE, STATE), "known": REASONS},

@@ -11,34 +11,18 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
+from right_calls import linear, product, quantized
 
-import mxref
 from mxref import golden
-from mxref.conformance import Extent, check, target_of
-from mxref.conformance.verdict.report import Report
+from mxref.conformance import Extent, Report, check, target_of
 
 Array = NDArray[Any]
 
 
-def linear(x: Array, w: Array, bias: Array | None, name: str) -> Array:
-    return mxref.linear(x, w, name, bias=bias, dtype=x.dtype)
-
-
 def matmul(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str, dtype: Any) -> Array:
     """In float64, with one rounding."""
-
-    def numbers(scales: Array, codes: Array, name: str) -> Array:
-        element = mxref.formats.block_format(name).element.name
-        return mxref.decode(codes, element, dtype=np.float64) * np.repeat(
-            mxref.decode_scale(scales).astype(np.float64), 32, 1
-        )
-
-    return (numbers(sa, ca, a) @ numbers(sb, cb, b).T).astype(dtype)
-
-
-def tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, name, axis=axis)
-    return blocks.scale_codes.copy(), blocks.codes.copy()
+    found: Array = product(sa, ca, sb, cb, a, b).astype(dtype)
+    return found
 
 
 def zeros_for_fp6(x: Array, w: Array, bias: Array | None, name: str) -> Array:
@@ -66,7 +50,7 @@ def truncated(sa: Array, ca: Array, sb: Array, cb: Array, a: str, b: str, dtype:
 
 
 def zeros_of_float16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-    scales, codes = tensor(values, name, axis)
+    scales, codes = quantized(values, name, axis)
     return scales, codes * np.uint8(values.dtype != np.float16)
 
 
@@ -94,7 +78,7 @@ FP8 = ("mxfp8_e4m3", "mxfp8_e5m2")
         ("matmul", matmul, FP8, None),
         ("matmul", exchanged, FP8, "mxfp8_e4m3-mxfp8_e5m2"),
         ("matmul", truncated, ("mxfp6_e2m3",), "mxfp6_e2m3-mxfp6_e2m3"),
-        ("quantize_tensor", tensor, ("mxfp4_e2m1",), None),
+        ("quantize_tensor", quantized, ("mxfp4_e2m1",), None),
         ("quantize_tensor", zeros_of_float16, ("mxfp4_e2m1",), "mxfp4_e2m1"),
     ],
 )

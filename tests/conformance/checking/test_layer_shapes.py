@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from kernel_reports import files_of
 from limits import assert_limits, recorded
+from right_calls import linear as right
+from right_calls import linear_gradients as gradients
+from uses import assert_use
 
-import mxref
-from mxref.cases.read import read_vectors
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import layer_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
@@ -19,15 +20,11 @@ from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.policy.policy import Policy
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
-FILES = [one for one in read_vectors(VECTORS, lambda stem: stem in STEMS) if one.stem in STEMS]
-
-
-def right(x: Any, w: Any, bias: Any, format: str) -> Any:
-    return mxref.linear(x, w, format, bias=bias, dtype=x.dtype)
-
-
-def gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
-    return mxref.linear_gradients(x, w, grad, format, dtype=x.dtype)
+SIZE, STATE, MEMORY = (
+    "depends on the size of the call",
+    "is not reproducible",
+    "depends on where its arrays lie in memory",
+)
 
 
 def wide(x: Any, w: Any, bias: Any, format: str) -> Any:
@@ -39,8 +36,7 @@ def wide(x: Any, w: Any, bias: Any, format: str) -> Any:
 
 def later_rows(x: Any, w: Any, grad: Any, format: str) -> Any:
     """A gradient of the weight without the rows behind the 40th; the vectors have 36."""
-    _, dw, _ = gradients(x, w, grad, format)
-    dx, _, db = gradients(x, w, grad, format)
+    dx, dw, db = gradients(x, w, grad, format)
     sequences, rows = x.shape[:2]
     if sequences * rows > 40:
         some = x.reshape(-1, x.shape[-1])[:40], grad.reshape(-1, len(w))[:40]
@@ -62,19 +58,6 @@ def by_address() -> Any:
 def without_bias(x: Any, w: Any, bias: Any, format: str) -> Any:
     """Wrong in a layer without bias."""
     return right(x, w, bias, format) * (2 if bias is None else 1)
-
-
-def one_result() -> Any:
-    """A result that the next call of the same shape overwrites."""
-    held: dict[Any, Any] = {}
-
-    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
-        y = right(x, w, bias, format)
-        out = held.setdefault(y.shape, y)
-        out[...] = y
-        return out
-
-    return linear
 
 
 def by_calls() -> Any:
@@ -102,7 +85,7 @@ LEAST = {wide: {"outputs": 18}, later_rows: {"rows": 41}}
 
 
 def checked(extent: Extent, **functions: Any) -> Report:
-    return check(target_of(SimpleNamespace(**functions), "layer"), FILES, extent=extent)
+    return check(target_of(SimpleNamespace(**functions), "layer"), files_of(*STEMS), extent=extent)
 
 
 @pytest.mark.sampled(6)
@@ -118,52 +101,25 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
 
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize(
-    ("functions", "verdict", "text"),
+    ("function", "kind", "verdict", "text"),
     [
-        (
-            {"linear": wide},
-            "depends on the size of the call",
-            "wrong only in layers with more than N outputs, N from ",
-        ),
-        (
-            {"linear_gradients": later_rows},
-            "depends on the size of the call",
-            "wrong only in layers with more than N rows, N from ",
-        ),
-        (
-            {"linear": without_bias},
-            "depends on the size of the call",
-            "wrong only in layers with no bias",
-        ),
-        (
-            {"linear": by_address()},
-            "is not reproducible",
-            "",
-        ),
-        (
-            {"linear": one_result()},
-            "is not reproducible",
-            "the result of a call is overwritten by the next call",
-        ),
-        ({"linear": by_calls()}, "is not reproducible", "wrong in later ones"),
-        (
-            {"linear": without_gaps},
-            "depends on where its arrays lie in memory",
-            "wrong only with arrays with gaps in memory",
-        ),
+        (wide, "size", SIZE, "wrong only in layers with more than N outputs, N from "),
+        (later_rows, "size", SIZE, "wrong only in layers with more than N rows, N from "),
+        (without_bias, "size", SIZE, "wrong only in layers with no bias"),
+        (by_address(), "state", STATE, ""),
+        (by_calls(), "state", STATE, "...wrong in later ones"),
+        (without_gaps, "memory", MEMORY, "wrong only with arrays with gaps in memory"),
     ],
-    ids=["columns", "rows", "bias", "address", "result", "calls", "gaps"],
 )
 def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
-    functions: dict[str, Any], verdict: str, text: str, monkeypatch: pytest.MonkeyPatch
+    function: Any, kind: str, verdict: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = recorded(monkeypatch)
-    report = checked(Extent(search=False), **functions)
-    assert not report.passed
-    assert report.verdict == verdict
-    (use,) = report.uses
-    assert text in use.text
-    assert_limits(use.text, LEAST.get(next(iter(functions.values())), {}), asked)
+    op = "linear_gradients" if function is later_rows else "linear"
+    report = checked(Extent(search=False), **{op: function})
+    assert (report.passed, report.verdict) == (False, verdict)
+    use = assert_use(report.uses, kind, text)
+    assert_limits(use.text, LEAST.get(function, {}), asked)
 
 
 @pytest.mark.sampled(6)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from limits import assert_limits, recorded
 from numpy.typing import NDArray
+from right_calls import quantized
+from uses import assert_use
 
 import mxref
 from mxref.conformance.checking.array_memory import MEMORIES, laid
@@ -34,6 +36,13 @@ BEFORE = "ocp+scale_place=before"
 SLOTS = {"unpack": "low_nibble_first", "unpack_scales": "tiles_128x4", "quantize_tensor": "f32"}
 
 
+def assert_found(
+    op: str, format: str, function: Function, kind: str, text: str, *policy: str, **more: Any
+) -> str:
+    """What is said of one function, of this kind; `...` stands for any words."""
+    return assert_use(found(op, format, function, *policy, **more), kind, text).text
+
+
 def found(
     op: str, format: str, function: Function, policy: str = "ocp", **more: Any
 ) -> list[CallDependence]:
@@ -52,11 +61,6 @@ def pack(codes: Array, name: str) -> Array:
     return np.packbits(bits.reshape(-1), bitorder="little")
 
 
-def tensor(values: Array, name: str, axis: int, **choices: Any) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, name, axis=axis, **choices)
-    return blocks.scale_codes.copy(), blocks.codes.copy()
-
-
 def padded(values: Array, axis: int) -> Array:
     """Lines along an axis, filled up with zeros to whole blocks."""
     lines = np.moveaxis(values, axis, -1)
@@ -66,7 +70,7 @@ def padded(values: Array, axis: int) -> Array:
 
 
 def by_blocks(whole: Array, name: str, axis: int) -> tuple[Array, Array]:
-    scales, codes = tensor(whole, name, 1)
+    scales, codes = quantized(whole, name, 1)
     return (scales, codes) if axis == 1 else (scales.T, codes.T)
 
 
@@ -109,23 +113,11 @@ def test_offsets_in_sixteen_bits() -> None:
         np.bitwise_or.at(packed, at // 8, (codes << (at % 8)).astype(np.uint8))
         return packed
 
-    (use,) = found("pack", "e2m1", wraps, elements=100_000)
-    assert use.kind == "size"
-    text = r"wrong only in calls with 16,385 codes and more \((\d+) of \1 such calls"
-    assert re.match(text, use.text), use.text
-    assert "16,385 codes: byte 8192 holding element 16384" in use.text
+    said = "wrong only in calls with 16,385 codes and more ("
+    text = assert_found("pack", "e2m1", wraps, "size", said, elements=100_000)
+    assert re.match(r"(\d+) of \1 such calls", text.removeprefix(said))
+    assert "16,385 codes: byte 8192 holding element 16384" in text
     assert found("pack", "e2m1", wraps) == []  # right in calls of this size
-
-
-def test_a_last_nibble_that_is_lost() -> None:
-    def floors(codes: Array, name: str) -> Array:
-        packed = pack(codes, name)
-        packed[len(codes) // 2 :] = 0
-        return packed
-
-    (use,) = found("pack", "e2m1", floors)
-    assert use.kind == "size"
-    assert "a number of codes that is no multiple of 2 (" in use.text
 
 
 def test_unpack_leaves_out_what_follows_the_last_whole_vector() -> None:
@@ -135,10 +127,8 @@ def test_unpack_leaves_out_what_follows_the_last_whole_vector() -> None:
             codes[count // 16 * 16 :] = 0
         return codes
 
-    (use,) = found("unpack", "e2m1", vectors_only)
-    assert use.kind == "size"
-    assert ", and a number of codes that is no multiple of 16 (" in use.text
-    assert_limits(use.text, {"codes": 17})
+    said = "..., and a number of codes that is no multiple of 16 ("
+    assert_limits(assert_found("unpack", "e2m1", vectors_only, "size", said), {"codes": 17})
 
 
 @pytest.mark.parametrize("op", ["pack_scales", "unpack_scales"])
@@ -157,9 +147,8 @@ def test_tiles_that_stand_one_below_the_other(op: str, monkeypatch: pytest.Monke
         return packed
 
     function = down_first if op == "pack_scales" else lambda packed, shape: packed[index(*shape)]
-    (use,) = found(op, "e8m0", function, TILES)
-    assert use.kind == "size"
-    assert_limits(use.text, {"rows": 129, "columns": 5}, asked)
+    text = assert_found(op, "e8m0", function, "size", "", TILES)
+    assert_limits(text, {"rows": 129, "columns": 5}, asked)
 
 
 @pytest.mark.parametrize("op", ["pack_blocks", "unpack_blocks"])
@@ -174,10 +163,8 @@ def test_blocks_behind_the_first_take_its_scale(op: str) -> None:
         return np.full_like(scales, scales[0]), codes.reshape(-1, 32)
 
     function = packs if op == "pack_blocks" else unpacks
-    (use,) = found(op, "mxfp4_e2m1", function, BEFORE)
-    assert use.kind == "size"
-    assert "2 blocks and more (" in use.text
-    assert "2 blocks: block 1: " in use.text
+    said = "...2 blocks and more (...2 blocks: block 1: "
+    assert_found(op, "mxfp4_e2m1", function, "size", said, BEFORE)
 
 
 def test_a_mask_whose_rows_and_columns_are_swapped() -> None:
@@ -186,11 +173,10 @@ def test_a_mask_whose_rows_and_columns_are_swapped() -> None:
             rows, columns = values.shape
             values[columns:] = 0
             values[:, rows:] = 0
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", masked)
-    assert use.kind == "size"
-    assert "wrong only in calls with axis 0 and unequal sides (" in use.text
+    said = "wrong only in calls with axis 0 and unequal sides ("
+    assert_found("quantize_tensor", "mxfp8_e4m3", masked, "size", said)
 
 
 def test_a_tail_whose_amax_is_taken_of_the_next_line_too() -> None:
@@ -204,22 +190,19 @@ def test_a_tail_whose_amax_is_taken_of_the_next_line_too() -> None:
         np.moveaxis(codes, axis, -1)[:, length:] = 0
         return scales, codes
 
-    (use,) = found("quantize_tensor", "mxfp4_e2m1", reads_on)
-    assert use.kind == "size"
-    assert_limits(use.text, {"lines along the axis": 2})
-    assert "elements along the axis that is no multiple of 32" in use.text
+    said = "...elements along the axis that is no multiple of 32"
+    text = assert_found("quantize_tensor", "mxfp4_e2m1", reads_on, "size", said)
+    assert_limits(text, {"lines along the axis": 2})
 
 
 def test_numbers_and_not_sizes_that_are_wrong_along_one_axis() -> None:
     def by_bfloat16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if axis == 0:
             values = values.astype(ml_dtypes.bfloat16).astype(np.float32)
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", by_bfloat16)
-    assert use.kind == "numbers"
-    assert use.text.startswith("wrong only in calls with axis 0 (")
-    assert ", whatever the size: " in use.text
+    said = "wrong only in calls with axis 0 (..., whatever the size: "
+    assert_found("quantize_tensor", "mxfp8_e4m3", by_bfloat16, "numbers", said)
 
 
 def test_a_staging_buffer_that_is_cleared_once() -> None:
@@ -232,24 +215,8 @@ def test_a_staging_buffer_that_is_cleared_once() -> None:
         staging[:, : lines.shape[1]] = lines
         return by_blocks(staging, name, axis)
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", staged)
-    assert use.kind == "state"
-    assert "not reproducible: the same " in use.text
-    assert " gave two answers" in use.text
-    assert "elements along the axis that is no multiple of " in use.text
-
-
-def test_a_result_that_the_next_call_overwrites() -> None:
-    buffer = np.zeros(1 << 16, np.uint8)
-
-    def shares(codes: Array, name: str) -> Array:
-        packed = pack(codes, name)
-        buffer[: packed.size] = packed
-        return buffer[: packed.size]
-
-    (use,) = found("pack", "e2m1", shares)
-    assert use.kind == "state"
-    assert use.text.startswith("the result of a call is overwritten by the next call: ")
+    said = "not reproducible: the same ... gave two answers...elements along the axis that is no m"
+    assert_found("quantize_tensor", "mxfp8_e4m3", staged, "state", said)
 
 
 def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result() -> None:
@@ -266,47 +233,30 @@ def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result() -> Non
     def wrong_there(codes: Array, name: str) -> Array:
         return pack(codes, name) ^ np.uint8(codes.tobytes() == wrong)
 
-    (use,) = found("pack", "e2m1", wrong_there)
-    assert (use.kind, use.text[:25]) == ("numbers", "wrong with some numbers: ")
-
-
-def test_results_kept_by_the_address_of_an_array() -> None:
-    kept: dict[int, tuple[Array, Array]] = {}
-
-    def cached(codes: Array, name: str) -> Array:
-        if kept.get(id(codes), (None, None))[0] is not codes:
-            kept[id(codes)] = codes, pack(codes, name)
-        return kept[id(codes)][1]
-
-    (use,) = found("pack", "e2m1", cached)
-    assert use.kind == "state"
-    text = "an array changed in place gives the answers to what it was before: "
-    assert use.text.startswith(text)
+    assert_found("pack", "e2m1", wrong_there, "numbers", "wrong with some numbers: ")
 
 
 def test_memory_taken_as_it_lies() -> None:
     def flat(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        return tensor(values.ravel(order="K").reshape(values.shape), name, axis)
+        return quantized(values.ravel(order="K").reshape(values.shape), name, axis)
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", flat)
-    assert use.kind == "memory"
-    assert use.text.startswith("wrong only with arrays with columns first in memory")
+    said = "wrong only with arrays with columns first in memory"
+    assert_found("quantize_tensor", "mxfp8_e4m3", flat, "memory", said)
 
 
 def test_loads_of_sixteen_bytes() -> None:
     def aligned(codes: Array, name: str) -> Array:
         return pack(np.roll(codes, codes.ctypes.data % 16), name)
 
-    (use,) = found("pack", "e2m1", aligned)
-    assert use.kind == "memory"
-    assert use.text.startswith("wrong only with arrays that start at no multiple of 16 bytes")
+    said = "wrong only with arrays that start at no multiple of 16 bytes"
+    assert_found("pack", "e2m1", aligned, "memory", said)
 
 
 def test_refused_memory_is_a_note() -> None:
     def refuses(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if not values.flags.c_contiguous:
             raise ValueError("values must be contiguous")
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
     target = target_of(SimpleNamespace(quantize_tensor=refuses), "kernel")
     subject = LayoutSubject("quantize_tensor", "mxfp4_e2m1", "f32", Policy())
@@ -355,20 +305,18 @@ def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
     assert len(found("pack", "e2m1", unnamed)) == 1
 
     def truncated(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        return tensor(values, name, axis, rounding="toward_zero")
+        return quantized(values, name, axis, rounding="toward_zero")
 
     assert found("quantize_tensor", "mxfp8_e4m3", truncated, fails=True) == []
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", truncated)
-    assert use.kind == "numbers"
+    assert_found("quantize_tensor", "mxfp8_e4m3", truncated, "numbers", "")
 
     def along_rows(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if values.shape[axis] > 64:
             values[:] = 0
-        return tensor(values, name, axis)
+        return quantized(values, name, axis)
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", along_rows, fails=True)
-    assert use.kind == "size"
-    assert_limits(use.text, {"elements along the axis": 65})
+    text = assert_found("quantize_tensor", "mxfp8_e4m3", along_rows, "size", "", fails=True)
+    assert_limits(text, {"elements along the axis": 65})
 
 
 def test_what_a_profile_refuses_may_be_refused() -> None:
@@ -383,9 +331,8 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
         target = target_of(SimpleNamespace(pack=function), "kernel")
         subject = LayoutSubject("pack", "e2m1", "bytes", profile.policy, profile)
         assert ask_sizes(target, [subject], 1000)[0] == []
-    (use,) = found("pack", "e2m1", even)
-    assert "a number of codes that is no multiple of 2 (" in use.text
-    assert "1 code: ValueError: codes must be an even number" in use.text
+    said = "...a number of codes that is no multiple of 2 (...1 code: ValueError: codes must be an"
+    assert_found("pack", "e2m1", even, "size", said)
 
 
 def test_errors_and_wrong_shapes_are_wrong() -> None:
@@ -394,10 +341,8 @@ def test_errors_and_wrong_shapes_are_wrong() -> None:
             raise MemoryError("too many codes")
         return pack(codes, name)
 
-    (use,) = found("pack", "e2m1", limited)
-    assert use.kind == "size"
-    assert "1,025 codes and more (" in use.text
-    assert "1,025 codes: MemoryError: too many codes" in use.text
+    said = "...1,025 codes and more (...1,025 codes: MemoryError: too many codes"
+    assert_found("pack", "e2m1", limited, "size", said)
     (use,) = found("pack", "e2m1", lambda codes, name: pack(codes, name)[np.newaxis])
     text = r"wrong in (\d+) of \1 calls: 1 code: the result must have one axis"
     assert re.match(text, use.text), use.text
@@ -428,14 +373,13 @@ def test_results_of_another_size(op: str, format: str, text: str) -> None:
 
 def test_an_answer_that_depends_on_the_company() -> None:
     def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        scales, codes = tensor(values, name, axis)
+        scales, codes = quantized(values, name, axis)
         if values[0, 0] < 0 < values[-1, -1]:
             scales[-1, -1] += 1
         return scales, codes
 
-    (use,) = found("quantize_tensor", "mxfp8_e4m3", shared)
-    assert use.kind == "company"
-    assert ", in blocks that are right alone: " in use.text
+    said = "..., in blocks that are right alone: "
+    assert_found("quantize_tensor", "mxfp8_e4m3", shared, "company", said)
 
 
 def test_questions_keep_to_the_largest_number_of_elements() -> None:
@@ -452,7 +396,7 @@ def test_no_call_is_larger_when_what_is_wrong_is_looked_into() -> None:
 
     def wrong(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         sizes.append(values.size)
-        return tensor(values * (len(values) > 2), name, axis)
+        return quantized(values * (len(values) > 2), name, axis)
 
     assert found("quantize_tensor", "mxint8", wrong, elements=1100)
     assert max(sizes) <= 1100

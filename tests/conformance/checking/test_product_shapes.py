@@ -1,35 +1,35 @@
-"""Products of many shapes: their outputs, which are asked, and what is said of wrong ones."""
+"""Products of many shapes, and what is said of wrong ones; which sizes every family is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from product_targets import blocks
+from right_calls import matmul as right
+from uses import assert_use
 
 import mxref
-from mxref.conformance.checking import product_shapes
+from mxref.conformance.checking import layer_shapes, product_shapes
+from mxref.conformance.checking.axis_sizes import SMALL
 from mxref.conformance.checking.computed_calls import ask_one_by_one
+from mxref.conformance.checking.integer_sizes import sizes_of
+from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operations.product_words import PAIRS, pair_formats
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.products.dot import exact_in_every_order
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import target_of
 
 #: Few shapes, so that the tests are fast, with each size on both sides of a power of two.
 SHAPES = (
-    (1, 1, 1),
-    (7, 9, 1),
-    (9, 7, 5),
-    (15, 33, 2),
-    (16, 2, 4),
-    (17, 5, 3),
-    (33, 16, 2),
-    (34, 34, 1),
+    *((1, 1, 1), (7, 9, 1), (9, 7, 5), (15, 33, 2)),
+    *((16, 2, 4), (17, 5, 3), (33, 16, 2), (34, 34, 1)),
 )
 FP4 = "mxfp4_e2m1-mxfp4_e2m1"
 Kernel = Callable[..., Any]
@@ -41,11 +41,6 @@ def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(product_shapes, "_SHAPES", SHAPES)
     monkeypatch.setattr(product_shapes, "_SECONDS", 100.0)
     monkeypatch.setattr(product_shapes, "_FIRST", (8, 8, 1))
-
-
-def right(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
-    x, y = (blocks(*side).dequantize(np.float64) for side in ((sa, ca, fa), (sb, cb, fb)))
-    return (x @ y.T).astype(np.float32)
 
 
 def asked(
@@ -154,39 +149,33 @@ def zero_from(row: int) -> Kernel:
 
 
 def test_a_size_that_decides_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    ((use,), _) = asked(zero_from(16))
-    assert (use.op, use.kind, use.format) == ("matmul", "size", FP4)
-    assert use.text.startswith("wrong only in products with 17 rows and more (")
-    assert "right in the other" in use.text
-    assert "; row 16, column 0: want " in use.text
+    said = "wrong only in products with 17 rows and more (...right in the other...; row 16, col"
+    use = assert_use(asked(zero_from(16))[0], "size", said)
+    assert (use.op, use.format) == ("matmul", FP4)
     tail = changed(lambda product: product[len(product) & -4 :].fill(0))
     whole = ((4 * n, 2, 1) for n in range(1, 7))
     monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *whole))
-    ((use,), _) = asked(tail)
-    text = "wrong only in products with a number of rows that is no multiple of 4 ("
-    assert use.text.startswith(text)
-    assert "), in the rows behind the last multiple of 4: " in use.text
-    ((use,), _) = asked(zero_from(16), fails=True)
-    assert use.kind == "size"
+    said = "wrong only in products with a number of rows that is no multiple of 4 ("
+    said += "...), in the rows behind the last multiple of 4: "
+    assert_use(asked(tail)[0], "size", said)
+    assert_use(asked(zero_from(16), fails=True)[0], "size", "")
 
 
 def test_numbers_that_are_wrong_everywhere() -> None:
     wrong = changed(lambda product: product.__iadd__(1))
-    ((use,), _) = asked(wrong)
-    assert use.kind == "numbers"
-    assert use.text.startswith("wrong in 16 of 16 products: (1, 32) x (32, 1): 1 of 1 outputs; row")
+    said = "wrong in 16 of 16 products: (1, 32) x (32, 1): 1 of 1 outputs; row"
+    assert_use(asked(wrong)[0], "numbers", said)
     assert asked(wrong, fails=True) == ([], ("products: 16 calls of other shapes",))
 
 
 def test_an_error_in_some_shapes_is_told() -> None:
     def kernel(*operands: Any) -> Any:
         if len(operands[3]) > 16:
-            raise ValueError("no more than 16 columns")
+            raise ValueError("too many columns")
         return right(*operands)
 
-    ((use,), _) = asked(kernel)
-    assert "more than 16 columns" in use.text
-    assert ": ValueError: no more than 16 columns (test_product_shapes.py:" in use.text
+    said = "...more than N columns...: ValueError: too many columns (test_product_shapes.py:"
+    assert_use(asked(kernel)[0], "size", said)
 
 
 def test_state_is_named() -> None:
@@ -197,10 +186,8 @@ def test_state_is_named() -> None:
         if seen[product.shape] > 1:
             product[...] = 0
 
-    ((use,), _) = asked(changed(later))
-    assert use.kind == "state"
-    text = "not reproducible: right in the first call of each shape, wrong in later ones: "
-    assert use.text.startswith(text)
+    said = "not reproducible: right in the first call of each shape, wrong in later ones: "
+    assert_use(asked(changed(later))[0], "state", said)
 
     calls = [0]
 
@@ -209,42 +196,15 @@ def test_state_is_named() -> None:
         if calls[0] % 5 == 0:
             product[...] = 0
 
-    ((use,), _) = asked(changed(sometimes))
-    assert use.kind == "state"
-    assert use.text.startswith("not reproducible: the same product gave two answers: ")
+    said = "not reproducible: the same product gave two answers: "
+    assert_use(asked(changed(sometimes))[0], "state", said)
 
 
-def test_memory_and_what_is_kept_are_named() -> None:
+def test_memory_is_named() -> None:
     def as_it_lies(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
         return right(sa, ca.ravel(order="K").reshape(ca.shape), sb, cb, fa, fb)
 
-    ((use,), _) = asked(as_it_lies)
-    assert (use.kind, use.text[:37]) == ("memory", "wrong only with arrays with columns f")
-
-    buffer = np.zeros(1 << 16, np.float32)
-
-    def shares(*operands: Any) -> Any:
-        product = right(*operands)
-        held = buffer[: product.size].reshape(product.shape)
-        held[...] = product
-        return held
-
-    ((use,), _) = asked(shares)
-    assert use.kind == "state"
-    assert use.text.startswith("the result of a call is overwritten by the next call: ")
-
-    kept: dict[int, tuple[Any, Any]] = {}
-
-    def cached(*operands: Any) -> Any:
-        codes = operands[1]
-        if kept.get(id(codes), (None,))[0] is not codes:
-            kept[id(codes)] = codes, right(*operands)
-        return kept[id(codes)][1]
-
-    ((use,), _) = asked(cached)
-    assert use.kind == "state"
-    text = "an array changed in place gives the answers to what it was before: "
-    assert use.text.startswith(text)
+    assert_use(asked(as_it_lies)[0], "memory", "wrong only with arrays with columns f")
 
 
 def test_a_result_that_is_overwritten_is_told_where_other_calls_raise(
@@ -261,6 +221,123 @@ def test_a_result_that_is_overwritten_is_told_where_other_calls_raise(
         result[...] = right(*operands)
         return result
 
-    ((use,), _) = asked(kernel)
-    assert use.kind == "state"
-    assert use.text.startswith("the result of a call is overwritten by the next call: ")
+    said = "the result of a call is overwritten by the next call: "
+    assert_use(asked(kernel)[0], "state", said)
+
+
+# --- which sizes are asked ------------------------------------------------------------------------
+
+
+Shapes = Iterable[tuple[int, ...]]
+
+#: What is asked of every format and float type of layers and products.
+LAYERS = [(a * b, k, n) for a, b, k, n in layer_shapes._SHAPES]
+PRODUCTS = product_shapes._SHAPES
+
+#: The number of sizes of the calls of each kind of operation.
+AXES = {
+    one.size_kind(format): len(one.units(format))
+    for one in CALL_OPERATIONS.values()
+    for format in one.formats
+}
+
+
+def of_integers(kind: str) -> Shapes:
+    """The sizes that calls of every format have."""
+    return [*sizes_of(kind, AXES[kind], all=False)]
+
+
+def tensors(*, first_float: bool = True, first_format: bool = False) -> Shapes:
+    return shapes("quantize_tensor", first_float=first_float, first_format=first_format)
+
+
+def of_layouts(op: str) -> Shapes:
+    return shapes(op, first_float=False, first_format=False)
+
+
+def test_small_calls_lie_around_powers_of_two() -> None:
+    around = {2**k + side for k in range(3, 9) for side in (-1, 0, 1)}
+    assert list(SMALL) == sorted({1, 2, 3, *around})
+
+
+@pytest.mark.parametrize(
+    ("asked", "axes", "most"),
+    [
+        (PRODUCTS, (0, 1), 256),
+        (PRODUCTS, (2,), 32),
+        (LAYERS, (0, 1, 2), 32),
+        (of_layouts("pack"), (1,), 256),
+        (of_layouts("unpack"), (1,), 256),
+        (of_layouts("pack_blocks"), (1,), 256),
+        *((of_integers(kind), range(axes), 256) for kind, axes in AXES.items() if kind != "values"),
+        (of_integers("values"), (0,), 256),
+    ],
+)
+def test_every_axis_has_the_sizes_around_powers_of_two(
+    asked: Shapes, axes: Iterable[int], most: int
+) -> None:
+    every = list(asked)
+    powers = [2**k for k in range(3, most.bit_length())]
+    assert powers[-1] == most
+    for axis in axes:
+        found = {shape[axis] for shape in every}
+        assert {1, 2, 3, *(n + side for n in powers for side in (-1, 0, 1))} <= found
+
+
+def behind(*sizes: int, unit: int = 32) -> bool:
+    """Whether all sizes are different, and each has one more than whole parts of some size."""
+    return len({*sizes}) == len(sizes) and all(n > unit and n % unit == 1 for n in sizes)
+
+
+def whole(*sizes: int, unit: int = 32) -> bool:
+    return all(n % unit == 0 for n in sizes)
+
+
+#: Faults that a kernel has where several sizes come together: what is asked, and where it is wrong.
+TOGETHER: dict[str, tuple[Shapes, Callable[..., bool]]] = {
+    "tails of a warp along rows and outputs and columns": (of_integers("layer"), behind),
+    "tails of a warp along rows and outputs, in groups": (
+        of_integers("layer_groups"), lambda m, n, groups, k: groups > 1 and behind(m, n),
+    ),
+    "tails of a warp along an image": (
+        of_integers("grid_sample"), lambda c, h, w, *_: c > 1 and behind(h, w),
+    ),
+    "lines behind an axis of scales beyond 4096": (
+        of_integers("axis"), lambda scales, size, before, n: scales > 1 and behind(n, unit=4096),
+    ),
+    "lines before an axis of scales beyond 1024": (
+        of_integers("axis"), lambda scales, size, before, n: behind(before, unit=1024),
+    ),
+    "tensors with rows between 512 and 1024 numbers": (
+        tensors(), lambda rows, columns: rows > 1 and 512 < columns < 1024,
+    ),
+    "tensors with columns between 512 and 1024 numbers": (
+        tensors(), lambda rows, columns: columns > 1 and 512 < rows < 1024,
+    ),
+    "tensors with whole blocks along both axes, in other memory": (
+        MOVED["quantize_tensor"], lambda rows, columns: whole(rows, columns),
+    ),
+    "tensors with tails along both axes, in other memory": (
+        MOVED["quantize_tensor"], lambda rows, columns: rows % 32 != 0 != columns % 32,
+    ),
+    **{
+        f"layers with {n} rows, inputs and outputs": (LAYERS, lambda *sizes, n=n: {*sizes} == {n})
+        for n in (1, 8, 16, 32, 48, 64)
+    },
+    **{
+        f"products of {n} rows and columns": (PRODUCTS, lambda r, c, _, n=n: r == c == n)
+        for n in (1, 8, 16, 32, 48, 64, 96, 128, 256)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_a_fault_of_several_axes_meets_a_call(name: str) -> None:
+    asked, wrong = TOGETHER[name]
+    assert any(wrong(*shape) for shape in asked)
+
+
+def test_what_tells_of_lines_has_all_small_numbers_of_them() -> None:
+    lines, lengths = LINES
+    assert {*range(1, 7)} <= {*lines}
+    assert {1, 32, 33, 64} <= {*lengths}

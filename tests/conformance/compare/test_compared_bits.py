@@ -1,17 +1,23 @@
-"""Bits are compared, classes where the standard leaves the bits open."""
+"""What is compared: bits, or classes where they are open; which clause is violated, in words."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from verify_helpers import RIGHT, Kit
 
+from mxref.cases.records import Case
+from mxref.conformance.compare.clauses import violated
+from mxref.conformance.compare.compare import Failure
+from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.compare.tensor_cases import scale_counts, scale_places, tensors_of
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 ALSO_RIGHT = tomllib.loads((Path(__file__).parent / "data" / "also_right.toml").read_text("utf-8"))
 
@@ -69,3 +75,56 @@ def test_zeros_are_told_apart_by_their_sign(kit: Kit) -> None:
         "decode.e3m2.f32.20",
         "decode.e2m1.f32.08",
     }
+
+
+# --- clauses --------------------------------------------------------------------------------------
+
+
+def clause(
+    question: tuple[str, str], rule: str, inputs: tuple[int, ...], got: tuple[int, ...] | None
+) -> str | None:
+    """What an answer to words of float32 violates; the right answer is not looked at."""
+    case = Case("", inputs, ((0,),), (), required=False, rule=rule, model="")
+    failure = Failure(0, case, (0,), got, "" if got else "ValueError: no")
+    return violated(without_cases(*question, "f32"), failure, Policy())
+
+
+def f32(x: float) -> int:
+    return int(np.float32(x).view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("question", "rule", "x", "is_open", "violates"),
+    [
+        # What rounds below -127/64 becomes that, or -2.
+        (("encode", "int8"), "N15", f32(-2), (0x81, 0x80), {0x82: "MX-5.3.4", 0x7F: "MX-5.3.4"}),
+        # The sign of a zero is open, its magnitude is not.
+        (("encode", "e2m1"), "N25", f32(-0.1), (0, 8), {0x9: "MX-5.3.3", 0x10: "MX-5.3.3"}),
+        (("decode", "e2m1"), "N25", 0x8, (0, 0x80000000), {1: "MX-5.3.3"}),
+        # All else that is not required is open.
+        (("encode", "e2m1"), "N14", f32(np.nan), (0x3,), {}),
+    ],
+)
+def test_answers_beside_those_that_are_open(
+    question: tuple[str, str], rule: str, x: int, is_open: tuple[int], violates: dict[int, str]
+) -> None:
+    for got, wanted in {**dict.fromkeys(is_open), **violates}.items():
+        assert clause(question, rule, (x,), (got,)) == wanted, got
+
+
+def test_an_error_violates_no_clause() -> None:
+    assert clause(("encode", "int8"), "N15", (f32(-2),), None) is None
+
+
+# --- the first word that differs ------------------------------------------------------------------
+
+
+TABLE = tomllib.loads((Path(__file__).parent / "data" / "differences.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("answer", TABLE["answer"])
+def test_the_first_word_that_differs(answer: dict[str, Any]) -> None:
+    inputs, want, got = (tuple(answer[name]) for name in ("inputs", "want", "got"))
+    case = Case("id", inputs, (want,), (), "required", "MX-6.3", "", ())
+    file = without_cases(answer["op"], "mxfp4_e2m1", "f32")
+    assert difference(file, Failure(0, case, want, got)) == answer["text"]

@@ -1,21 +1,33 @@
-"""What two profiles do differently, on pairs whose difference is known by hand."""
+"""What two profiles do differently in blocks and casts, on pairs that are known by hand."""
 
 from __future__ import annotations
 
+import collections
 import functools
+import itertools
 import math
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
 from helpers import sentence
+from tables import rows
 
 import mxref
-from mxref.bits.floats import LAYOUTS
+from mxref import exact
+from mxref.bits.floats import BF16, LAYOUTS
 from mxref.conformance.differing import difference_kinds, inputs, sides
 from mxref.conformance.differing import figures as figures_module
+from mxref.conformance.differing.cast_difference import (
+    FORMATS,
+    KINDS,
+    CastDifference,
+    cast_difference,
+)
 from mxref.conformance.differing.difference import Difference, Example, difference
 from mxref.conformance.differing.sides import common_float, side_of
+from mxref.golden.explain_number import fraction
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 
@@ -61,26 +73,11 @@ def test_torchao_halves_blocks_with_byte_0() -> None:
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("ocp", []),
-        ("ocp+tail=short", []),
-        ("ocp+zero_block=one", ["zero block"]),
-        ("ocp+block_nan=ignore", ["NaN block"]),
-        ("ocp+block_inf=ignore", ["Inf block"]),
-        ("ocp+rounding=ties_to_away", ["tiny block", "huge block", "tie"]),
-        ("ocp+underflow_sign=dropped", ["tiny block", "huge block", "zero sign"]),
-        ("ocp+zero_sign=dropped", ["zero block", "tiny block", "huge block", "zero sign"]),
-        ("ocp+clamp=before_rounding", []),  # saturates either way
-        ("ocp+scale_underflow=flush", ["tiny block"]),
-        ("ocp+rounding=to_odd", ["tiny block", "huge block", "element", "tie"]),
-    ],
-)
-def test_kinds(policy: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(("policy", "wanted"), rows("conformance/differing", "kinds"))
+def test_kinds(policy: str, wanted: str) -> None:
     one = found("ocp", policy)
-    assert kinds(one) == expected
-    assert one.found == bool(expected)
+    assert ", ".join(kinds(one)) == wanted.strip("-")
+    assert one.found == bool(kinds(one))
     assert one.tried > 20_000
 
 
@@ -313,3 +310,129 @@ def test_every_profile_can_be_asked() -> None:
         else:
             text = sentence(ValueError, lambda n=name: found(n, "ocp", "mxfp8_e4m3"))
             assert f"{name} no quantize" in text
+
+
+# --- casts ----------------------------------------------------------------------------------------
+
+
+FFFF = 1 << 16
+
+
+def of(one: CastDifference) -> dict[str, int]:
+    return {example.kind: example.count for example in one.examples}
+
+
+@pytest.mark.parametrize(
+    ("policy", "format", "wanted"), rows("conformance/differing", "kinds_of_casts")
+)
+def test_kinds_of_casts(policy: str, format: str, wanted: str) -> None:
+    one = cast_difference("ocp", policy, format, float="bf16")
+    assert one.tried == FFFF
+    assert ", ".join(f"{kind} {count}" for kind, count in of(one).items()) == wanted.strip("-")
+    assert one.found == bool(of(one))
+
+
+@pytest.mark.sampled(3)
+def test_kinds_are_those_of_the_slow_twin() -> None:
+    """Every bfloat16 whose codes differ in the twin, classed by fractions."""
+    policy = "ocp+rounding=toward_positive+overflow=nonsaturating+underflow_sign=dropped"
+    choices = dict(one.split("=") for one in policy.split("+")[1:])
+    encoders = exact.encoder("bf16", "e4m3"), exact.encoder("bf16", "e4m3", **choices)
+    numbers = sorted(Fraction(float(v)) for v in exact_values())
+    smallest, middles = numbers[1], {(a + b) / 2 for a, b in itertools.pairwise(numbers)}
+    middles.add(Fraction(464))  # to the next number of the same spacing
+    wanted: collections.Counter[str] = collections.Counter()
+    for bits in range(FFFF):
+        codes = [encode(bits, 0, 0) for encode in encoders]
+        if codes[0] == codes[1] or all(code & 0x7F == 0x7F for code in codes):
+            continue
+        match fraction(bits, BF16):
+            case None:
+                kind = "NaN" if bits & 0x7FFF > 0x7F80 else "infinity"
+            case 0:
+                kind = "zero"
+            case x if abs(x) > 448:
+                kind = "beyond"
+            case x:
+                kind = "tie" if abs(x) in middles else "tiny" if abs(x) < smallest else "number"
+        wanted[kind] += 1
+    assert len(wanted) == 5
+    assert of(cast_difference("ocp", policy, "e4m3", float="bf16")) == wanted
+
+
+def exact_values() -> list[float]:
+    return np.arange(127, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(float).tolist()
+
+
+@pytest.mark.sampled(3)
+def test_torch_and_cuda_in_e8m0() -> None:
+    one = cast_difference("torch", "cuda", "e8m0")
+    infinity, beyond, number = one.examples
+    # torch gives the nearest power of two, and NaN beyond them; CUDA the next one above.
+    assert (infinity.kind, infinity.codes) == ("infinity", (0xFF, 0xFE))
+    assert (beyond.kind, beyond.word, beyond.codes) == ("beyond", 0x7F400000, (0xFF, 0xFE))
+    assert (number.kind, number.word, number.codes) == ("number", 0x3FA00000, (0x7F, 0x80))
+    assert number.own == number.other == (0x3F800000, 0x40000000)
+    assert not one.readings
+    for figures in one.figures:  # significands below 3/2, but for 1, are half of the uniform ones
+        assert figures.other_value == figures.other_code
+    assert one.figures[1].other_code == pytest.approx(0.5, abs=0.01)
+
+
+def test_torch_before_and_after_it_saturated() -> None:
+    one = cast_difference("torch_2_12", "torch", "e4m3", float="bf16")
+    assert [(some.kind, some.word, some.codes) for some in one.examples] == [
+        ("infinity", 0x7F80, (0x7F, 0x7E)),
+        ("beyond", 0x4400, (0x7F, 0x7E)),
+    ]
+    assert [some.other_code > 0.2 for some in one.figures] == [False, True]
+
+
+def test_reading_of_casts() -> None:
+    one = cast_difference("mlx_0_31", "mlx_0_32", "e4m3", float="bf16")
+    (nan,) = one.readings  # 480, the next number, in 0.31
+    assert (nan.kind, nan.count, nan.code, nan.a, nan.b) == (
+        "NaN code", 2, 0x7F, 0x43F00000, 0x7FC00000,
+    )  # fmt: skip
+    assert not one.examples
+    assert one.found
+    (ff,) = cast_difference("ocp", "ocp+scale_ff=inf", "e8m0", float="bf16").readings
+    assert (ff.kind, ff.code, ff.b) == ("NaN code", 0xFF, 0x7F800000)
+
+
+def test_what_one_of_them_lacks_in_casts() -> None:
+    one = cast_difference("ocp", "onnx_nosat", "e4m3", float="bf16")
+    assert one.notes == ("onnx_nosat does not read e4m3: its codes are read as ocp reads them",)
+    assert of(one).keys() == {"infinity", "beyond"}
+    one = cast_difference("ocp", "onnx_down", "e8m0", float="bf16")
+    assert one.notes == ("onnx_down does not read e8m0: its codes are read as ocp reads them",)
+
+
+def test_own_data_and_what_is_refused() -> None:
+    x = np.float64([[1.0, 500.0], [-3.0, 1e300]])
+    one = cast_difference("torch", "torch_2_12", "e4m3", float="bf16", data={"x": x})
+    assert (one.figures[-1].numbers, one.figures[-1].other_code) == (4, 0.5)
+    text = sentence(ValueError, lambda: cast_difference("torch", "cuda", "e5m2"))
+    assert "torch no encode" in text
+    refused = {"x": np.float32([1.0, np.nan])}
+    text = sentence(
+        ValueError, lambda: cast_difference("gfloat", "ocp", "e2m1", float="bf16", data=refused)
+    )
+    assert "x must hold numbers that gfloat casts, got nan" in text
+
+
+@pytest.mark.sampled(14)
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_profile_casts_beside_ocp(format: str) -> None:
+    op = "encode_scale" if format == "e8m0" else "encode"
+    for name, profile in PROFILES.items():
+        if not profile.speaks_of(op, format):
+            continue
+        one = cast_difference("ocp", name, format, float=_sixteen(profile.floats))
+        assert {*of(one)} <= {*KINDS}
+        for some in one.examples:
+            assert some.codes[0] != some.codes[1]
+
+
+def _sixteen(floats: tuple[str, ...] | None) -> str | None:
+    return next((name for name in ("bf16", "f16") if name in (floats or ("bf16",))), None)

@@ -1,10 +1,11 @@
-"""Fuzzing: what is planted is found, and shrunk to the simplest input, reasoned out here."""
+"""Fuzzing: what is drawn and made simpler, other kinds of targets, profiles, and the search."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,20 +14,20 @@ import pytest
 from helpers import drawn
 
 import mxref
+from mxref.cases import drawn as search
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.fuzzing import input_words
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.formats.catalog import block_format
+from mxref.conformance.fuzzing.trial import Trial
 from mxref.operands.word_rows import padded, stripped
-from mxref.operations.registry import OPERATIONS
+from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, without_cases
-
-F32 = np.dtype(np.float32)
 
 
 def rows_of(format: str, float: str = "f32", **functions: Callable[..., Any]) -> list[FuzzRow]:
@@ -41,91 +42,7 @@ def found(format: str, float: str = "f32", **functions: Callable[..., Any]) -> C
     return row.found
 
 
-def pair(blocks: mxref.Blocks) -> tuple[np.ndarray, np.ndarray]:
-    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
-
-
-# --- planted bugs ---------------------------------------------------------------------------------
-
-
-def ties_away(values: np.ndarray, format: str) -> np.ndarray:
-    return mxref.encode(values, format, rounding="ties_to_away")
-
-
-def wrong_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
-    numbers = values.astype(np.float64)
-    return mxref.encode(values, format) ^ ((numbers <= -4) & (numbers > -8))
-
-
-def refuses_subnormals(values: np.ndarray, format: str) -> np.ndarray:
-    fields = values.view(np.uint32)
-    if ((fields & 0x7F800000 == 0) & (fields & 0x7FFFFF != 0)).any():
-        raise ArithmeticError("subnormal")
-    return mxref.encode(values, format)
-
-
-def rounds_infinity_down(values: np.ndarray) -> np.ndarray:
-    codes = mxref.encode_scale(values)
-    return np.where(np.isinf(values), np.uint8(0xFE), codes)
-
-
-def rounded_logarithm(amax: np.ndarray, format: str) -> np.ndarray:
-    codes = mxref.shared_scale(amax, format)
-    below = amax.view(np.uint32) & 0x7FFFFF == 0x7FFFFF
-    return codes + (below & (amax >= 1) & (amax < np.inf))
-
-
-#: What goes wrong -> operation, format, float type, function, words in: the simplest failing ones.
-#: Simpler is: a shorter significand, then an exponent nearer to 0, then positive.
-SCALARS: dict[str, tuple[str, str, str, Callable[..., Any], int]] = {
-    # Ties of E2M1 that go to the even code below: 0.25 1.25 2.5 5. Of these 0.25 is a power of two.
-    "ties away": ("encode", "e2m1", "f32", ties_away, 0x3E800000),
-    "one binade of negative numbers": ("encode", "e4m3", "bf16", wrong_in_one_binade, 0xC080),
-    # The largest subnormal power of two is nearer to 1 than the others.
-    "error for subnormals": ("encode", "e5m2", "f32", refuses_subnormals, 0x00400000),
-    "infinity": ("encode_scale", "e8m0", "f16", rounds_infinity_down, 0x7C00),
-    # Of all ones in the fraction, 2 - 2**-23 has the exponent 0.
-    "rounded logarithm": ("shared_scale", "e2m1", "f32", rounded_logarithm, 0x3FFFFFFF),
-}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", SCALARS)
-def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
-    op, format, float, function, word = SCALARS[name]
-    example = found(format, float, **{op: function})
-    assert example.inputs.tolist() == [[word]]
-    assert example.steady
-
-
-def signed_maximum(values: np.ndarray, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    scales, codes = pair(blocks)
-    scales[(values <= 0).all(axis=1)] = 0
-    return scales, codes
-
-
-def one_position_left_out(values: np.ndarray, format: str) -> Any:
-    blocks = mxref.quantize(values, format)
-    largest = np.abs(np.delete(values, 5, axis=1)).max(axis=1)
-    ignored = mxref.shared_scale(largest, block_format(format).element)
-    return np.where(np.isfinite(values).all(axis=1), ignored, 0xFF), blocks.codes
-
-
-BLOCKS: dict[str, tuple[str, Callable[..., Any], dict[int, int]]] = {
-    "sign of the largest": ("mxfp4_e2m1", signed_maximum, {0: 0xBF800000}),
-    "one position": ("mxfp8_e4m3", one_position_left_out, {5: 0x3F800000}),
-}
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("name", BLOCKS)
-def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
-    format, function, elements = BLOCKS[name]
-    example = found(format, quantize=function)
-    assert example.inputs.shape == (1, 32)
-    (row,) = example.inputs.tolist()
-    assert {place: word for place, word in enumerate(row) if word} == elements
+# --- what is made simpler -----------------------------------------------------------------------
 
 
 def test_what_one_step_makes_possible_is_done_in_the_next_round() -> None:
@@ -259,3 +176,149 @@ def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
     for words in rows:
         assert len(words) == (1 if op == "encode" else 3 + words[0] * words[1])
     assert any(word >> 51 == 0x1FFF for words in rows for word in words)  # NaN, sign set
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+Row = tuple[int, ...]
+
+
+def rows_drawn(op: str, format: str, slot: str, count: int, policy: str = "ocp") -> list[Row]:
+    """The rows of some examples."""
+    some = drawn(questions(op, format, slot, Policy.parse(policy)), count)
+    return [stripped(row) for words, _ in some for row in words]
+
+
+def test_the_nibble_behind_an_odd_number_of_codes_may_have_all_bits() -> None:
+    rows = rows_drawn("unpack", "e2m1", "low_nibble_first", 60)
+    last = {row[-1] >> 4 for row in rows if row[0] % 2}
+    assert last == {0, 0xF}
+    codes = {byte for count, *some in rows for byte in some[: count // 2]}
+    assert len(codes) > 16  # in the other nibbles any
+
+
+def test_blocks_are_unpacked_whole() -> None:
+    """A scale and 32 codes of four bits."""
+    for row in rows_drawn("unpack_blocks", "mxfp4_e2m1", "bytes", 20, "ocp+scale_place=before"):
+        assert len(row) == 17
+        assert max(row) <= 0xFF
+
+
+def test_layers_have_every_small_size_and_those_around_16_and_32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shape_alone(*arguments: Any) -> Row:
+        shape: Row = arguments[3]
+        return shape
+
+    monkeypatch.setattr(input_words, "SHAPES", ((1, 1, 1, 1),))
+    monkeypatch.setattr(input_words, "layer_words", shape_alone)
+    shapes = rows_drawn("linear", "mxfp8_e4m3", "f32", 250)
+    sequences, rows, inputs, outputs = (set(axis) for axis in zip(*shapes, strict=True))
+    assert sequences == {1, 2, 3}
+    assert {*range(1, 9), 15, 16, 17} <= rows <= {*range(1, 9), 15, 16, 17, *range(20, 41)}
+    assert {*range(1, 9), 15, 16, 17, 31, 32, 33} <= inputs | outputs
+    for a, b, k, n in shapes:
+        assert a * b * (k + n) + k * n <= 4000
+
+
+# --- what the search of verify finds --------------------------------------------------------------
+
+
+#: The last of the drawn numbers that a rounding of float32 changes.
+WORDS = search.drawn("encode", "e4m3", "f32", REGISTRY["encode"].questions)[:, 0]
+ONE = int(WORDS[np.flatnonzero((WORDS & 0xFFF) > 0x7F0)[-1]])
+
+
+def test_fuzz_finds_what_the_search_finds() -> None:
+    def encode(values: Any, format: str) -> Any:
+        return mxref.encode(values, format) ^ (values.view("u4") == ONE)
+
+    target = target_of(SimpleNamespace(encode=encode, FORMATS=["e4m3"]), "kernel")
+    (row,) = fuzz(target, floats=["f32"], examples=1)
+    assert row.found is not None
+    assert row.found.inputs.tolist() == [[ONE]]
+    assert f"in {ONE:08x} = " in row.found.text
+
+
+# --- profiles -------------------------------------------------------------------------------------
+
+
+FP4 = "mxfp4_e2m1"
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def searched(
+    quantize: Callable[..., Any], claimed: str | None = "torchao_0_18_rceil", **given: Any
+) -> FuzzRow:
+    claims = {} if claimed is None else {"PROFILE": claimed}
+    kernel = SimpleNamespace(quantize=quantize, FORMATS=[FP4], FLOATS=["f32"], **claims)
+    (row,) = fuzz(target_of(kernel, "kernel"), **given)
+    return row
+
+
+def as_profile(name: str, values: np.ndarray, format: str) -> Pair:
+    blocks = mxref.profile(name).quantize(values, format)
+    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
+
+
+def torchao(values: np.ndarray, format: str) -> Pair:
+    return as_profile("torchao_0_18_rceil", values, format)
+
+
+def with_exact_ceiling(values: np.ndarray, format: str) -> Pair:
+    """The true logarithm, where torchao has the float32 one, rounded to nearest."""
+    scales, codes = torchao(values, format)
+    amax = np.abs(values).max(axis=1)
+    usual = np.isfinite(amax) & (amax > 2.0**-120)
+    scales[usual] = mxref.shared_scale(amax[usual], "e2m1", "rceil")
+    return scales, codes
+
+
+def with_zeros_for_nan(values: np.ndarray, format: str) -> Pair:
+    scales, codes = torchao(values, format)
+    codes[scales == 0xFF] = 0
+    return scales, codes
+
+
+@pytest.mark.sampled(3)
+def test_a_policy_that_is_given_goes_before_the_claim() -> None:
+    row = searched(torchao, policy=Policy.parse("ocp+scale_rule=rceil"))
+    assert row.found is not None
+    assert row.profile is None
+
+
+@pytest.mark.sampled(12)
+def test_a_rounded_logarithm_is_missed_by_an_exact_one() -> None:
+    row = searched(with_exact_ceiling, examples=2000)
+    assert row.found is not None
+    (want, *_), got = row.found.failure.want, row.found.failure.got
+    assert got is not None
+    assert got[0] == want + 1
+    (bits, *rest) = row.found.failure.case.inputs
+    assert not any(rest)
+    x = Fraction(float(np.uint32(bits).view(np.float32)))
+    assert 1 < x / 6 / Fraction(2) ** (want - 127) < 1 + Fraction(1, 1 << 18)
+
+
+@pytest.mark.sampled(6)
+def test_codes_under_a_nan_scale_are_compared_by_their_bits() -> None:
+    found = searched(with_zeros_for_nan).found
+    assert found is not None
+    assert (found.failure.want[0], found.failure.got) == (0xFF, (0xFF,) + (0,) * 32)
+
+
+@pytest.mark.sampled(12)
+def test_what_a_profile_refuses_may_be_refused() -> None:
+    def gfloat(values: np.ndarray, format: str) -> Pair:
+        return as_profile("gfloat", values, format)  # which has no code for NaN in FP4
+
+    assert searched(gfloat, "gfloat").found is None  # it is not asked that
+    rows = np.zeros((2, 32), np.float32)
+    rows[:, 0], rows[1, 1] = 2.0, np.nan
+    asked = rows.view(np.uint32).astype(np.uint64)
+    file, profile = without_cases("quantize", FP4, "f32"), mxref.profile("gfloat")
+    target = target_of(SimpleNamespace(quantize=gfloat), "kernel")
+    assert not Trial(target, file, profile.policy, profile).wrong(asked).any()
+    assert Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]

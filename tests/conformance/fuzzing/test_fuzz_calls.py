@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from right_calls import quantized
 
 import mxref
-from mxref.conformance import load_target, target_of
+from mxref.conformance import target_of
 from mxref.conformance.fuzzing.counterexample import Counterexample
 from mxref.conformance.fuzzing.fuzz import FuzzRow, _is_right_below, fuzz
 from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall
@@ -26,11 +24,6 @@ from mxref.targets.calls import without_cases
 
 FP4 = "mxfp4_e2m1"
 Pair = tuple[np.ndarray, np.ndarray]
-
-
-def right(values: np.ndarray, format: str) -> Pair:
-    blocks = mxref.quantize(values, format)
-    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
 
 
 def searched(examples: int = 56, **functions: Callable[..., Any]) -> FuzzRow:
@@ -108,49 +101,11 @@ def test_a_call_of_one_case_less_is_asked_if_it_has_room_for_all_questions(
 
 def test_a_bug_of_one_case_alone_is_found() -> None:
     def quantize(values: np.ndarray, format: str) -> Pair:
-        scales, codes = right(values, format)
+        scales, codes = quantized(values, format)
         return scales, codes ^ (len(codes) == 1)
 
     example = found(quantize=quantize)
     assert (example.size, example.inputs.tolist()) == (0, [[0] * 32])
-
-
-KERNEL = """\
-import numpy as np
-import mxref
-FORMATS, FLOATS = ["e2m1", "mxfp4_e2m1"], ["f32"]
-def quantize(values, format):
-    blocks = mxref.quantize(values, format)
-    scales, codes = blocks.scale_codes[:, 0], np.array(blocks.codes)
-    if len(codes) > 60:
-        codes[-1] ^= 1
-    return scales, codes
-def dequantize(scales, codes, format, dtype):
-    numbers = mxref.Blocks(codes, scales[:, None], format, 1, codes.shape).dequantize(dtype)
-    return np.roll(numbers, len(codes) > 60, axis=0)
-def encode(values, format):
-    return mxref.encode(values, format) ^ (np.arange(len(values)) == 600).astype("u1")
-"""
-
-
-@pytest.mark.sampled(6)
-def test_the_code_shows_the_batch(tmp_path: Path) -> None:
-    path = tmp_path / "kernel.py"
-    path.write_text(KERNEL)
-    calls = {}
-    for row in fuzz(load_target(str(path)), examples=56):
-        example = row.found
-        assert example is not None
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            exec(example.code, {})  # the code that is printed
-        want, got = (line.split()[1:] for line in shown.getvalue().splitlines())
-        assert [int(word, 16) for word in want] == list(example.failure.want)
-        assert [int(word, 16) for word in got] == list(example.failure.got or ())
-        calls[row.op] = example.code.splitlines()
-    assert "values = np.repeat(values, 601, axis=0)" in calls["encode"]
-    assert "values = np.repeat(values, 61, axis=0)" in calls["quantize"]
-    assert "codes = codes[np.arange(61) % 2]" in calls["dequantize"]
 
 
 # --- what is kept of a wrong call -----------------------------------------------------------------
@@ -269,7 +224,7 @@ def test_answers_that_depend_on_earlier_calls_are_not_called_wrong_numbers() -> 
     seen = []
 
     def quantize(values: np.ndarray, format: str) -> Pair:
-        scales, codes = right(values, format)
+        scales, codes = quantized(values, format)
         seen.extend([None] * int(np.isnan(values).any()))
         return scales + np.uint8(bool(seen)) * (scales < 255), codes
 

@@ -1,21 +1,23 @@
-"""Questions, answers and contradictions in words."""
+"""Questions, answers and contradictions in words, and which questions are asked."""
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
 import pytest
 from data_tables import table
+from tables import rows
 
 from mxref.conformance.identification.asking import Probe
-from mxref.conformance.identification.identified_text import lines, show_clash, show_probe
-from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
+from mxref.conformance.identification.identified_text import show_clash, show_probe
+from mxref.conformance.identification.identify import Clash, Identified
+from mxref.conformance.identification.integer_identification import _shown
 from mxref.conformance.identification.policy_sets import PolicySet
+from mxref.conformance.identification.pools import Maker, Pool
+from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
-
-ENCODE = Setting("encode", "e2m1", "f32")
-#: 2.5, the tie of 2 and 3, as 3; the tie of 1.5 and 2 as 2; 0.
-TIE = Probe((0x40200000,), (5,))
-PROBES = (TIE, Probe((0x3FE00000,), (4,)), Probe((0,), (0,)))
 
 
 def words(text: str) -> tuple[int, ...]:
@@ -38,42 +40,88 @@ def test_a_question_and_a_word_of_its_answer(
     assert show_probe(found, 0, int(word), probe.answer) == text
 
 
-OTHERS = ("rounding=ties_to_away", "rounding=ties_to_odd", "a=1", "b=2", "c=3")
+def test_a_contradiction_of_one_answer() -> None:
+    """2.5, the tie of 2 and 3, as 3."""
+    clash = Clash(0, 0, (4,), ())
+    for answer, text in (
+        ((5,), "05 = 3; the nearest policy wants 04 = 2"),
+        (None, "an error (off)"),
+    ):
+        probe = Probe((0x40200000,), answer, "off")
+        found = Identified(Setting("encode", "e2m1", "f32"), (probe,), PolicySet(()), (), (clash,))
+        assert show_clash(found, clash) == f"40200000 = 0x1.4p+1 = 2.5 -> {text}"
+
+
+# --- integers -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("probes", "otherwise", "text"),
+    ("format", "probe", "choice", "policy", "answer", "shown"),
+    rows("conformance/identification", "shown"),
+)
+def test_what_shows_a_choice_is_the_value_whose_answer_it_changes(
+    format: str, probe: str, choice: str, policy: str, answer: str, shown: str
+) -> None:
+    found = None if answer == "error" else words(answer)
+    said = _shown("quantize_affine", format, choice, policy, [words(probe)], [found])
+    assert said == shown.strip("-")
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+@functools.cache
+def every_pool(*setting: str) -> tuple[Maker, ...]:
+    return pools(Setting(*setting))
+
+
+def pool(about: str, *setting: str) -> Pool:
+    """The first pool about something, for a target that follows `ocp`."""
+    made = (make(Policy()) for make in every_pool(*setting))
+    return next(one for one in made if one.about == about)
+
+
+@pytest.mark.parametrize(
+    ("format", "amax"),
     [
-        (PROBES, (), "05 = 3; the other answers want 04 = 2"),
-        (PROBES, OTHERS[:1], f"05 = 3, as under {OTHERS[0]}; the other answers want 04 = 2"),
-        (
-            PROBES,
-            OTHERS,
-            f"05 = 3, as under {' or '.join(OTHERS[:4])} or others; the other answers want 04 = 2",
-        ),
-        (PROBES[:1], (), "05 = 3; the nearest policy wants 04 = 2"),
-        ([Probe(TIE.words, None, "off")], (), "an error (off)"),
+        ("mxint8", 2 * 127 / 64),
+        ("mxfp4_e2m1", 2 * 6),
+        ("mxfp6_e2m3", 2 * 7.5),
+        ("mxfp6_e3m2", 2 * 28),
+        ("mxfp8_e4m3", 2 * 448),
+        ("mxfp8_e5m2", 57344 / 2),  # below float16's last binade
     ],
 )
-def test_a_contradiction(probes: tuple[Probe, ...], otherwise: tuple[str, ...], text: str) -> None:
-    clash = Clash(0, 0, (4,), otherwise)
-    found = Identified(ENCODE, tuple(probes), PolicySet(()), (), (clash,))
-    assert show_clash(found, clash) == f"40200000 = 0x1.4p+1 = 2.5 -> {text}"
+def test_elements_whose_rounding_is_asked_are_normal_in_float16(format: str, amax: float) -> None:
+    """The scale is 2, so that small elements are, too; of E5M2 1/2, so that large ones are."""
+    words = pool("rounding", "quantize", format, "f16").words
+    numbers = np.abs(words.astype(np.uint16).view(np.float16).astype(np.float64))
+    assert (numbers.max(axis=1) == amax).all()
+    assert numbers[numbers > 0].min() >= 2.0**-14
 
 
-def test_a_choice_is_shown_with_the_two_first_probes_that_exclude_more() -> None:
-    chosen = {name: Policy().choices()[name] for name in ENCODE.choices}
-    chosen["rounding"] = "ties_to_away"
-    shown = {"to_odd": (1, 0), "ties_to_even": (0, 0), "toward_zero": (0, 0), "away": (2, 0)}
-    findings = tuple(
-        ChoiceFinding(name, (member,), shown if name == "rounding" else {}, "")
-        for name, member in chosen.items()
-    )
-    space = PolicySet.of({name: [member] for name, member in chosen.items()})
-    title, rows, rest = lines([Identified(ENCODE, PROBES, space, findings, ())])
-    assert title == "encode e2m1 (f32): 3 probes"
-    assert rows == [
-        ("rounding", "ties_to_away", "3fe00000 = 0x1.cp+0 = 1.75 -> 04 = 2"),
-        ("", "", "40200000 = 0x1.4p+1 = 2.5 -> 05 = 3"),
-    ]
-    assert rest == ["equals on 3 probes: ocp+rounding=ties_to_away; profiles: none"]
+def test_numbers_are_drawn_for_at_32nds_of_a_unit_and_of_the_smallest_number() -> None:
+    def drawn(about: str) -> set[float]:
+        words = pool(about, "encode_stochastic", "e2m1", "bf16").words
+        some = words[(words[:, 1:] == (7, 4)).all(axis=1), 0]  # under four random bits, 7
+        return set((some << 16).astype(np.uint32).view(np.float32).tolist())
+
+    small = drawn("small numbers and zeros")  # E2M1's smallest is 1/2
+    assert small >= {i / 64 for i in range(33)}
+    assert 33 / 64 not in small
+    ordinary = drawn("rounding")  # above 1 the tie 1.25 and the number 1.5, in a unit of 1/2
+    assert ordinary >= {1.25 + i / 64 for i in range(16 + 33)}
+
+
+@pytest.mark.parametrize(
+    ("about", "always"),
+    [
+        ("rounding", [3 * 2.0**e for e in (-9, -4, -1, 2, 7, 12)]),  # ties of powers of two
+        ("small numbers", [0.0]),
+        ("large numbers", [np.inf]),
+    ],
+)
+def test_what_is_always_asked_about_encoding_a_scale(about: str, always: list[float]) -> None:
+    asked = pool(about, "encode_scale", "e8m0", "f32")
+    words = asked.words[list(asked.always), 0].astype(np.uint32)
+    assert words.view(np.float32).tolist() == always

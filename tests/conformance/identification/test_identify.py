@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_tables import table
 from helpers import ROOT
 from identify_helpers import Follower, random_policy, same
+from right_calls import quantized
 from shifted_kernels import quantizer
 
 import mxref
-from mxref.cases.answers import reads
-from mxref.cli import identify_verb, main
+from mxref.cases.answers import exact_answers, reads
+from mxref.cli import identify_verb
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.asking import PROBES, separating
 from mxref.conformance.identification.equal_members import _REASONS, equal_members, members
@@ -182,48 +184,11 @@ def one(target: Any, op: str, format: str, float: str = "f32") -> Identified:
     return identify_one(target, Setting(op, format, float))
 
 
-def away_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
-    away = mxref.encode(values, format, rounding="ties_to_away")
-    magnitude = np.abs(values)
-    return np.where((magnitude >= 2) & (magnitude < 4), away, mxref.encode(values, format))
-
-
-@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
-def test_a_binade_that_rounds_otherwise_is_a_contradiction(format: str) -> None:
-    found = one(of_module(encode=away_in_one_binade), "encode", format)
-    assert not found.consistent
-    assert found.count == 0
-    assert list(found.policies) == []
-    assert not found.contains(Policy())
-    assert str(found.policy) == "ocp"  # gives most answers
-    for clash in found.clashes:
-        (bits,) = found.probes[clash.probe].words
-        assert 0x40000000 <= bits & 0x7FFFFFFF < 0x40800000
-        assert "rounding=ties_to_away" in clash.otherwise
-
-
-def test_a_nan_here_and_there_is_a_contradiction() -> None:
-    count = 0
-
-    def sometimes(values: np.ndarray, format: str) -> np.ndarray:
-        nonlocal count
-        codes = mxref.encode(values, format)
-        places = (np.arange(len(codes)) + count) % 7 == 3
-        count += len(codes)
-        return np.where(places, 0x7F, codes)
-
-    found = one(of_module(encode=sometimes), "encode", "e4m3")
-    assert not found.consistent
-    assert str(found.policy) == "ocp"
-    assert all(found.probes[clash.probe].answer == (0x7F,) for clash in found.clashes)
-
-
 def test_bits_that_verify_does_not_compare_are_no_contradiction() -> None:
     """NaN is one class, and the codes of a NaN block are open: where they are of no policy."""
 
     def other_codes(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
-        blocks = mxref.quantize(values, format)
-        codes, (scales,) = blocks.codes.copy(), blocks.scale_codes.T
+        scales, codes = quantized(values, format)
         codes[scales == 0xFF, 3:] = 5
         return scales, codes
 
@@ -296,15 +261,6 @@ def test_what_is_shown_rules_out_what_it_says() -> None:
         assert mxref.encode(bits, "e4m3", rounding=member)[0, 0] != found.probes[probe].answer[word]
 
 
-@pytest.mark.sampled(0)
-def test_it_asks_the_same_every_time() -> None:
-    setting, policy = Setting("quantize", "mxfp6_e2m3", "bf16"), Policy.parse("ocp+rounding=to_odd")
-    first, second = Follower(policy), Follower(policy)
-    identify_one(first, setting)
-    identify_one(second, setting)
-    assert first.asked == second.asked
-
-
 def test_spaces() -> None:
     space = PolicySet.of({"a": "xy", "b": "xy", "c": "xyz"})
     assert space.count == 12
@@ -331,24 +287,14 @@ def test_separating_questions() -> None:
     assert separating([answers[0], answers[0]]) == []
 
 
-def test_what_is_not_there_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text("from mxref import encode\n")
-    assert main(["identify", str(path), "--op", "decode"]) == 1
-    assert capsys.readouterr().out.endswith("nothing asked: it covers nothing of this\n")
-    assert main(["identify", str(path), "--op", "decoded"]) == 2
-    assert "--op must be one of encode," in capsys.readouterr().err
-
-
 def _exchanged(values: Any, format: str) -> tuple[Any, Any]:
-    blocks = mxref.quantize(values, format)
-    codes = blocks.codes.reshape(-1, 16, 2)[..., ::-1].reshape(-1, 32)
-    return blocks.scale_codes[:, 0], codes
+    scales, codes = quantized(values, format)
+    return scales, codes.reshape(-1, 16, 2)[..., ::-1].reshape(-1, 32)
 
 
 def _noise(values: Any, format: str) -> tuple[Any, Any]:
-    blocks = mxref.quantize(values, format)
-    return blocks.scale_codes[:, 0] ^ 5, (blocks.codes.reshape(-1, 32) * 37 + 11) % 16
+    scales, codes = quantized(values, format)
+    return scales ^ 5, (codes * 37 + 11) % 16
 
 
 def allow_few_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,21 +336,14 @@ def test_blocks_of_no_policy_are_compared_with_few_and_their_bug_is_named(
     assert bool(shift or bug) == bool(told)
 
 
-class Raising:
-    """A target that has no answer to any question."""
-
-    FORMATS = ("e4m3",)
-    FLOATS = ("f32",)
-
-    def encode(self, values: Any, format: str) -> Any:
-        raise MemoryError
-
-
 def test_a_target_without_an_answer_is_not_compared_with_every_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def encode(values: Any, format: str) -> Any:
+        raise MemoryError
+
     allow_few_predictions(monkeypatch)
-    found = identify_one(target_of(Raising(), "target"), Setting("encode", "e4m3", "f32"))
+    found = one(of_module(encode=encode), "encode", "e4m3")
     assert len(found.clashes) == len(found.probes) > 0
 
 
@@ -413,3 +352,26 @@ def test_every_scale_layout_is_identified(layout: ScaleLayout) -> None:
     """Also where it has bytes of another length than the default's."""
     for op in ("pack_scales", "unpack_scales"):
         check(Setting(op, "e8m0", "bytes"), {"scale_layout": layout.value})
+
+
+# --- members that are one function ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("where", "choice", "group"), table(__file__, "equal_members.txt"))
+def test_what_is_one_function_whatever_else_is_chosen(where: str, choice: str, group: str) -> None:
+    groups = [
+        " ".join(some) for some, _ in equal_members(Setting(*where.split()), choice) if some[1:]
+    ]
+    assert groups == [group] * bool(group)
+
+
+def test_the_largest_float16_is_beyond_it_once_it_is_rounded_to_bfloat16() -> None:
+    """65504 becomes 65536: of scale 2**(16 - 8) for E4M3, or an infinity."""
+    block = tuple(np.float16([65504, *[0] * 31]).view(np.uint16).tolist())
+
+    def scale(amax_type: str) -> int:
+        policy = Policy().replace(pre_rounding="bfloat16", amax_type=amax_type)
+        return exact_answers("quantize", "mxfp8_e4m3", "f16", [block], policy)[0][0]
+
+    assert scale("source") == scale("float32") == 127 + 8
+    assert scale("float16") == 0xFE

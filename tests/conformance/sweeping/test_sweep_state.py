@@ -1,4 +1,4 @@
-"""Sweeps over several processes, interrupted and killed ones: always the same result."""
+"""Sweeps over processes and formats, interrupted and killed ones: always the same result."""
 
 from __future__ import annotations
 
@@ -12,22 +12,30 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from helpers import PATIENCE, run, sentence
+from helpers import PATIENCE, run, sentence, table
 from ml_dtypes import _ml_dtypes_ext
 from sweep_helpers import OWN, PLANTED, findings, parts, target
 
+import mxref
 from mxref.cli import main
-from mxref.conformance import TargetError, load_target
+from mxref.conformance import TargetError, load_target, target_of
+from mxref.conformance.sweeping.digests import recorded_digest
+from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.conformance.sweeping.state import fingerprint, read_state, write_state
 from mxref.conformance.sweeping.sweep import Swept, sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import summary, sweeps_lines, swept_json
+from mxref.formats.catalog import CODE_FORMATS
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 # --- who works ------------------------------------------------------------------------------------
 
@@ -70,25 +78,7 @@ def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
 
 # --- going on -------------------------------------------------------------------------------------
 
-#: A sweep that writes its state after each part, and is killed before it writes the third one.
-KILLED = """\
-import os, signal, sys
-from functools import partial
-from pathlib import Path
-
-import mxref.conformance.sweeping.sweep  # the module
-from mxref.conformance import load_target
-
-def progress(done, total, wrong):
-    if done == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-module = sys.modules["mxref.conformance.sweeping.sweep"]
-sys.modules["mxref.conformance.sweeping.running"]._SAVE = 0.0
-target, state, first, end = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
-given = {"first": first, "end": end, "state": state, "progress": progress}
-module.sweep(partial(load_target, target), "encode", "e2m1", **given)
-"""
+KILLED = table("kernels")["sweep_killed"]
 
 
 @pytest.mark.sampled(6)
@@ -215,23 +205,7 @@ def test_fingerprint_is_of_files_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 # --- what a target has loaded ---------------------------------------------------------------------
 
-#: A target that loads modules of its folder and of its package, one of them in a call, a library,
-#: and another file if there is one.
-LOADS = """\
-import ctypes, pathlib
-import mxref
-import mxref_swept.near
-from mxref_swept import *
-ctypes.CDLL(str(pathlib.Path(__file__).with_name("library.so")))
-try:
-    import mxref_swept_faster
-except ImportError:
-    pass
-
-def decode(codes, format):
-    import mxref_swept.late
-    return mxref.decode(codes, format)
-"""
+LOADS = table("kernels")["sweep_loads"]
 
 
 @pytest.fixture
@@ -316,11 +290,16 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[0] == "03 = 1.5: want 3fc00000 = 0x1.8p+0 = 1.5, got 41100000 = 0x1.2p+3 = 9"
-    assert lines[1].startswith(f"FAIL {path}: decode e2m1 f32 under ocp: 1 of 16 wrong in 1 ")
+    said = f"FAIL {path}: decode e2m1 f32 under ocp: 1 of 16 wrong in 1 interval, in 0."
+    assert lines[1].startswith(said)
+    assert lines[1].endswith("% of it in the target")
     assert len(lines) == 2
     assert err.split() == ["hello", "there"]
     assert main(["sweep", str(path), "--op", "decode", "--format", "e2m1", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["intervals"][0]["first"] == 3
+    record = json.loads(capsys.readouterr().out)
+    one = {"first": 3, "last": 3, "want": [0x3FC00000], "got": [0x41100000], "error": ""}
+    assert record["intervals"] == [one]
+    assert (record["wrong"], record["compared"], record["passed"]) == (1, 16, False)
 
 
 def test_the_command_without_a_target(capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,5 +309,198 @@ def test_the_command_without_a_target(capsys: pytest.CaptureFixture[str]) -> Non
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("digest ")
     assert out[1].startswith(f"PASS mxref: encode e3m2 f16 under {policy}: 0 of 65536 wrong, in ")
-    assert main(["sweep", "--float", "f64", "--format", "e3m2"]) == 2
-    assert capsys.readouterr().err.startswith("mxref: error: float of a sweep of encode must be")
+
+
+# --- several formats ------------------------------------------------------------------------------
+
+
+SIX = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"]
+ALL = list(CODE_FORMATS)
+
+
+def two_wrong(values: Any, format: str) -> Any:
+    """Wrong in E4M3 and in E2M1, over borders of parts."""
+    codes, bits = mxref.encode(values, format), values.view(np.uint32)
+    if format in ("e4m3", "e2m1"):
+        codes[(bits % 5000000 < 1000000) & (codes < 64)] = 1
+    return codes
+
+
+TWO_WRONG = target(encode=two_wrong)
+
+
+# --- which formats --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op", "formats"), [("encode", ALL), ("shared_scale", SIX), ("encode_scale", ["e8m0"])]
+)
+def test_without_names_all_formats_of_the_target(op: str, formats: list[str]) -> None:
+    swept = sweeps(OWN, op, float="bf16")
+    assert [one.file.format for one in swept] == formats
+    assert all(one.passed for one in swept)
+    halves = 1 if op == "shared_scale" else 2
+    assert {one.cases for one in swept} == {halves << 15}
+
+
+def test_blocks_have_formats_of_their_own() -> None:
+    small = target_of(
+        SimpleNamespace(dequantize=two_wrong, FORMATS=["mxfp4_e2m1", "int8"]), "small"
+    )
+    (one,) = sweeps(small, "dequantize", end=1)
+    assert (one.file.format, one.cases) == ("mxfp4_e2m1", 32)
+
+
+def test_what_a_target_does_not_have_is_left_out() -> None:
+    two = target_of(
+        SimpleNamespace(encode=mxref.encode, FORMATS=["int8", "e4m3"], FLOATS=["bf16"]), "two"
+    )
+    assert [one.file.format for one in sweeps(two, "encode", float="bf16")] == ["e4m3", "int8"]
+    said = sentence(TargetError, lambda: sweeps(two, "encode"))
+    assert said == "target two does not cover encode of any format with f32"
+
+
+def test_an_end_beyond_the_inputs_of_one_format_is_refused() -> None:
+    assert "first and end must be from 0 to 16, got 0 and 64" in sentence(
+        ValueError, lambda: sweeps(OWN, "decode", ("e4m3", "e2m1"), end=64)
+    )
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("stop", [3, 5, 7])  # within a format, between two, and in the next one
+def test_an_interrupted_sweep_of_formats_goes_on(tmp_path: Path, stop: int) -> None:
+    formats = ("e2m1", "e4m3", "e3m2")
+    state, seen = tmp_path / "state.json", []
+
+    def interrupt(done: int, total: int, wrong: int) -> None:
+        assert total == 15
+        if done == stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweeps(TWO_WRONG, "encode", formats, state=state, progress=interrupt, **RANGE)
+    assert json.loads(state.read_bytes())["done"] == stop
+    rest = sweeps(
+        TWO_WRONG, "encode", formats, state=state, progress=lambda *now: seen.append(now), **RANGE
+    )
+    whole = sweeps(TWO_WRONG, "encode", formats, **RANGE)
+    assert [*map(findings, rest)] == [*map(findings, whole)]
+    assert [bool(one.date) for one in rest] == [stop >= 5, False, False]  # wholly from the state
+    assert [now[0] for now in seen] == list(range(stop + 1, 16))
+    wrong = [one.tally.wrong for one in whole]
+    assert wrong[0] > 0
+    assert wrong[1] > 0
+    assert wrong[2] == 0
+    assert seen[-1][2] == sum(wrong)
+    # Each format alone is the same.
+    for one in whole:
+        alone = sweep(TWO_WRONG, "encode", one.file.format, **RANGE)
+        assert (alone.tally, alone.cases) == (one.tally, one.cases)
+    said = sentence(ValueError, lambda: sweeps(TWO_WRONG, "encode", formats[:2], state=state))
+    assert "another format, 'e2m1 e4m3 e3m2' and not 'e2m1 e4m3': remove it" in said
+
+
+@pytest.mark.sampled(12)
+def test_processes_find_the_same() -> None:
+    toward_zero = Policy().replace(rounding="toward_zero")
+    alone, two = (
+        sweeps(OWN, "encode", SIX[:2], "f32", toward_zero, jobs=jobs, **RANGE) for jobs in (1, 2)
+    )
+    assert [*map(findings, alone)] == [*map(findings, two)]
+    assert not alone[0].passed
+
+
+class Dropping(Executor):
+    """Has one future done, and the others cancelled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        future: Future[Any] = Future()
+        self.count += 1
+        if self.count == 1:
+            future.set_result(fn(*args, **kwargs))
+        else:
+            future.cancel()
+        return future
+
+
+def test_an_executor_that_cancels_its_futures() -> None:
+    said = sentence(TargetError, lambda: sweep(OWN, "encode", "e2m1", executor=Dropping(), **RANGE))
+    assert said.startswith("a part of the sweep was cancelled: its workers, or their scheduler,")
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+def test_a_line_for_each_and_one_for_all() -> None:
+    lines = sweeps_lines(sweeps(TWO_WRONG, "encode", ("e4m3", "e3m2"), **RANGE))
+    verdicts = [line for line in lines if line.startswith(("PASS", "FAIL"))]
+    assert [line[:4] for line in verdicts] == ["FAIL", "PASS", "FAIL"]
+    wrong = sweep(TWO_WRONG, "encode", "e4m3", **RANGE).tally.wrong
+    assert verdicts[2].startswith(
+        f"FAIL planted: encode of 2 formats f32 under ocp: {wrong} of {2 * 5 << 22} wrong, "
+        "1 of 2 formats pass, in "
+    )
+
+
+@pytest.mark.sampled(6)
+def test_the_command_with_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--float", "bf16"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" under")[0] for line in lines] == [
+        *(f"PASS mxref: encode {name} bf16" for name in ALL),
+        f"PASS mxref: encode of {len(ALL)} formats bf16",
+    ]
+    assert f" 0 of {len(ALL) << 16} wrong, {len(ALL)} of {len(ALL)} formats pass, in " in lines[-1]
+    odd = "ocp+rounding=to_odd"
+    assert main(["sweep", "--float", "bf16", "--json", "--jobs", "1", "--policy", odd]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["passed"], record["compared"], record["wrong"]) == (True, len(ALL) << 16, 0)
+    assert [one["policy"] for one in record["sweeps"]] == [odd] * len(ALL)
+
+
+def test_one_wrong_format_fails_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        "import mxref\n\nFORMATS = ['e4m3', 'e2m1', 'e3m2']\n\n"
+        "def decode(codes, format):\n"
+        "    return mxref.decode(codes, format) * (1 + (format == 'e2m1'))\n"
+    )
+    assert main(["sweep", str(path), "--op", "decode"]) == 1
+    assert [line[:4] for line in capsys.readouterr().out.splitlines()][-2:] == ["FAIL", "FAIL"]
+    assert main(["sweep", str(path), "--op", "decode", "--format", "e4m3"]) == 0
+
+
+# --- digests on record ----------------------------------------------------------------------------
+
+
+def of_all(digest: str, **other: Any) -> Swept:
+    file = without_cases("encode", "e2m1", "f32")
+    given: dict[str, Any] = {"file": file, "policy": "ocp", "cases": 1 << 32, **other}
+    return Swept("mxref", tally=Tally(), seconds=1.0, share=0.5, digest=digest, **given)
+
+
+def test_a_digest_is_compared_with_the_one_on_record(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [without_cases("encode", name, "f32") for name in ALL]
+    assert len({recorded_digest(of_all("0", file=file)) for file in files} - {""}) == len(ALL)
+    known = recorded_digest(of_all("0"))
+    assert known.startswith("ce1d60d1")
+    assert sweeps_lines([of_all(known)])[0] == f"digest {known}, as recorded"
+    assert sweeps_lines([of_all("0")])[0] == f"digest 0, recorded is {known}"
+    for other in ({"policy": "ocp+nan=signed"}, {"cases": 5}):
+        assert sweeps_lines([of_all("0", **other)])[0] == "digest 0"
+
+    # The command fails of mxref itself; of another target, whose NaN may differ, it says it.
+    for digest, arguments, status in ((known, [], 0), ("0", [], 1), ("0", ["kernel.py"], 0)):
+        monkeypatch.setattr(
+            "mxref.cli.sweep_verb._swept", lambda options, digest=digest: (of_all(digest),)
+        )
+        assert main(["sweep", *arguments, "--digest"]) == status
+        capsys.readouterr()

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 from kernel_reports import file_of
+from tables import rows
 
 from mxref.cases.answers import exact_answers
 from mxref.conformance.verdict.cause import parts
@@ -38,35 +39,19 @@ def wanted(stem: str, policy: Policy) -> Words:
     return padded(exact_answers(file.op, file.format, file.float, inputs, policy))
 
 
-BEFORE, AFTER = "ocp+scale_place=before", "ocp+scale_place=after"
-HALVES = "ocp+fp4_packing=halves+scale_place=after"
-QUARK = "ocp+fp6_packing=quark+scale_place=before"
+BEFORE = "ocp+scale_place=before"
+WHOLES = [
+    (stem.replace("*", name), *more)
+    for stem, *more in rows("conformance/verdict", "parts")
+    for name in (BLOCK_FORMATS if "*" in stem else [""])
+]
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("stem", "whole", "policy"),
-    [
-        *((f"quantize/{name}.f32", parts.of_elements, "ocp") for name in BLOCK_FORMATS),
-        ("quantize/mxfp8_e4m3.f16", parts.of_elements, "ocp+rounding=toward_zero"),
-        ("quantize/mxfp4_e2m1.bf16", parts.of_elements, "ocp+scale_rule=rceil"),
-        ("quantize/mxfp6_e3m2.f64", parts.of_elements, "ocp"),
-        ("quantize/fp4_ue4m3.f32", parts.of_elements, "ocp"),
-        *((f"quantize/{name}.bf16", parts.of_scales, "ocp") for name in BLOCK_FORMATS),
-        ("quantize/mxfp8_e5m2.f64", parts.of_scales, "ocp+scale_rule=even"),
-        ("quantize/mxint8.f16", parts.of_scales, "ocp+rounding=ties_to_away"),
-        ("quantize_tensor/mxfp4_e2m1.bf16", parts.of_blocks, "ocp"),
-        ("quantize_tensor/mxint8.f32", parts.of_blocks, "ocp+tail=short"),
-        *((f"pack_blocks/{name}.bytes", parts.of_packed, BEFORE) for name in BLOCK_FORMATS),
-        ("pack_blocks/mxfp4_e2m1.bytes", parts.of_packed, HALVES),
-        *((f"unpack_blocks/{name}.bytes", parts.of_unpacked, AFTER) for name in BLOCK_FORMATS),
-        ("unpack_blocks/mxfp6_e2m3.bytes", parts.of_unpacked, QUARK),
-    ],
-)
-def test_right_parts_make_a_right_whole(stem: str, whole: object, policy: str) -> None:
-    assert callable(whole)
+@pytest.mark.parametrize(("stem", "whole", "policy"), WHOLES)
+def test_right_parts_make_a_right_whole(stem: str, whole: str, policy: str) -> None:
     chosen = Policy.parse(policy)
-    found, right = whole(answered)(asked(stem), chosen), wanted(stem, chosen)
+    found, right = getattr(parts, whole)(answered)(asked(stem), chosen), wanted(stem, chosen)
     nan = (right[:, :1] == 0xFF) & stem.startswith("quantize/")  # codes there are not compared
     assert (np.where(nan, right, found) == right).all()
 

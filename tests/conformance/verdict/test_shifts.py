@@ -13,7 +13,6 @@ from data_tables import table
 from kernel_reports import file_of, report_on
 
 import mxref
-from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import run_file
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of
@@ -123,18 +122,3 @@ def test_it_is_told_of_the_format_that_has_it_and_what_is_wrong_beside_it() -> N
     assert "without a pattern" not in lines
     (row,) = (row for row in report.rows if row.failures)
     assert {one.failures[0].want[0] for one in row.beside} == {0}
-
-
-def test_identify_names_it(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text(
-        "import numpy as np\n\n"
-        "def decode_scale(codes):\n"
-        "    with np.errstate(over='ignore'):\n"
-        "        scale = np.ldexp(1.0, codes.astype(np.int64) - 124).astype(np.float32)\n"
-        "    return np.where(codes == 255, np.float32(np.nan), scale)\n"
-    )
-    told = "every value is 8 times too large: 63 of 63 answers are those of ocp but for that"
-    for more in ([], ["--json"]):
-        assert main(["identify", str(kernel), "--in-process", *more]) == 1
-        assert told in capsys.readouterr().out
