@@ -97,9 +97,11 @@ def quantize(
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
-    def codes_of(lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None) -> tuple[U8, U8]:
+    def codes_of(
+        lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
+    ) -> tuple[U8, U8]:
         if lanes.size >= FEW and takes_keys(fmt, chosen):
-            return quantize_lanes(lanes, layout, fmt, chosen)
+            return quantize_lanes(lanes, layout, fmt, chosen, to)
         part = None
         if draw is not None and random is not None:
             part = dataclasses.replace(draw, bits=as_rows(random))
@@ -122,7 +124,7 @@ def quantize_by(
 ) -> Blocks:
     """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row."""
 
-    def codes_of(lanes: Bits, layout: FloatLayout, _: NDArray[Any] | None) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, *_: NDArray[Any] | None) -> tuple[U8, U8]:
         scales, codes = rows_of(as_rows(lanes), layout)
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, as_float32, wide
-from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref.bits.floats import F16, F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
-from mxref.blocks.keyed import SMALL, SPECIAL, quantize_keyed, times_2_to_64
+from mxref.blocks.keyed import SMALL, SPECIAL, key_tables, quantize_keyed, times_2_to_64
 from mxref.blocks.two_level import TensorScale, block_scales, scaled
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
@@ -31,10 +31,17 @@ def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
 
 
 def quantize_lanes(
-    lanes: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+    lanes: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    out: U8 | None = None,
 ) -> tuple[U8, U8]:
-    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n)."""
-    words, codes, plain = _keyed(lanes, layout, fmt, policy)
+    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n).
+
+    The element codes are written to `out`, C-contiguous memory, if it is given.
+    """
+    words, codes, plain = _keyed(lanes, layout, fmt, policy, out=out)
     if not plain:
         rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
         for word, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
@@ -50,14 +57,18 @@ def _keyed(
     fmt: BlockFormat,
     policy: Policy,
     largest: Bool | None = None,
+    out: U8 | None = None,
 ) -> tuple[Words, U8, bool]:
     """Scale words and codes by keys, also of blocks under small scales."""
-    choices = fmt.element, policy.scale, policy.element, fmt.scale
-    words, codes, plain = quantize_keyed(lanes, layout, *choices, largest=largest)
+    if layout == F16:
+        lanes, layout = as_float32(lanes, layout), F32
+    tables = key_tables(fmt.element, policy.scale, policy.element, layout, fmt.scale)
+    words, codes, plain = quantize_keyed(lanes, tables, largest, out)
     small = words == SMALL
     if not plain and small.any():
         rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
-        found = quantize_keyed(rows, F32, *choices, is_scaled_up=True)
+        choices = fmt.element, policy.scale, policy.element, F32, fmt.scale
+        found = quantize_keyed(rows, key_tables(*choices, is_scaled_up=True))
         words[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
     return words, codes, plain
 

@@ -195,6 +195,13 @@ class Tiling:
         # Block by block in memory; a copy only where the tile does not lie so already.
         return tile.reshape(split).transpose(order).reshape(-1, size, 1)
 
+    def in_place(self, part: NDArray[Any], lanes: NDArray[Any]) -> NDArray[Any] | None:
+        """A part as `lanes` of it, where they lie so in memory; else None."""
+        if part.size != lanes.size or not part.flags.c_contiguous:
+            return None
+        _, order = self._split(part.shape)
+        return part.reshape(lanes.shape) if lanes.shape[2] > 1 or order == sorted(order) else None
+
     def from_lanes(self, lanes: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
         """The part of the tensor with these blocks, the padding included."""
         padded = [n * unit for n, unit in zip(counts, self.unit, strict=True)]

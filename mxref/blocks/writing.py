@@ -23,8 +23,9 @@ from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size
 
-#: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits.
-CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None], tuple[U8, U8]]
+#: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits. The
+#: codes may be written to memory that is given.
+CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None, U8 | None], tuple[U8, U8]]
 #: Numbers that stand for a block: its largest finite magnitude; an infinity and a NaN if it has
 #: one; a zero, whose code is that of padding.
 _DEPUTIES = 4
@@ -65,11 +66,13 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
         tile, some = where
         bits, layout = source.exact_numbers(lifted[tile])
         drawn = None if random is None else tiling.lanes(random[tile])
-        scale, code = codes_of(tiling.lanes(bits), layout, drawn)
+        lanes, part = tiling.lanes(bits), to.codes[tile]
+        in_place = tiling.in_place(part, lanes)
+        scale, code = codes_of(lanes, layout, drawn, in_place)
         counts = to.scales[some].shape
         to.scales[some] = scale.reshape(counts)
-        part = to.codes[tile]
-        part[...] = cut(tiling.from_lanes(code, counts), part.shape)
+        if code is not in_place:
+            part[...] = cut(tiling.from_lanes(code, counts), part.shape)
         mapped.use(lifted[tile].nbytes)
 
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
@@ -126,7 +129,7 @@ def _write_group(
         if work.random is not None:
             drawn = np.zeros(shape, np.int64)
             drawn[:, :length] = inner.lanes(work.random[part])
-        scale, code = work.codes_of(joined, layout, drawn)
+        scale, code = work.codes_of(joined, layout, drawn, None)
         scales[...] = scale.reshape(scales.shape)
         to.codes[part] = inner.from_lanes(code[:, :length], scales.shape)
         if part == parts[-1]:
