@@ -94,13 +94,14 @@ def quantize(
     shape = source.array.shape
     place = laid_out(shape, axis, fmt, chosen)
     tiling = place.tiling
+    by_keys = takes_keys(fmt, chosen)
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     def codes_of(
         lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
     ) -> tuple[U8, U8]:
-        if lanes.size >= FEW and takes_keys(fmt, chosen):
+        if by_keys and lanes.size >= FEW:
             return quantize_lanes(lanes, layout, fmt, chosen, to)
         part = None
         if draw is not None and random is not None:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, as_float32, wide
-from mxref.bits.floats import F16, F32, F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
-from mxref.blocks.keyed import SMALL, SPECIAL, key_tables, quantize_keyed, times_2_to_64
+from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
+from mxref.blocks.keyed import quantize_keyed, times_2_to_64
 from mxref.blocks.two_level import TensorScale, block_scales, scaled
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
@@ -60,7 +61,7 @@ def _keyed(
     out: U8 | None = None,
 ) -> tuple[Words, U8, bool]:
     """Scale words and codes by keys, also of blocks under small scales."""
-    if layout == F16:
+    if keyed_layout(fmt.element, layout) != layout:
         lanes, layout = as_float32(lanes, layout), F32
     tables = key_tables(fmt.element, policy.scale, policy.element, layout, fmt.scale)
     words, codes, plain = quantize_keyed(lanes, tables, largest, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
@@ -95,6 +96,23 @@ def format_and_policy(
     choices: Mapping[str, Any],
 ) -> tuple[BlockFormat, Policy]:
     """The format and the policy of one call of `quantize`."""
+    if block_size is None and not choices and isinstance(policy, str | Policy):
+        fmt = formats.block_format(block_format)
+        return fmt, _usual(fmt, policy)
+    return _checked(block_format, block_size, policy, choices)
+
+
+@functools.lru_cache(maxsize=256)
+def _usual(fmt: BlockFormat, policy: str | Policy) -> Policy:
+    return _checked(fmt, None, policy, {})[1]
+
+
+def _checked(
+    block_format: str | BlockFormat,
+    block_size: int | tuple[int, ...] | None,
+    policy: str | Policy,
+    choices: Mapping[str, Any],
+) -> tuple[BlockFormat, Policy]:
     fmt = formats.block_format(block_format)
     if block_size is not None:
         fmt = dataclasses.replace(fmt, block_size=block_size)
@@ -116,15 +134,21 @@ class Place(NamedTuple):
 
 def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy) -> Place:
     """How the blocks of a tensor of this shape lie."""
-    found = axis_index(axis, len(shape))
+    return _placed(shape, axis_index(axis, len(shape)), fmt, policy.layout.tail)
+
+
+@functools.lru_cache(maxsize=256)
+def _placed(
+    shape: tuple[int, ...], found: int | tuple[int, ...], fmt: BlockFormat, tail: Tail
+) -> Place:
     tiling = Tiling.of(shape, found, fmt.block_shape)
     for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
-        if policy.layout.tail is Tail.REFUSED and length % unit:
+        if tail is Tail.REFUSED and length % unit:
             raise ValueError(
                 f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
                 f"got {length} on axis {where}"
             )
-    short = policy.layout.tail is Tail.SHORT
+    short = tail is Tail.SHORT
     return Place(found, tiling, tiling.shape if short else tiling.padded)
 
 

@@ -180,8 +180,7 @@ class Tiling:
         The tail is filled up with zero bits. If enough elements lie beside a block that does not
         run along the last axis, it keeps its place; other blocks become rows, (blocks, size, 1).
         """
-        counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
-        padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))
+        padded = tuple(-(-n // unit) * unit for n, unit in zip(tile.shape, self.unit, strict=True))
         if padded != tile.shape:
             filled = np.zeros(padded, tile.dtype)
             filled[tuple(slice(n) for n in tile.shape)] = tile
@@ -191,25 +190,33 @@ class Tiling:
         size = math.prod(self.block_shape)
         if self._beside(padded) >= size and len(self.axes) == 1:
             return tile.reshape(-1, size, self._beside(padded))
-        split, order = self._split(counts)
-        # Block by block in memory; a copy only where the tile does not lie so already.
-        return tile.reshape(split).transpose(order).reshape(-1, size, 1)
+        if not self._are_rows:
+            split, order = self._split(
+                [n // unit for n, unit in zip(padded, self.unit, strict=True)]
+            )
+            tile = tile.reshape(split).transpose(order)  # block by block
+        return tile.reshape(-1, size, 1)
 
     def in_place(self, part: NDArray[Any], lanes: NDArray[Any]) -> NDArray[Any] | None:
         """A part as `lanes` of it, where they lie so in memory; else None."""
         if part.size != lanes.size or not part.flags.c_contiguous:
             return None
-        _, order = self._split(part.shape)
-        return part.reshape(lanes.shape) if lanes.shape[2] > 1 or order == sorted(order) else None
+        return part.reshape(lanes.shape) if lanes.shape[2] > 1 or self._are_rows else None
 
     def from_lanes(self, lanes: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
         """The part of the tensor with these blocks, the padding included."""
         padded = [n * unit for n, unit in zip(counts, self.unit, strict=True)]
-        if lanes.shape[2] > 1:
+        if lanes.shape[2] > 1 or self._are_rows:
             return lanes.reshape(padded)
         split, order = self._split(counts)
         inner = lanes.reshape([split[axis] for axis in order])
         return inner.transpose(np.argsort(order)).reshape(padded)
+
+    @cached_property
+    def _are_rows(self) -> bool:
+        """Whether blocks that become rows lie one behind another in a contiguous tensor."""
+        _, order = self._split(self.shape)
+        return order == sorted(order)
 
     def _beside(self, shape: Sequence[int]) -> int:
         """Elements along the axes after the last block axis."""

@@ -73,7 +73,7 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
         to.scales[some] = scale.reshape(counts)
         if code is not in_place:
             part[...] = cut(tiling.from_lanes(code, counts), part.shape)
-        mapped.use(lifted[tile].nbytes)
+        mapped.use(bits.nbytes)
 
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
 

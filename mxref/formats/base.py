@@ -15,6 +15,8 @@ from mxref.support.integers import integer
 class Specials(enum.Enum):
     """Which codes of a format are not numbers."""
 
+    __hash__ = object.__hash__  # Enum's own is slow, and formats are keys of tables
+
     NONE = "none"  #: every code is a finite number
     TOP_CODE_NAN = "top_code_nan"  #: only the all-ones magnitude is NaN; no infinity
     IEEE = "ieee"  #: the all-ones exponent holds infinity (fraction 0) and NaN

@@ -42,6 +42,7 @@ class Choice(enum.Enum):
 
     standing: Standing
     elsewhere: Standing
+    __hash__ = object.__hash__  # Enum's own is slow, and policies are keys of tables
 
     def __new__(cls, value: str, standing: Standing, elsewhere: Standing | None = None) -> Choice:
         """A member whose value is its spelling."""

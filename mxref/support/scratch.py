@@ -6,6 +6,7 @@ it hands it out again, which takes longer than the arithmetic.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -18,15 +19,27 @@ class _Own(threading.local):
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[np.uint8]] = {}
+        self.views: dict[object, NDArray[Any]] = {}
 
 
 _OWN = _Own()
+#: Views that are kept: making one takes as long as a short call of NumPy.
+_VIEWS = 64
 
 
-def scratch(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An uninitialised array (size,) of this thread; the next one of this name overwrites it."""
+def scratch(name: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An uninitialised array of this thread; the next one of this name overwrites it."""
+    own, key = _OWN, (name, shape, dtype)
+    view = own.views.get(key)
+    if view is not None:
+        return view
     wanted: np.dtype[Any] = np.dtype(dtype)
-    array = _OWN.arrays.get(name)
-    if array is None or array.size < size * wanted.itemsize:
-        array = _OWN.arrays[name] = np.empty(size * wanted.itemsize, np.uint8)
-    return array[: size * wanted.itemsize].view(wanted)
+    count = (math.prod(shape) if isinstance(shape, tuple) else shape) * wanted.itemsize
+    array = own.arrays.get(name)
+    if array is None or array.size < count:
+        array = own.arrays[name] = np.empty(count, np.uint8)
+        own.views.clear()  # of smaller memory
+    if len(own.views) >= _VIEWS:
+        own.views.clear()
+    view = own.views[key] = array[:count].view(wanted).reshape(shape)
+    return view

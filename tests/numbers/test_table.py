@@ -119,13 +119,14 @@ def test_the_routes_are_the_ones_meant(route: str) -> None:
         assert (made.cache_info() != before) == (route == "tables")
 
 
-@pytest.mark.parametrize(("format", "first"), [("e2m1", 1 << 7), ("int8", 1 << 12)])
-def test_the_size_of_a_call_decides_alone(format: str, first: int) -> None:
-    """A table has 32 keys for each number at most; whether it is there already says nothing."""
+@pytest.mark.parametrize(("format", "bits"), [("e2m1", 15), ("int8", 20)])
+def test_the_size_of_a_call_decides_alone(format: str, bits: int) -> None:
+    """A table has 17 bits or 32 keys a number at most; whether it is there already says nothing."""
+    first = 1 << bits - 5
     for size in (first, first - 1, first):
         before = table.code_table.cache_info()
-        mxref.encode(np.ones(size, np.float32), format)
-        assert (table.code_table.cache_info() != before) == (size == first)
+        mxref.encode(np.ones(size), format)
+        assert (table.code_table.cache_info() != before) == (size == first or bits <= 17)
 
 
 def test_large_calls_look_up_what_is_not_rounded_first(monkeypatch: pytest.MonkeyPatch) -> None:
