@@ -6,6 +6,7 @@ processor's rounding mode or on flush-to-zero. Source: SPEC_NOTES N9.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -69,13 +70,18 @@ class FloatLayout:
     @property
     def uint(self) -> np.dtype[Any]:
         """The smallest unsigned dtype that holds a whole pattern, whatever its width."""
-        return np.dtype(f"u{1 << (self.width - 1).bit_length() >> 3}")
+        return _uint(1 << (self.width - 1).bit_length() >> 3)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy or ml_dtypes float dtype."""
         dtype: np.dtype[Any] = _DTYPES[self.name]
         return dtype
+
+
+@functools.cache
+def _uint(size: int) -> np.dtype[Any]:
+    return np.dtype(f"u{size}")
 
 
 F64 = FloatLayout("f64", 11, 52)
@@ -145,8 +151,9 @@ def float_array(values: ArrayLike, parameter: str = "values") -> tuple[NDArray[A
 
 def patterns(array: NDArray[Any], layout: FloatLayout) -> Bits:
     """Bit patterns of a float array, native byte order. No float arithmetic."""
-    own = layout.uint.newbyteorder(array.dtype.byteorder)
-    return array.view(own).astype(layout.uint, copy=False)
+    if array.dtype.isnative:
+        return array.view(layout.uint)
+    return array.view(layout.uint.newbyteorder()).astype(layout.uint)
 
 
 def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLayout]:

@@ -39,7 +39,8 @@ def odd_halves(
     np.minimum(low, ones(low.size, low.dtype).reshape(low.shape), out=low)
     np.right_shift(bits, bits.dtype.type(8 * low.itemsize), out=spare)
     np.copyto(out, spare, casting="same_kind")
-    return np.bitwise_or(out, low, out=out)
+    np.bitwise_or(out, low, out=out)
+    return out
 
 
 @functools.lru_cache(maxsize=8)

@@ -63,8 +63,7 @@ class BlockFields:
         self._set(codes, scales, fmt, axis, shape, np.dtype(self.dtype), tensor)
 
     def _set(self, *fields: object) -> None:
-        for field, value in zip(dataclasses.fields(self), fields, strict=True):
-            object.__setattr__(self, field.name, value)
+        self.__dict__.update(zip(self.__dataclass_fields__, fields, strict=True))
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         """Copies and unpickled blocks are checked and read-only."""

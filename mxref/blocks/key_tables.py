@@ -137,14 +137,14 @@ def key_tables(
     """
     kept, up = _kept(fmt, layout), UP if is_scaled_up else 0
     steps, first = _steps(fmt, scale, layout, up, powers), _first(fmt, layout, up, powers)
-    bits = layout.exponent_bits + kept
-    key = np.arange(1 << bits)
-    less = np.minimum(np.maximum(np.arange(256) - first, 0) << kept, key[-1])
-    words, others = _words_by_key(steps, kept)
+    bits, count = layout.exponent_bits + kept, 1 << layout.exponent_bits
+    less = np.minimum(np.maximum(np.arange(256) - first, 0) << kept, (1 << bits) - 1)
     computed = scale.scaling is Scaling.RECIPROCAL_FLUSHED or powers.max_code < first
-    # The largest index of a block whose word has no flags: its elements have no larger keys.
-    found = [(key - less[w & 0xFF])[w <= 0xFF].max(initial=0) for w in (words, others)]
-    most = max(*found, 0 if computed else key[-1] - less[powers.max_code])
+    largest = OTHER if computed else powers.max_code
+    # No index of a block whose word has no flags is larger: no element has a larger key than amax.
+    words, last = np.append(steps.table, largest), np.resize(np.arange(1, count + 1), 2 * count + 1)
+    last[-1] = count
+    most = ((last << kept) - 1 - less[words & 0xFF])[words <= 0xFF].max(initial=0)
     is_full = bits == 16 and most < 1 << 15
     word: np.dtype[Any] = np.dtype(np.uint16 if bits < 16 or is_full else np.uint32)
     unit: Any = word.type
@@ -154,8 +154,8 @@ def key_tables(
     return KeyTables(
         layout=layout,
         steps=steps,
-        words=np.where(words == others, words, np.int32(UNSURE)),
-        largest=OTHER if computed else powers.max_code,
+        words=_words_by_key(steps, kept),
+        largest=largest,
         drop=layout.mantissa_bits - kept,
         word=word,
         magnitude=unit((1 << bits) - 1),
@@ -175,23 +175,24 @@ def keyed_layout(fmt: ElementFormat, layout: FloatLayout) -> FloatLayout:
     return F32 if few else layout
 
 
-def _words_by_key(steps: ScaleSteps, kept: int) -> tuple[Words, Words]:
-    """Scale words of the first and of the last number with each key.
+def _words_by_key(steps: ScaleSteps, kept: int) -> Words:
+    """Scale words by the key of amax; UNSURE where numbers with the key have different ones.
 
     The numbers with an odd key lie between its neighbours, in one binade, which has two words at
     most: if the first and the last number have the same, then all have it.
     """
     layout, drop = steps.layout, steps.layout.mantissa_bits - kept
-    count = 1 << layout.exponent_bits
-    first = np.repeat(steps.table[:count], 1 << kept).reshape(count, -1)
-    last, two = first.copy(), np.flatnonzero(steps.table[:count] != steps.table[count:])
-    key = np.arange(first.size).reshape(first.shape)[two]
-    odd = key & (drop > 0)
-    low, high = (key - odd, key + odd) if drop > 0 else (key >> 1, key >> 1)
-    left = max(drop, 0)
-    first[two] = steps.words(((low << left) + odd).astype(layout.uint))
-    last[two] = steps.words(((high << left) - odd).astype(layout.uint))
-    return first.reshape(-1), last.reshape(-1)
+    first, last = steps.table.reshape(2, -1)
+    words, two = np.repeat(first, 1 << kept).reshape(first.size, -1), np.flatnonzero(first != last)
+    key = np.arange(words.size).reshape(words.shape)[two]
+    if drop <= 0:
+        words[two] = steps.words((key >> -drop).astype(layout.uint))
+        return words.reshape(-1)
+    odd = key & 1
+    low = steps.words(((key - odd << drop) + odd).astype(layout.uint))
+    high = steps.words(((key + odd << drop) - odd).astype(layout.uint))
+    words[two] = np.where(low == high, low, np.int32(UNSURE))
+    return words.reshape(-1)
 
 
 @functools.lru_cache(maxsize=256)

@@ -37,6 +37,8 @@ from mxref.support.scratch import scratch
 _SMALLEST = np.float32(float.fromhex("0x1p-85"))
 #: Elements of the longest row that has its own copies of what is subtracted.
 _SHORT = 64
+#: Elements of the fewest blocks whose maxima are found by halves.
+_FEW = 1 << 11
 _INDEX = np.dtype(np.intp)
 
 
@@ -147,6 +149,8 @@ def times_2_to_64(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _maxima(magnitude: NDArray[Any]) -> NDArray[Any]:
     """The largest along the middle axis, by halves while it can be halved: reductions are slow."""
     m, size, n = magnitude.shape
+    if magnitude.size < _FEW:
+        return np.asarray(magnitude.max(axis=1))
     if n == 1 and size in (8, 16, 32, 64):
         return _row_maxima(magnitude.reshape(-1), size)
     spare = scratch("spare", magnitude.size, magnitude.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import narrow, wide
-from mxref.bits.floats import F32, U8, Bits, FloatLayout
+from mxref.bits.floats import F32, F64, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
@@ -101,7 +101,7 @@ def quantize(
     def codes_of(
         lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
     ) -> tuple[U8, U8]:
-        if by_keys and lanes.size >= FEW:
+        if by_keys and (layout != F64 or lanes.size >= FEW):
             return quantize_lanes(lanes, layout, fmt, chosen, to)
         part = None
         if draw is not None and random is not None:

@@ -97,6 +97,9 @@ class Tiling:
         if 0 in self.counts:
             return
         remaining = max(1, limit // math.prod(self.block_shape))
+        if math.prod(self.counts) <= remaining:
+            yield self._whole
+            return
         ranges: list[list[slice]] = [[]] * len(self.counts)
         for axis in self._nearest_first(strides):
             count = self.counts[axis]
@@ -111,6 +114,11 @@ class Tiling:
                 ),
                 blocks,
             )
+
+    @cached_property
+    def _whole(self) -> tuple[Tile, Tile]:
+        """The only one of `tiles` if it has all elements."""
+        return tuple(map(slice, self.padded)), tuple(map(slice, self.counts))
 
     @property
     def is_long(self) -> bool:

@@ -64,7 +64,8 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
 
     def quantize_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        bits, layout = source.exact_numbers(lifted[tile])
+        given = lifted[tile]
+        bits, layout = source.exact_numbers(given)
         drawn = None if random is None else tiling.lanes(random[tile])
         lanes, part = tiling.lanes(bits), to.codes[tile]
         in_place = tiling.in_place(part, lanes)
@@ -73,7 +74,7 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
         to.scales[some] = scale.reshape(counts)
         if code is not in_place:
             part[...] = cut(tiling.from_lanes(code, counts), part.shape)
-        mapped.use(bits.nbytes)
+        mapped.use(given.nbytes)
 
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
 
