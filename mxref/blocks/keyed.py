@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, U8, Bits, Bool, to_odd
-from mxref.bits.keys import odd_halves, ones
+from mxref.bits.keys import halves, ones
 from mxref.blocks.key_tables import UNSURE, UP, KeyTables, rows_of_less
 from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, Words
 from mxref.support.scratch import scratch
@@ -72,7 +72,9 @@ def quantize_keyed(
         one = ones(keys.size, tables.word).reshape(shape)
         least = np.minimum(keys, one, out=scratch("spare", shape, tables.word))
     if beside == 1 and size <= _SHORT:  # long operands are fast
-        less = rows_of_less(tables, size).take(words[:, 0], axis=0, mode="clip")[..., np.newaxis]
+        less = scratch("less", (len(blocks), size), tables.word)
+        rows_of_less(tables, size).take(words[:, 0], axis=0, out=less, mode="clip")
+        less = less[..., np.newaxis]
     else:
         less = tables.less.take(words, mode="clip")[:, np.newaxis]
     np.maximum(keys, less, out=keys)
@@ -81,7 +83,7 @@ def quantize_keyed(
         np.maximum(keys, least, out=keys)
     indices = np.bitwise_or(keys, signs, out=keys)
     codes = np.empty(shape, np.uint8) if out is None else out
-    index = scratch("index", shape, _INDEX)
+    index = scratch("wide", shape, _INDEX)
     np.copyto(index, indices, casting="same_kind")
     tables.table.take(index, out=codes, mode="wrap")  # some are too large, whose codes come later
     plain = most <= 0xFF
@@ -94,26 +96,27 @@ def _keys_and_signs(blocks: NDArray[Any], tables: KeyTables) -> tuple[Bits, Bits
     """The keys of magnitudes, and the bits of signs in indices."""
     shape, word, drop = blocks.shape, tables.word, tables.drop
     keys, signs = scratch("key", shape, word), scratch("signs", shape, word)
-    odd = blocks
-    if drop > 0:
-        wide = blocks.itemsize > word.itemsize
-        to = scratch("wide", shape, blocks.dtype) if wide else signs
-        halves = wide and drop == 8 * word.itemsize
-        odd = odd_halves(blocks, to, keys, out=signs) if halves else to_odd(blocks, drop, out=to)
-    elif drop < 0:
-        odd = np.left_shift(blocks, 1, out=keys, dtype=word)
-    if tables.is_full:  # a key has no room for the sign
-        np.copyto(keys, odd, casting="same_kind")
-        source = blocks if drop < 0 else np.right_shift(odd, odd.dtype.type(1), out=odd)
+    source = signs
+    if drop == 16 - tables.is_full and blocks.itemsize == 2 * word.itemsize:
+        halves(blocks, scratch("wide", shape, blocks.dtype), signs, keys)
+        if tables.is_full:  # the next bit is a key's last: set if it or a lower one is
+            upper = np.left_shift(signs, 1, out=scratch("spare", shape, word))
+            np.bitwise_or(upper, keys, out=keys)
+        else:
+            np.bitwise_or(signs, keys, out=signs)
+    elif drop > 0:
+        wide = scratch("wide", shape, blocks.dtype)
+        np.copyto(keys, to_odd(blocks, drop, out=wide), casting="same_kind")
+        np.copyto(signs, np.right_shift(wide, int(tables.is_full), out=wide), casting="same_kind")
+    elif blocks.dtype == word:
+        source = blocks
+        if tables.is_full:
+            np.left_shift(blocks, 1, out=keys)
     else:
-        source = odd
-    if source.dtype != word:
-        np.copyto(signs, source, casting="same_kind")
-        source = signs
-    if not tables.is_full:
+        np.left_shift(blocks, -drop, out=signs, dtype=word)
+    if not tables.is_full:  # else a key has no room for the sign
         np.bitwise_and(source, tables.magnitude, out=keys)
-    np.bitwise_and(source, tables.sign, out=signs)
-    return keys, signs
+    return keys, np.bitwise_and(source, tables.sign, out=signs)
 
 
 def _make_sure(words: Words, blocks: NDArray[Any], tables: KeyTables) -> None:
