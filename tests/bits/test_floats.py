@@ -13,7 +13,7 @@ from helpers import sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxref.bits import floats
+from mxref.bits import floats, keys
 from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout, Parts, compose, split
 from mxref.policy.choices import Rounding
 
@@ -273,6 +273,17 @@ def test_an_odd_key_is_the_number_rounded_to_odd(drop: int) -> None:
     halves = [divmod(bits, 1 << drop) for bits in range(1 << 12)]
     want = [kept | (dropped != 0) for kept, dropped in halves]
     assert floats.to_odd(np.arange(1 << 12, dtype=np.uint16), drop).tolist() == want
+
+
+def test_halves_are_those_of_numbers_rounded_to_odd() -> None:
+    upper, lower = np.arange(1 << 16), np.array([0, 1, 2, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
+    bits = (upper[:, np.newaxis] << 16 | lower).astype(np.uint32)
+    top, rest = np.empty((2, *bits.shape), np.uint16)
+    keys.halves(bits, np.empty_like(bits), top, rest)
+    assert (top == upper[:, np.newaxis]).all()
+    for drop, key in ((16, top | rest), (15, 2 * top.astype(int) | rest)):
+        kept, dropped = np.divmod(bits.astype(int), 1 << drop)
+        assert (key == kept | (dropped != 0)).all()
 
 
 @pytest.mark.parametrize(

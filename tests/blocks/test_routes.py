@@ -16,7 +16,7 @@ from mxref.blocks import keyed, routes
 from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
-from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.choices import Rounding, ScaleArithmetic
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -33,8 +33,11 @@ def amax_of(code: int, fmt: BlockFormat, layout: FloatLayout) -> int:
 
 
 def every_key(fmt: BlockFormat, layout: FloatLayout, seed: int) -> np.ndarray:
-    """For each odd-rounded key of float32's exponents, and each sign, any pattern that has it."""
-    kept = min(fmt.element.mantissa_bits + 2, layout.mantissa_bits)
+    """For each odd-rounded key of float32's exponents, and each sign, any pattern that has it.
+
+    Of bfloat16 every pattern.
+    """
+    kept = 7 if layout is BF16 else fmt.element.mantissa_bits + 2
     drop = layout.mantissa_bits - kept
     key = np.arange(1 << 8 + kept, dtype=np.uint64)
     odd = key & np.uint64(1)
@@ -69,8 +72,9 @@ def check_keys(fmt: BlockFormat, layout: FloatLayout, policy: Policy, codes: ran
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
 def test_every_key_under_every_scale(name: str, layout: FloatLayout, share: Share) -> None:
-    """Small scales of float32 are those of raised patterns; of INT8 a few, or all if complete."""
-    step = 5 if name == "mxint8" and (layout is not F32 or not share.complete) else 1
+    """Small scales of float32 are those of raised patterns; of the most keys a few, or all."""
+    many = (name == "mxint8" and layout is F64) or not share.complete
+    step = 5 if many and (name == "mxint8" or layout is BF16) else 1
     codes = range(0, 255, step)
     check_keys(BLOCK_FORMATS[name], layout, Policy(), codes)
 
@@ -104,24 +108,33 @@ def test_formats_of_other_shapes() -> None:
             check_keys(fmt, layout, Policy(), range(3, 255, 12))
 
 
+@pytest.mark.parametrize("rounding", [one for one in Rounding if not one.stochastic])
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
-def test_thresholds_of_elements_are_those_of_the_twin(name: str) -> None:
-    """One pattern below, at and above each tie, under scales of all kinds."""
-    fmt = BLOCK_FORMATS[name]
+def test_thresholds_of_elements_are_those_of_the_twin(name: str, rounding: Rounding) -> None:
+    """One pattern below, at and above each tie and number, under scales of all kinds."""
+    fmt, policy = BLOCK_FORMATS[name], Policy().replace(rounding=rounding)
     values = np.unique(np.abs(mxref.decode(np.arange(fmt.element.code_count), fmt.element, float)))
     values = values[np.isfinite(values)]
-    ties = (values[1:] + values[:-1]) / 2
+    steps = np.concatenate([values[1:], (values[1:] + values[:-1]) / 2])
     largest = 1.5 * 2.0**fmt.element.emax
     for code in (0, 1, 11, 19, 40, 127, 254 - fmt.element.emax):
-        x = np.append(ties[ties < largest], largest) * 2.0 ** (code - 127)
+        x = np.append(steps[steps < largest], largest) * 2.0 ** (code - 127)
         bits = x.astype(np.float32).view(np.uint32)
-        bits = np.concatenate([bits - 1, bits, bits + 1, (bits + 1) | 1 << 31])
-        bits = bits[(bits & 0x7FFF_FFFF) <= bits[len(x) * 2 - 1]]
-        for layout, patterns in ((F32, bits), (F64, as_float64(bits, F32))):
-            scales, codes = routes.quantize_lanes(patterns[None, :, None], layout, fmt, Policy())
-            scale, want = exact.quantize(patterns.tolist(), layout.name, ELEMENT[name])
-            assert scales.tolist() == [[scale]] == [[code]]
-            assert codes.ravel().tolist() == want
+        top = int(bits[-1])
+        bits = np.concatenate([bits - 1, bits, bits + 1, [0, 1]]).astype(np.uint32)
+        bits = bits[bits <= top]
+        bits = np.concatenate([bits, bits | np.uint32(1 << 31)])
+        half = np.unique(bits >> 16 << 16 | (bits & 0x8000) << 1).astype(np.uint32)
+        half = half[(half & 0x7FFF_FFFF) <= top]
+        for layout, patterns in (
+            (F32, bits),
+            (F64, as_float64(bits, F32)),
+            (BF16, (half >> 16).astype(np.uint16)),
+        ):
+            scales, codes = routes.quantize_lanes(patterns[None, :, None], layout, fmt, policy)
+            twin = exact.quantize(patterns.tolist(), layout.name, ELEMENT[name], rounding.value)
+            assert scales.tolist() == [[twin[0]]] == [[code]]
+            assert codes.ravel().tolist() == twin[1]
 
 
 @pytest.mark.sampled(6)
@@ -204,7 +217,11 @@ def test_patterns_are_scaled_up_exactly() -> None:
 @pytest.mark.parametrize("shape", [(70, 130, 7), (33, 64, 70), (300, 500)])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64])
 def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: type) -> None:
-    """The same blocks as rows, with tails; scales of all kinds, NaN among the numbers."""
+    """The same blocks as rows, with tails; scales of all kinds, NaN among the numbers.
+
+    Some keys of the largest magnitudes do not tell the scale.
+    """
+    policy = Policy.parse("ocp+scale_rule=nearest_log2")
     rng = np.random.default_rng(9)
     x = rng.standard_normal(shape) * 2.0 ** rng.integers(-140, 100, shape)
     x = np.where(rng.random(shape) < 0.002, np.nan, x).astype(dtype, order=order)
@@ -215,10 +232,10 @@ def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: ty
         rows = np.pad(rows, ((0, 0), (0, -length % 32))).reshape(-1, 32)
         uint = rows.view(f"u{rows.itemsize}")
         layout = layout_of(dtype)
-        scales, codes = routes.quantize_rows(uint, layout, BLOCK_FORMATS["mxfp6_e2m3"], Policy())
+        scales, codes = routes.quantize_rows(uint, layout, BLOCK_FORMATS["mxfp6_e2m3"], policy)
         for size in (32, (32,)):
             along = axis if size == 32 else (axis,)
-            blocks = mxref.quantize(x, "mxfp6_e2m3", axis=along, block_size=size)
+            blocks = mxref.quantize(x, "mxfp6_e2m3", policy, axis=along, block_size=size)
             moved = np.moveaxis(blocks.codes, axis, -1)
             assert (moved.reshape(-1, 32) == codes).all()
             assert (np.moveaxis(blocks.scale_codes, axis, -1).ravel() == scales).all()
