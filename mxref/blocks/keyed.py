@@ -154,7 +154,7 @@ def _maxima(magnitude: NDArray[Any]) -> NDArray[Any]:
     m, size, n = magnitude.shape
     if magnitude.size < _FEW:
         return np.asarray(magnitude.max(axis=1))
-    if n == 1 and size in (8, 16, 32, 64):
+    if n == 1 and size >= 8 and not size & (size - 1):
         return _row_maxima(magnitude.reshape(-1), size)
     spare = scratch("spare", magnitude.size, magnitude.dtype)
     while size > 1 and size % 2 == 0:
