@@ -60,7 +60,7 @@ def _steps(
     return dataclasses.replace(steps, table=words)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=128)
 def _codes(fmt: ElementFormat, policy: ElementPolicy, kept: int, bits: int) -> U8:
     """Element codes by key: sign, exponent field counted from -C, significand; (2, 2**bits)."""
     c, least = smallest_code(fmt), fmt.mantissa_bits + 2
@@ -91,7 +91,7 @@ class KeyTables:
         word: the dtype of keys and indices.
         magnitude: the bits of a key.
         is_full: whether a key fills its word, so that the sign has no bit above it.
-        sign: the bit of the sign in indices, which are smaller than keys.
+        sign: the bit of the sign in indices; if `is_full`, no key has it after the subtraction.
         less: what the scale codes subtract from keys.
         table: codes by index.
         one_floor: whether numbers below the smallest key have the codes of zero.
@@ -115,7 +115,7 @@ class KeyTables:
     nan_block: int
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=128)
 def key_tables(
     fmt: ElementFormat,
     scale: ScalePolicy,
@@ -141,7 +141,8 @@ def key_tables(
     less = np.minimum(np.maximum(np.arange(256) - first, 0) << kept, (1 << bits) - 1)
     computed = scale.scaling is Scaling.RECIPROCAL_FLUSHED or powers.max_code < first
     largest = OTHER if computed else powers.max_code
-    # No index of a block whose word has no flags is larger: no element has a larger key than amax.
+    # The largest key after the subtraction in blocks with a scale code: no element has a larger one
+    # than amax, which is in a binade that gives the code.
     words, last = np.append(steps.table, largest), np.resize(np.arange(1, count + 1), 2 * count + 1)
     last[-1] = count
     most = ((last << kept) - 1 - less[words & 0xFF])[words <= 0xFF].max(initial=0)
@@ -195,7 +196,7 @@ def _words_by_key(steps: ScaleSteps, kept: int) -> Words:
     return words.reshape(-1)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=128)
 def rows_of_less(tables: KeyTables, size: int) -> Bits:
     """What is subtracted from each key of a row, by scale code."""
     return np.repeat(tables.less[:, np.newaxis], size, axis=1)

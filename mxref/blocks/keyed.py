@@ -1,20 +1,23 @@
 """Quantization by keys: a table lookup and a dozen integer operations per element.
 
-An element's key is its pattern rounded to odd in its top bits (see `to_odd`). Keys are ordered as
-magnitudes are, so the largest key of a block is that of its largest magnitude, and a block's scale
-word is looked up by it. Where numbers with one key have different scales the word is UNSURE, and
-comes from `ScaleSteps` and the largest magnitude itself.
+An element's key is its magnitude's pattern rounded to odd in its top bits (see `to_odd`). Keys are
+ordered as magnitudes are, so the largest key of a block is that of its largest magnitude, and a
+block's scale word is looked up by it. Where numbers with one key have different scales the word is
+UNSURE, and comes from `ScaleSteps` and the largest magnitude itself.
 
 Division by the scale is subtraction from the key's exponent field. Keys count exponents from -C,
 where 2**(1 - C) is half of the format's smallest number. All numbers between zero and that half
 round alike, so smaller keys are replaced by the smallest one, or by that of zero if both have the
-same code. The sign is the bit above the exponent field. A key is right under two conditions: its
-number is normal in its own type or below 2**(1 - C), and the number subtracted is not negative, or
-keys would grow into the sign. This holds
+same code. A key is right if its number is normal in its own type or below 2**(1 - C), and if the
+number subtracted is not negative. This holds
 
 - in float32 and bfloat16 under scale codes from C on, where subnormal numbers are below 2**(1 - C);
 - under smaller scale codes, once the numbers are multiplied by 2**64;
 - in float64 under every scale code: its subnormal numbers are far smaller.
+
+The index of a code is its key with a bit for the sign above it. Keys of INT8 take all 16 bits of a
+word. After the subtraction they leave its top bit free in every block that has a scale code, or the
+tables choose 32 bits.
 
 Blocks with NaN or infinity that are not NaN blocks, and an amax that has no scale word, are
 computed in other ways.
@@ -85,7 +88,7 @@ def quantize_keyed(
     codes = np.empty(shape, np.uint8) if out is None else out
     index = scratch("wide", shape, _INDEX)
     np.copyto(index, indices, casting="same_kind")
-    tables.table.take(index, out=codes, mode="wrap")  # some are too large, whose codes come later
+    tables.table.take(index, out=codes, mode="wrap")  # quicker than to raise: none is too large
     plain = most <= 0xFF
     if not plain:
         _fill(codes, blocks, words, tables)

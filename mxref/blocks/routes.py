@@ -22,7 +22,7 @@ from mxref.numbers.table import code_table
 from mxref.policy import choices as c
 from mxref.policy.policy import ElementPolicy, Policy
 
-#: Elements of the smallest tile that is quantized by tables.
+#: Elements of the smallest tile that is quantized by tables which take long to make.
 FEW = 1 << 12
 
 
