@@ -188,5 +188,5 @@ def _row_maxima(flat: NDArray[Any], size: int) -> NDArray[Any]:
         spares, further = spares[::-1], further // 2
     every = every.view(np.uint64)[:: size // item].copy().view(flat.dtype)
     while further:
-        every, further = np.maximum(every[::2], every[1::2]), further // 2
-    return every[:, np.newaxis]
+        every, further = np.maximum(every[:-further], every[further:]), further // 2
+    return every[::item, np.newaxis]
