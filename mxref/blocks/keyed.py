@@ -86,7 +86,7 @@ def quantize_keyed(
         np.maximum(keys, least, out=keys)
     indices = np.bitwise_or(keys, signs, out=keys)
     codes = np.empty(shape, np.uint8) if out is None else out
-    index = scratch("wide", shape, _INDEX)
+    index = scratch("index", shape, _INDEX)
     np.copyto(index, indices, casting="same_kind")
     tables.table.take(index, out=codes, mode="wrap")  # quicker than to raise: none is too large
     plain = most <= 0xFF
@@ -96,19 +96,22 @@ def quantize_keyed(
 
 
 def _keys_and_signs(blocks: NDArray[Any], tables: KeyTables) -> tuple[Bits, Bits]:
-    """The keys of magnitudes, and the bits of signs in indices."""
+    """The keys of magnitudes, and the bits of signs in indices.
+
+    Patterns lie in the memory that the indices overwrite later.
+    """
     shape, word, drop = blocks.shape, tables.word, tables.drop
     keys, signs = scratch("key", shape, word), scratch("signs", shape, word)
     source = signs
     if drop == 16 - tables.is_full and blocks.itemsize == 2 * word.itemsize:
-        halves(blocks, scratch("wide", shape, blocks.dtype), signs, keys)
+        halves(blocks, scratch("index", shape, blocks.dtype), signs, keys)
         if tables.is_full:  # the next bit is a key's last: set if it or a lower one is
             upper = np.left_shift(signs, 1, out=scratch("spare", shape, word))
             np.bitwise_or(upper, keys, out=keys)
         else:
             np.bitwise_or(signs, keys, out=signs)
     elif drop > 0:
-        wide = scratch("wide", shape, blocks.dtype)
+        wide = scratch("index", shape, blocks.dtype)
         np.copyto(keys, to_odd(blocks, drop, out=wide), casting="same_kind")
         np.copyto(signs, np.right_shift(wide, int(tables.is_full), out=wide), casting="same_kind")
     elif blocks.dtype == word:
@@ -180,7 +183,7 @@ def _row_maxima(flat: NDArray[Any], size: int) -> NDArray[Any]:
     the largest of each row is within its first 8 bytes. Most results are unused, but operands stay
     long.
     """
-    spares = [scratch(name, flat.size, flat.dtype) for name in ("spare", "wide")]
+    spares = [scratch(name, flat.size, flat.dtype) for name in ("spare", "index")]
     every, item, further = flat, 8 // flat.itemsize, size // 2
     while further >= item:
         count = every.size - further

@@ -35,11 +35,11 @@ def scratch(name: str, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArra
         return view
     wanted: np.dtype[Any] = np.dtype(dtype)
     count = (math.prod(shape) if isinstance(shape, tuple) else shape) * wanted.itemsize
-    array = own.arrays.get(name)
-    if array is None or array.size < count:
-        array = own.arrays[name] = np.empty(count, np.uint8)
-        own.views.clear()  # of smaller memory
-    if len(own.views) >= _VIEWS:
+    if name not in own.arrays or own.arrays[name].size < count:
         own.views.clear()
-    view = own.views[key] = array[:count].view(wanted).reshape(shape)
+        own.arrays.pop(name, None)  # smaller memory is freed before there is larger
+        own.arrays[name] = np.empty(count, np.uint8)
+    elif len(own.views) >= _VIEWS:
+        own.views.clear()
+    view = own.views[key] = own.arrays[name][:count].view(wanted).reshape(shape)
     return view
