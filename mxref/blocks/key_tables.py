@@ -86,12 +86,13 @@ class KeyTables:
         layout: of the patterns.
         steps: scale words by amax.
         words: scale words by the largest key of a block.
-        largest: the word of blocks with the largest scale whatever their amax.
+        largest: the word of blocks with the largest scale whatever their amax, if there may be any.
         drop: low bits that keys leave out; -1 if keys have one more.
         word: the dtype of keys and indices.
         magnitude: the bits of a key.
         is_full: whether a key fills its word, so that the sign has no bit above it.
         sign: the bit of the sign in indices; if `is_full`, no key has it after the subtraction.
+        is_signed: whether what the scale codes subtract is subtracted from keys with their sign.
         less: what the scale codes subtract from keys.
         table: codes by index.
         one_floor: whether numbers below the smallest key have the codes of zero.
@@ -108,6 +109,7 @@ class KeyTables:
     magnitude: np.unsignedinteger[Any]
     is_full: bool
     sign: np.unsignedinteger[Any]
+    is_signed: bool
     less: Bits
     table: U8
     one_floor: bool
@@ -139,19 +141,25 @@ def key_tables(
     steps, first = _steps(fmt, scale, layout, up, powers), _first(fmt, layout, up, powers)
     bits, count = layout.exponent_bits + kept, 1 << layout.exponent_bits
     less = np.minimum(np.maximum(np.arange(256) - first, 0) << kept, (1 << bits) - 1)
-    computed = scale.scaling is Scaling.RECIPROCAL_FLUSHED or powers.max_code < first
+    computed = scale.block_inf is not BlockInf.LARGEST_SCALE or powers.max_code < first
+    computed |= scale.scaling is Scaling.RECIPROCAL_FLUSHED
     largest = OTHER if computed else powers.max_code
     # The largest key after the subtraction in blocks with a scale code: no element has a larger one
     # than amax, which is in a binade that gives the code.
     words, last = np.append(steps.table, largest), np.resize(np.arange(1, count + 1), 2 * count + 1)
     last[-1] = count
-    most = ((last << kept) - 1 - less[words & 0xFF])[words <= 0xFF].max(initial=0)
-    is_full = bits == 16 and most < 1 << 15
+    words, last = words[words <= 0xFF], last[words <= 0xFF]
+    most, farthest = ((last << kept) - 1 - less[words]).max(initial=0), less[words].max(initial=0)
+    is_full = bits == 16 and bool(most < 1 << 15)
     word: np.dtype[Any] = np.dtype(np.uint16 if bits < 16 or is_full else np.uint32)
     unit: Any = word.type
     place = min(bits, 8 * word.itemsize - 1)
     table = _codes(fmt, element, kept, place)
     zeros, smallest = table[:, :2].T
+    one_floor = np.array_equal(zeros, smallest)
+    is_signed = bits == 15 and one_floor and bool(most + farthest < 1 << 15)
+    if is_signed:
+        table = _signed(table, int(most), int(farthest))
     return KeyTables(
         layout=layout,
         steps=steps,
@@ -162,12 +170,21 @@ def key_tables(
         magnitude=unit((1 << bits) - 1),
         is_full=is_full,
         sign=unit(1 << place),
+        is_signed=is_signed,
         less=less.astype(word),
         table=table.reshape(-1),
-        one_floor=np.array_equal(zeros, smallest),
+        one_floor=one_floor,
         zeros=zeros,
         nan_block=fmt.code_count - 1 if scale.nan_block_codes is NaNBlockCodes.ONES else 0,
     )
+
+
+def _signed(codes: U8, most: int, farthest: int) -> U8:
+    """Codes by key with its sign after the subtraction, modulo 2**16."""
+    table, key = np.zeros(1 << 16, np.uint8), np.arange(-farthest, most + 1)
+    for sign in (0, 1):
+        table[(sign << 15) + key & 0xFFFF] = codes[sign, np.maximum(key, 0)]
+    return table
 
 
 def keyed_layout(fmt: ElementFormat, layout: FloatLayout) -> FloatLayout:

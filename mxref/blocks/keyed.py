@@ -19,6 +19,12 @@ The index of a code is its key with a bit for the sign above it. Keys of INT8 ta
 word. After the subtraction they leave its top bit free in every block that has a scale code, or the
 tables choose 32 bits.
 
+One subtraction is enough (`is_signed`) where keys have 15 bits, the sign above them, and numbers
+below the smallest key have the code of zero. If F is the most that is subtracted, and M the largest
+key after it, results modulo 2**16 are from -F to M without the sign and from 2**15 - F to 2**15 + M
+with it. They differ if M + F is below 2**15, and the table has codes of zero where keys are
+negative.
+
 Blocks with NaN or infinity that are not NaN blocks, and an amax that has no scale word, are
 computed in other ways.
 """
@@ -70,24 +76,26 @@ def quantize_keyed(
         words[largest] = tables.largest
         most = int(words.max())
 
-    least = None
-    if not tables.one_floor:
-        one = ones(keys.size, tables.word).reshape(shape)
-        least = np.minimum(keys, one, out=scratch("spare", shape, tables.word))
     if beside == 1 and size <= _SHORT:  # long operands are fast
         less = scratch("less", (len(blocks), size), tables.word)
         rows_of_less(tables, size).take(words[:, 0], axis=0, out=less, mode="clip")
         less = less[..., np.newaxis]
     else:
         less = tables.less.take(words, mode="clip")[:, np.newaxis]
-    np.maximum(keys, less, out=keys)
-    np.subtract(keys, less, out=keys)
-    if least is not None:
-        np.maximum(keys, least, out=keys)
-    indices = np.bitwise_or(keys, signs, out=keys)
+    if tables.is_signed:
+        np.subtract(signs, less, out=keys)
+    else:
+        least = scratch("spare", shape, tables.word)
+        if not tables.one_floor:
+            np.minimum(keys, ones(keys.size, tables.word).reshape(shape), out=least)
+        np.maximum(keys, less, out=keys)
+        np.subtract(keys, less, out=keys)
+        if not tables.one_floor:
+            np.maximum(keys, least, out=keys)
+        np.bitwise_or(keys, signs, out=keys)
     codes = np.empty(shape, np.uint8) if out is None else out
     index = scratch("index", shape, _INDEX)
-    np.copyto(index, indices, casting="same_kind")
+    np.copyto(index, keys, casting="same_kind")
     tables.table.take(index, out=codes, mode="wrap")  # quicker than to raise: none is too large
     plain = most <= 0xFF
     if not plain:
@@ -96,7 +104,7 @@ def quantize_keyed(
 
 
 def _keys_and_signs(blocks: NDArray[Any], tables: KeyTables) -> tuple[Bits, Bits]:
-    """The keys of magnitudes, and the bits of signs in indices.
+    """The keys of magnitudes, and signed keys or only the bits of signs in indices.
 
     Patterns lie in the memory that the indices overwrite later.
     """
@@ -122,7 +130,7 @@ def _keys_and_signs(blocks: NDArray[Any], tables: KeyTables) -> tuple[Bits, Bits
         np.left_shift(blocks, -drop, out=signs, dtype=word)
     if not tables.is_full:  # else a key has no room for the sign
         np.bitwise_and(source, tables.magnitude, out=keys)
-    return keys, np.bitwise_and(source, tables.sign, out=signs)
+    return keys, source if tables.is_signed else np.bitwise_and(source, tables.sign, out=signs)
 
 
 def _make_sure(words: Words, blocks: NDArray[Any], tables: KeyTables) -> None:
