@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from data_tables import number, table
 from helpers import sentence
+from tables import number, rows
 
 from mxref import formats
 from mxref.formats import catalog
@@ -27,7 +27,7 @@ from mxref.formats.catalog import (
     Specials,
 )
 
-TABLE = table(__file__, "formats.txt")
+TABLE = rows("formats", "formats")
 LOOK_UPS: dict[str, Any] = {
     "element_format": catalog.element_format,
     "code_format": catalog.code_format,
@@ -173,7 +173,7 @@ def test_a_format_object_is_returned_as_it_is() -> None:
     assert sentence(ValueError, lambda: catalog.code_format(E8M0)).startswith("format must have a")
 
 
-@pytest.mark.parametrize(("look_up", "name", "text"), table(__file__, "refused_names.txt"))
+@pytest.mark.parametrize(("look_up", "name", "text"), rows("formats", "refused_names"))
 def test_a_name_that_is_refused(look_up: str, name: str, text: str) -> None:
     for word, names in NAMES.items():
         text = text.replace(word, names)

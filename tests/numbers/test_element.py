@@ -7,11 +7,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, sentence
+from refused import assert_says, refusals
 
 import mxref
 from mxref.formats.catalog import ElementFormat, Specials
@@ -30,12 +31,12 @@ def bits_of(values: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("format", "choices", "numbers", "codes"), tables.table(__file__, "encode.txt")
+    ("format", "choices", "numbers", "codes"), tables.rows("numbers", "encode")
 )
 def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> None:
     """Of float64, and of each other float type that holds the numbers."""
     policy = f"ocp+{choices}" if choices else "ocp"
-    values, want = np.array(tables.floats(numbers)), tables.codes(codes)
+    values, want = np.array(tables.numbers(numbers)), tables.codes(codes)
     assert mxref.encode(values, format, policy).tolist() == want
     for dtype in SOURCES.values():
         with np.errstate(all="ignore"):
@@ -47,12 +48,12 @@ def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> N
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(
     ("format", "tie", "saturating", "nonsaturating", "negative"),
-    tables.table(__file__, "ties.txt"),
+    tables.rows("numbers", "ties"),
 )
 def test_both_sides_of_a_tie(
     format: str, tie: str, saturating: str, nonsaturating: str, negative: str, source: str
 ) -> None:
-    (middle,) = bits_of(np.array([float(tables.number(tie))]).astype(SOURCES[source]))
+    (middle,) = bits_of(np.array([tables.number(tie)]).astype(SOURCES[source]))
     x = floats([middle - 1, middle, middle + 1], source)
     minus = floats([bits | 1 << WIDTH[source] - 1 for bits in bits_of(x)], source)
     assert mxref.encode(x, format).tolist() == tables.codes(saturating)
@@ -164,9 +165,9 @@ def test_random_bits_of_long_arrays(rounding: Any) -> None:
 # Refusals, of scales as well.
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), tables.refusals(__file__, "refused.txt"))
+@pytest.mark.parametrize(("call", "kind", "text"), refusals("numbers"))
 def test_refusals(call: Callable[[], object], kind: type[Exception], text: str) -> None:
-    tables.assert_says(call, kind, text)
+    assert_says(call, kind, text)
 
 
 def test_arrays_of_another_type() -> None:
@@ -182,9 +183,9 @@ def test_arrays_of_another_type() -> None:
         (mxref.encode, np.zeros(1, ml_dtypes.int4), f"values dtype must be {known}, got int4"),
         (mxref.shared_scale, fp8, f"amax dtype must be {known}, got float8_e4m3fn"),
     ):
-        tables.assert_says(lambda f=call, x=argument: f(x, "e5m2"), TypeError, text)
+        assert_says(lambda f=call, x=argument: f(x, "e5m2"), TypeError, text)
     wrong = "codes must be … or float8_e8m0fnu for e8m0, got float8_e4m3fn"
-    tables.assert_says(lambda: mxref.decode_scale(fp8), TypeError, wrong)
+    assert_says(lambda: mxref.decode_scale(fp8), TypeError, wrong)
 
 
 def test_masked_arrays() -> None:

@@ -7,11 +7,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 from helpers import sentence
+from refused import assert_says, refusals
 
 import mxref
 from mxref.formats.catalog import (
@@ -94,18 +95,18 @@ def defined(codes: list[int], name: str | None, block: int) -> list[int]:
 # Bytes typed from what others write.
 
 
-@pytest.mark.parametrize(("format", "given", "codes", "want"), tables.table(__file__, "bytes.txt"))
+@pytest.mark.parametrize(("format", "given", "codes", "want"), tables.rows("packing", "bytes"))
 def test_bytes_that_others_write(format: str, given: str, codes: str, want: str) -> None:
-    chosen, some = tables.choices(given), tables.codes(codes)
+    (chosen,), some = tables.choices(given), tables.codes(codes)
     packed = mxref.pack(some, format, **chosen)
     assert (packed.tolist(), packed.dtype) == (tables.codes(want), np.uint8)
     assert mxref.packed_size(len(some), format, **chosen) == len(packed)
     assert mxref.unpack(packed, format, len(some), **chosen).tolist() == some
 
 
-@pytest.mark.parametrize(("format", "given", "codes", "want"), tables.table(__file__, "blocks.txt"))
+@pytest.mark.parametrize(("format", "given", "codes", "want"), tables.rows("packing", "blocks"))
 def test_blocks_that_others_write(format: str, given: str, codes: str, want: str) -> None:
-    chosen, some = tables.choices(given), tables.codes(codes)
+    (chosen,), some = tables.choices(given), tables.codes(codes)
     packed = mxref.pack_blocks([130], some, format, **chosen)
     assert packed.tolist() == [tables.codes(want)]
     scales, back = mxref.unpack_blocks(packed, format, **chosen)
@@ -321,9 +322,9 @@ def test_no_blocks(shape: tuple[int, ...]) -> None:
 # Refusals.
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), tables.refusals(__file__, "refused.txt"))
+@pytest.mark.parametrize(("call", "kind", "text"), refusals("packing"))
 def test_errors(call: Callable[[], object], kind: type[Exception], text: str) -> None:
-    tables.assert_says(call, kind, text)
+    assert_says(call, kind, text)
 
 
 def test_formats_and_objects_that_are_refused() -> None:

@@ -6,21 +6,19 @@ here: N26 to N28 (dot products) and N35 (flags).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from data_files import rows
 from helpers import SOURCES
+from tables import rows
 
 import mxref
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import E2M1, E8M0, UE4M3, BlockFormat, block_format
 
 FACTS = [
-    pytest.param(*line.split(" -> "), id=line)
-    for line in map(" ".join, rows(Path(__file__).parent / "data" / "clauses.txt"))
+    pytest.param(*line.split(" -> "), id=line) for line in map(" ".join, rows("whole", "clauses"))
 ]
 
 
