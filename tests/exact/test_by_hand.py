@@ -101,7 +101,7 @@ def test_value(format: str, code: str, expected: str) -> None:
 def test_refused_in_one_sentence(
     operation: str, types: str, words: str, chosen: str, message: str
 ) -> None:
-    slots = [word for word in types.split()]
+    slots = types.split()
     inputs: list[Any] = [int(word, 16) for word in words.split()]
     (named,) = choices(chosen)
     if operation == "quantize":
