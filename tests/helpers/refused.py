@@ -6,8 +6,11 @@ import ast
 import builtins
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 from tables import rows
 
@@ -16,29 +19,41 @@ import mxref
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
 
+_LIBRARIES = SimpleNamespace(np=np, ml_dtypes=ml_dtypes)
+
 
 def refusals(room: str) -> list[ParameterSet]:
-    """Calls of mxref with literal arguments, the exception of each and what it says.
+    """Calls of mxref, the exception of each and what it says.
 
-    In a text, … stands for what is left out.
+    Arguments are literals, or what mxref and its formats, NumPy and ml_dtypes give. In a text, …
+    stands for what is left out.
     """
     found = []
     for call, kind, text in rows(room, "refused"):
-        node = ast.parse(call, mode="eval").body
-        assert isinstance(node, ast.Call)
-        function = functools.reduce(getattr, ast.unparse(node.func).split("."), mxref)
-        keywords = {str(one.arg): _literal(one.value) for one in node.keywords}
-        made = functools.partial(function, *map(_literal, node.args), **keywords)
+        made = _made(ast.parse(call, mode="eval").body)
         found.append(pytest.param(made, getattr(builtins, kind), text, id=call))
     return found
 
 
-def _literal(node: ast.expr) -> Any:
-    """A literal of Python, or one that is repeated, such as [0] * 32."""
-    if isinstance(node, ast.BinOp):
-        return _literal(node.left) * _literal(node.right)
-    if isinstance(node, ast.List):
-        return [*map(_literal, node.elts)]
+def _made(call: ast.expr) -> functools.partial[Any]:
+    assert isinstance(call, ast.Call)
+    keywords = {str(one.arg): _value(one.value) for one in call.keywords}
+    return functools.partial(_value(call.func), *map(_value, call.args), **keywords)
+
+
+def _value(node: ast.expr) -> Any:
+    match node:
+        case ast.Call():
+            return _made(node)()
+        case ast.Attribute():
+            return getattr(_value(node.value), node.attr)
+        case ast.Name():
+            homes = (mxref, mxref.formats, _LIBRARIES)
+            return next(getattr(home, node.id) for home in homes if hasattr(home, node.id))
+        case ast.BinOp():  # repeated, such as [0] * 32
+            return _value(node.left) * _value(node.right)
+        case ast.List():
+            return [*map(_value, node.elts)]
     return ast.literal_eval(node)
 
 
