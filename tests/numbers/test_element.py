@@ -7,11 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 import tables
-from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, sentence
+from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH
 from refused import assert_says, refusals
 
 import mxref
@@ -168,44 +167,3 @@ def test_random_bits_of_long_arrays(rounding: Any) -> None:
 @pytest.mark.parametrize(("call", "kind", "text"), refusals("numbers"))
 def test_refusals(call: Callable[[], object], kind: type[Exception], text: str) -> None:
     assert_says(call, kind, text)
-
-
-def test_arrays_of_another_type() -> None:
-    known = "float64, float32, float16 or bfloat16"
-    fp8, times = np.zeros(2, ml_dtypes.float8_e4m3fn), np.zeros(1, "m8[s]")
-    objects, scales = np.array([1, 2.0], object), np.zeros(1, ml_dtypes.float8_e8m0fnu)
-    for call, argument, text in (
-        (mxref.decode, np.zeros(0, bool), "codes must be … for e5m2, got bool"),
-        (mxref.decode, fp8, "codes must be … or float8_e5m2 for e5m2, got float8_e4m3fn"),
-        (mxref.encode, objects, f"values must be {known}, got object: convert …"),
-        (mxref.encode, times, f"values dtype must be {known}, got timedelta64[s]"),
-        (mxref.encode, scales, f"values dtype must be {known}, got float8_e8m0fnu"),
-        (mxref.encode, np.zeros(1, ml_dtypes.int4), f"values dtype must be {known}, got int4"),
-        (mxref.shared_scale, fp8, f"amax dtype must be {known}, got float8_e4m3fn"),
-    ):
-        assert_says(lambda f=call, x=argument: f(x, "e5m2"), TypeError, text)
-    wrong = "codes must be … or float8_e8m0fnu for e8m0, got float8_e4m3fn"
-    assert_says(lambda: mxref.decode_scale(fp8), TypeError, wrong)
-
-
-def test_masked_arrays() -> None:
-    masked = np.ma.masked_equal([1, 2], 2)
-    text = " must not be masked: use .filled(...) to say what masked means"
-    drawn: Any = {"rounding": "stochastic_a", "random_bits": masked, "random_width": 2}
-    for name, call in (
-        ("values", lambda: mxref.encode(masked, "e2m1")),
-        ("values", lambda: mxref.encode(np.ma.masked, "e2m1")),
-        ("values", lambda: mxref.encode_scale(masked)),
-        ("codes", lambda: mxref.decode(masked, "e2m1")),
-        ("random_bits", lambda: mxref.encode([1.0, 2.0], "e2m1", **drawn)),
-    ):
-        assert sentence(TypeError, call) == name + text
-
-
-@pytest.mark.parametrize("call", [mxref.encode, mxref.decode])
-def test_a_format_object_whose_codes_are_no_bytes_with_a_zero(call: Any) -> None:
-    wide = ElementFormat("e8m7", 8, 7, 127, Specials.IEEE)
-    text = "format must have at most 8 bits, got e8m7 with 16"
-    assert sentence(ValueError, lambda: call([1], wide)) == text
-    no_zero = ElementFormat("mine", 4, 3, 7, subnormals=False)
-    assert sentence(ValueError, lambda: call([1], no_zero)).startswith("format must have a zero")
