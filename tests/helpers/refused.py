@@ -8,7 +8,7 @@ import functools
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -23,41 +23,46 @@ if TYPE_CHECKING:
 _LIBRARIES = SimpleNamespace(np=np, ml_dtypes=ml_dtypes)
 
 
-def refusals(room: str) -> list[ParameterSet]:
-    """Calls of mxref, the exception of each and what it says.
+def refusals(room: str, name: str = "refused", **names: object) -> list[ParameterSet]:
+    """Calls of mxref, the exception of each and what it says; … stands for what is left out."""
+    return [
+        pytest.param(call_of(call, **names), getattr(builtins, kind), text, id=call)
+        for call, kind, text in rows(room, name)
+    ]
 
-    Arguments are literals, or what mxref and its formats, NumPy and ml_dtypes have. In a text, …
-    stands for what is left out.
+
+def call_of(text: str, **names: object) -> functools.partial[Any]:
+    """A call of mxref.
+
+    Its arguments are literals, or what mxref and its formats, NumPy and ml_dtypes have, or named.
     """
-    found = []
-    for call, kind, text in rows(room, "refused"):
-        made = _made(ast.parse(call, mode="eval").body)
-        found.append(pytest.param(made, getattr(builtins, kind), text, id=call))
-    return found
+    homes = (SimpleNamespace(**names), mxref, mxref.formats, _LIBRARIES, builtins)
+    return _Reader(homes).made(ast.parse(text, mode="eval").body)
 
 
-def _made(call: ast.expr) -> functools.partial[Any]:
-    assert isinstance(call, ast.Call)
-    keywords = {str(one.arg): _value(one.value) for one in call.keywords}
-    return functools.partial(_value(call.func), *map(_value, call.args), **keywords)
+class _Reader(NamedTuple):
+    homes: tuple[Any, ...]
 
+    def made(self, call: ast.expr) -> functools.partial[Any]:
+        assert isinstance(call, ast.Call)
+        keywords = {str(one.arg): self.value(one.value) for one in call.keywords}
+        return functools.partial(self.value(call.func), *map(self.value, call.args), **keywords)
 
-def _value(node: ast.expr) -> Any:
-    match node:
-        case ast.Call():
-            return _made(node)()
-        case ast.Attribute():
-            return getattr(_value(node.value), node.attr)
-        case ast.Name():
-            homes = (mxref, mxref.formats, _LIBRARIES, builtins)
-            return next(getattr(home, node.id) for home in homes if hasattr(home, node.id))
-        case ast.BinOp():  # repeated, such as [0] * 32
-            return _value(node.left) * _value(node.right)
-        case ast.List():
-            return [*map(_value, node.elts)]
-        case ast.Tuple():
-            return (*map(_value, node.elts),)
-    return ast.literal_eval(node)
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Call():
+                return self.made(node)()
+            case ast.Attribute():
+                return getattr(self.value(node.value), node.attr)
+            case ast.Name():
+                return next(getattr(home, node.id) for home in self.homes if hasattr(home, node.id))
+            case ast.BinOp():  # repeated, such as [0] * 32
+                return self.value(node.left) * self.value(node.right)
+            case ast.List():
+                return [*map(self.value, node.elts)]
+            case ast.Tuple():
+                return (*map(self.value, node.elts),)
+        return ast.literal_eval(node)
 
 
 def assert_says(call: Callable[[], object], kind: type[Exception], text: str) -> None:
