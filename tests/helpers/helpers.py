@@ -151,6 +151,7 @@ def ocp_files(op: str, format: str) -> list[VectorFile]:
     return read_vectors(VECTORS, lambda stem: stem in stems)
 
 
+@functools.cache
 def vector_file(stem: str) -> VectorFile:
     """A file of the vectors."""
     (file,) = read_vectors(VECTORS, lambda found: found == stem)
