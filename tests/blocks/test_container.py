@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ import pytest
 from helpers import sentence
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tables import arguments, rows
+from refused import call_of
+from tables import rows
 
 import mxref
 from mxref import Blocks, exact, quantize, result_shapes
@@ -350,10 +350,9 @@ def test_result_shapes_are_those_of_the_results(
 
 @pytest.mark.parametrize(("shape", "how"), rows("blocks", "refused_shapes"))
 def test_result_shapes_refuse_what_quantize_refuses(shape: str, how: str) -> None:
-    given = {"block_format": "mxfp8_e4m3"} | arguments(how)
     with pytest.raises((TypeError, ValueError)) as caught:
-        quantize(np.zeros(json.loads(shape)), **given)
-    said = sentence(type(caught.value), lambda: result_shapes(json.loads(shape), **given))
+        call_of(f"quantize(np.zeros({shape}), {how})")()
+    said = sentence(type(caught.value), call_of(f"result_shapes({shape}, {how})"))
     assert said == str(caught.value)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from refused import assert_says, refusals
 from tables import codes, rows
 
 from mxref.exact.dot import Row, dot, dot_bounds, exact_in_every_order, row
@@ -100,8 +98,3 @@ def test_n43_sums_that_no_order_changes(
     left, right = (row([scale], some, format) for scale, some in sides)
     assert exact_in_every_order(left, right) is (free == "exact")
     assert exact_in_every_order(right, left) is (free == "exact")
-
-
-@pytest.mark.parametrize(("call", "kind", "text"), refusals("exact", "refused_dots"))
-def test_refusals(call: Callable[[], object], kind: type[Exception], text: str) -> None:
-    assert_says(call, kind, text)
