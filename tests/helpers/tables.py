@@ -6,8 +6,10 @@ A cell `-` is an empty one.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,22 @@ def codes(text: str) -> list[int]:
     """Hexadecimal numbers; 7e*3 is 7e three times."""
     pairs = (word.partition("*")[::2] for word in text.split())
     return [code for word, times in pairs for code in [int(word, 16)] * int(times or 1)]
+
+
+def arguments(text: str, named: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments as name=value: JSON whose lists are tuples, arrays such as int8:[1], or names."""
+    pairs = (word.split("=", 1) for word in text.split())
+    return {name: _value(value, named or {}) for name, value in pairs}
+
+
+def _value(text: str, named: Mapping[str, Any]) -> Any:
+    if text in named:
+        return named[text]
+    kind, colon, array = text.partition(":")
+    if colon:
+        return np.array(json.loads(array), kind)
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def choices(text: str) -> list[dict[str, Any]]:

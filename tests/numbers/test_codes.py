@@ -51,6 +51,23 @@ def test_codes_that_are_taken(given: Any, codes: Any) -> None:
     assert (found.tolist(), found.dtype) == (codes, np.uint8)
 
 
+def test_codes_that_are_refused() -> None:
+    assert sentence(TypeError, lambda: codes_of(b"ab", E2M1)) == (
+        "codes must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)"
+    )
+    for codes, got in (([[3], [-1]], "-1 at index (1, 0)"), ([16, -1], "-1 at index (1,)")):
+        wrong = sentence(ValueError, lambda some=codes: codes_of(some, E2M1))
+        assert wrong == f"codes must be in [0, 15] for e2m1, got {got}"
+
+
+def test_blocks_are_no_codes() -> None:
+    blocks = mxref.quantize(np.ones(32, np.float32), "mxfp4_e2m1")
+    for parameter, name in (("codes", "codes"), ("scale_codes", "scale_codes"), ("data", "codes")):
+        assert sentence(TypeError, lambda at=parameter: codes_of(blocks, E2M1, at)) == (
+            f"{parameter} must be an array of codes, got Blocks: pass .{name}"
+        )
+
+
 def test_codes_with_a_sign() -> None:
     assert dtype_of(UE4M3) is None
     assert codes_of(np.int8([127]), UE4M3).tolist() == [127]
