@@ -56,8 +56,10 @@ class _Reader(NamedTuple):
                 return getattr(self.value(node.value), node.attr)
             case ast.Name():
                 return next(getattr(home, node.id) for home in self.homes if hasattr(home, node.id))
-            case ast.BinOp():  # repeated, such as [0] * 32
+            case ast.BinOp(op=ast.Mult()):  # repeated, such as [0] * 32
                 return self.value(node.left) * self.value(node.right)
+            case ast.BinOp(op=ast.Add()):
+                return self.value(node.left) + self.value(node.right)
             case ast.List():
                 return [*map(self.value, node.elts)]
             case ast.Tuple():
