@@ -12,7 +12,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -174,18 +174,6 @@ def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
     with pytest.raises(kind) as caught:
         call()
     return str(caught.value)
-
-
-#: Calls that are refused, each with the exception and how its text starts.
-Refusals: TypeAlias = list[tuple[Callable[[], object], type[Exception], str]]
-
-
-def assert_refused(calls: Refusals) -> None:
-    """Each call is refused in one sentence."""
-    for call, kind, text in calls:
-        said = sentence(kind, call)
-        assert said.startswith(text)
-        assert "\n" not in said
 
 
 def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
