@@ -40,6 +40,11 @@ def call_of(text: str, **names: object) -> functools.partial[Any]:
     return _Reader(homes).made(ast.parse(text, mode="eval").body)
 
 
+def value_of(text: str) -> Any:
+    """An expression, such as a call or an attribute of what it returns."""
+    return _Reader((mxref, mxref.formats, _LIBRARIES)).value(ast.parse(text, mode="eval").body)
+
+
 class _Reader(NamedTuple):
     homes: tuple[Any, ...]
 
