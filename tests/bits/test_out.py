@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from helpers import sentence
@@ -26,34 +24,6 @@ def test_arrays_that_fit_are_written_to() -> None:
     assert array_out(numbers, np.dtype(np.float32), (3,), values) is numbers
     floats_out(numbers, (3,), F32, values)[1] = 0x3F800000
     assert numbers.tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("out", "got"),
-    [([], "list"), ((), "tuple"), ((np.zeros(1, np.uint8),) * 3, "tuple"), (1, "int")],
-)
-def test_what_is_no_pair(out: Any, got: str) -> None:
-    error = f"out must be a tuple of codes and scale codes, got {got}"
-    assert sentence(TypeError, lambda: codes_out(out, (1,), (1,))) == error
-
-
-@pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize(
-    ("wrong", "kind", "got"),
-    [
-        ([0, 0], TypeError, "list"),
-        (np.zeros(2, np.int8), TypeError, "int8"),
-        (np.zeros(2, np.uint16), TypeError, "uint16"),
-        (np.zeros((2, 1), np.uint8), ValueError, "shape (2, 1)"),
-        (np.frombuffer(b"ab", np.uint8), ValueError, "shape (2,), read-only"),
-    ],
-)
-def test_codes_that_do_not_fit(place: int, wrong: Any, kind: type[Exception], got: str) -> None:
-    out: list[Any] = [np.zeros(2, np.uint8), np.zeros(2, np.uint8)]
-    out[place] = wrong
-    name = ("codes", "scale_codes")[place]
-    error = f"out must hold {name} as a writable uint8 array of shape (2,), got {got}"
-    assert sentence(kind, lambda: codes_out((out[0], out[1]), (2,), (2,))) == error
 
 
 def test_memory_of_its_own() -> None:

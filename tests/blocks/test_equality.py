@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from helpers import ROOT, sentence
+from helpers import ROOT
+from refused import call_of
+from tables import rows
 
 from mxref import Blocks, quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BLOCK_FORMATS, E1M2, E8M0, BlockFormat
-
-FP4 = BLOCK_FORMATS["mxfp4_e2m1"]
 
 
 def sample(shape: tuple[int, ...], seed: int) -> np.ndarray:
@@ -24,106 +24,42 @@ def sample(shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 # Equality.
 
-CODES, SCALES = [4, 14, 7, 5], [126, 128]
-PAIRS = dataclasses.replace(FP4, block_size=2)
-
 
 def pairs(**changes: Any) -> Blocks:
-    fields = {"codes": CODES, "scale_codes": SCALES, "format": PAIRS, "axis": 0, "shape": (4,)}
+    """Two blocks of two, with changes."""
+    fields: dict[str, Any] = {"codes": [4, 14, 7, 5], "scale_codes": [126, 128], "shape": (4,)}
+    fields |= {"format": dataclasses.replace(BLOCK_FORMATS["mxfp4_e2m1"], block_size=2), "axis": 0}
     return Blocks(**(fields | changes))
 
 
-def test_equality_is_of_bits() -> None:
-    same = pairs() == pairs()
-    assert same is True
-    for changes in (
-        {"codes": [4, 14, 7, 4]},
-        {"scale_codes": [126, 127]},
-        {"format": dataclasses.replace(PAIRS, name="mine")},
-        {"format": dataclasses.replace(PAIRS, element=E1M2)},
-        {"axis": (0,)},
-        {"shape": (3,)},
-        {"dtype": np.float64},
-        {"dtype": ">f4"},
-        {"codes": [[4, 14, 7, 5]], "scale_codes": [SCALES], "axis": 1, "shape": (1, 4)},
-    ):
-        assert (pairs(**changes) == pairs()) is False
-        assert (pairs() != pairs(**changes)) is True
-        assert pairs(**changes) == pairs(**changes)
+def scaled(code: int, bits: int, kind: str = "factor") -> Blocks:
+    """An element under a scale of 1 and the scale of a tensor."""
+    scale = TensorScale(bits, TensorScaleKind(kind))
+    return Blocks([code] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]
+
+
+NAMED = {
+    "pairs": pairs,
+    "scaled": scaled,
+    "X": sample((3, 33), 2),
+    "W": np.float32([[1, -2, 3, 0], [0.5, 6, -6, np.nan]]),
+}
+
+
+@pytest.mark.parametrize(("one", "relation", "other"), rows("blocks", "equal"))
+def test_equality_of_bits_and_of_values(one: str, relation: str, other: str) -> None:
+    first, second = (call_of(text, **NAMED)() for text in (one, other))
+    for a, b in ((first, second), (second, first)):
+        assert (a == b) is (relation == "==")
+        assert (a != b) is (relation != "==")
+        assert a.equal_values(b) is (relation != "!=")
+
+
+def test_blocks_are_equal_to_nothing_else_and_no_keys() -> None:
     assert pairs() != 1
-    assert pairs() != CODES
-    # -0 is not +0, and one NaN not another.
-    assert pairs(codes=[0, 0, 0, 0]) != pairs(codes=[8, 0, 0, 0])
-    nan = [255, 255]
-    assert pairs(scale_codes=nan, codes=[1, 0, 0, 0]) != pairs(scale_codes=nan, codes=[0, 0, 0, 0])
-    assert quantize([np.nan], "mxfp8_e4m3") == quantize([-np.nan], "mxfp8_e4m3")
+    assert pairs() != [4, 14, 7, 5]
     with pytest.raises(TypeError, match="unhashable"):
         hash(pairs())
-
-
-def test_equality_of_padding() -> None:
-    padded = pairs(shape=(3,))
-    other = pairs(shape=(3,), codes=[4, 14, 7, 0])
-    short = pairs(shape=(3,), codes=[4, 14, 7])
-    assert padded != other  # both hold codes of padding
-    assert padded == short == other
-    assert other == short == padded
-    assert short != pairs(shape=(3,), codes=[4, 14, 6])
-    x = sample((3, 33), 2)
-    assert quantize(x, "mxint8") == quantize(x, "mxint8", tail="short")
-    transposed = quantize(x.T, "mxint8", axis=0, tail="short")
-    assert transposed == quantize(x, "mxint8").T
-
-
-def test_equality_of_tensor_scales() -> None:
-    x = sample((2, 20), 5)
-    blocks = quantize(x, "nvfp4", tensor_scale=0.5)
-    assert blocks == quantize(x, "nvfp4", tensor_scale=0.5)
-    for scale in (TensorScale(0x3F000001), TensorScale(0x3F000000, TensorScaleKind.DIVISOR)):
-        assert blocks != dataclasses.replace(blocks, tensor_scale=scale)
-
-
-def test_equal_values() -> None:
-    x = np.float32([[1, -2, 3, 0], [0.5, 6, -6, np.nan]])
-    rows = quantize(x, "mxfp8_e4m3", block_size=1)
-    columns = quantize(x, "mxfp4_e2m1", axis=0, block_size=1, tail="short")
-    assert rows != columns
-    assert rows.equal_values(columns) is True
-    assert columns.equal_values(rows) is True
-    assert rows.equal_values(rows.T) is False  # another shape
-    assert rows[:1].equal_values(columns[1:]) is False
-    minus = quantize(-np.zeros(3), "mxfp8_e4m3")
-    assert minus != quantize(np.zeros(3), "mxfp8_e4m3")
-    assert minus.equal_values(quantize(np.zeros(3), "mxfp8_e4m3"))
-
-    def pair(codes: list[int], scale: int, length: int = 1) -> Blocks:
-        return pairs(codes=codes, scale_codes=[scale], shape=(length,))
-
-    # One number in two ways: 4 * 2**-1 and 1 * 2**1; padding does not count.
-    assert pair([6, 2], 126, 2).equal_values(pair([2, 0], 128, 2)) is False
-    assert pair([6, 7], 126).equal_values(pair([2, 0], 128))
-    # Beyond float32, and below it: 3 * 2**127 and 4 * 2**127, 2**-128 and 2**-127.
-    assert not pair([5], 254).equal_values(pair([6], 254))
-    assert not pair([1], 0).equal_values(pair([2], 0))
-    assert quantize(np.zeros((0, 3)), "mxint8").equal_values(quantize(np.zeros((0, 3)), "nvfp4"))
-    assert sentence(TypeError, lambda: rows.equal_values(1)) == (  # type: ignore[arg-type]
-        "other must be a Blocks, got int"
-    )
-
-
-def test_equal_values_of_tensor_scales() -> None:
-    def scaled(code: int, bits: int, kind: str = "factor") -> Blocks:
-        scale = TensorScale(bits, TensorScaleKind(kind))
-        return Blocks([code] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]
-
-    # 6 * 0.5 = 3 * 1 = 1.5 / 0.5; the last place of a factor or divisor counts.
-    assert scaled(7, 0x3F000000).equal_values(scaled(5, 0x3F800000))
-    assert scaled(7, 0x3F000000).equal_values(scaled(3, 0x3F000000, "divisor"))
-    assert not scaled(7, 0x3F000001).equal_values(scaled(5, 0x3F800000))
-    assert not scaled(7, 0x3F800001, "divisor").equal_values(scaled(7, 0x3F800002, "divisor"))
-    # An amax of 2688 makes the factor 1; one of 2689 does not.
-    assert scaled(7, 0x45280000, "amax").equal_values(scaled(7, 0x3F800000))
-    assert not scaled(7, 0x45281000, "amax").equal_values(scaled(7, 0x3F800000))
 
 
 # Text.

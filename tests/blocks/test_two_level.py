@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import sentence
-from tables import arguments, rows
 
 import mxref
 from mxref import exact
@@ -196,12 +195,6 @@ def test_dequantize(arithmetic: str, scale: str, target: str) -> None:
         every = range(element.code_count)
         want = [[exact.dequantize_scaled(tensor, s, c, *how) for c in every] for s in scales]
         assert np.array_equal(got, np.array(want, layout.uint)), (element.name, tensor)
-
-
-@pytest.mark.parametrize(("format", "given", "text"), rows("blocks", "refused_scales"))
-def test_scales_and_choices_that_are_refused(format: str, given: str, text: str) -> None:
-    x = np.ones(16, np.float32)
-    assert sentence(ValueError, lambda: mxref.quantize(x, format, **arguments(given))) == text
 
 
 def test_a_tensor_scale_of_another_kind_or_for_another_format() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import table
 from helpers import FILES, VECTORS, records, words
 from tables import rows
 
@@ -90,9 +89,7 @@ def test_probes_of_wide_floats_are_beside_every_threshold() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "float", "want"), table(__file__, "digests_of_probes.txt")
-)
+@pytest.mark.parametrize(("op", "format", "float", "want"), rows("cases", "digests_of_probes"))
 def test_probes_are_the_same_for_ever(op: str, format: str, float: str, want: str) -> None:
     assert digest(probes(op, format, float)) == want
 
@@ -195,7 +192,7 @@ def test_keys_under_smaller_scales(code: int) -> None:
     assert set(keys) == set(every[there].tolist())
 
 
-@pytest.mark.parametrize(("format", "code", "want"), table(__file__, "digests_of_blocks.txt"))
+@pytest.mark.parametrize(("format", "code", "want"), rows("cases", "digests_of_blocks"))
 def test_the_block_product_is_the_same_for_ever(format: str, code: str, want: str) -> None:
     fmt = ELEMENT_FORMATS[format]
     ((first, last),) = ((a, b) for c, a, b in scale_range(fmt, Policy()) if c == int(code))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import subprocess
 import sys
@@ -75,9 +74,7 @@ def test_in_words(example: Example, tmp_path: Path, call: Call) -> None:
     save_file(two, tmp_path / "ways.safetensors")
     save_file(TENSORS, tmp_path / "model.safetensors")
     save_file({"x": values, "nan": arrays["nan"]}, tmp_path / "nans.safetensors")
-    sqnr = f"{10 * math.log10((49 + 0.0625 + 32 + 4) / (1 + 0.0625)):.6g}"
-    shown = [line.replace("SQNR", sqnr).replace("DIR", str(tmp_path)) for line in example.shown]
-    example._replace(shown=shown).check(call, DIR=tmp_path)
+    example.check(call, DIR=tmp_path)
 
 
 #: name -> how the tensor is stored, further options, the dtype that is reported

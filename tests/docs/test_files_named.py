@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from data_files import rows
 from helpers import ROOT
+from tables import rows
 
 FOLDERS = (".ci", ".github", "docs", "mxref", "tests", "tools", "vectors")
 DOCUMENTS = (
@@ -19,10 +19,7 @@ DOCUMENTS = (
     "vectors/README.md",
 )
 #: Names of other projects' files, of what a reader makes, and of what is still to be written.
-OTHERS = {
-    document.rstrip(":"): {*names}
-    for document, *names in rows(Path(__file__).parent / "data" / "other_files.txt")
-}
+OTHERS = {document: {*names.split()} for document, names in rows("docs", "other_files")}
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")
 _FOLDER = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w/.-]*)`")

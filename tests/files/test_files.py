@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import data_tables as tables
 import gguf
 import ml_dtypes
 import numpy as np
@@ -17,6 +16,7 @@ import pytest
 import safetensors
 from file_helpers import assert_same, blocks_of, gguf_file, numbers, raw_safetensors, retyped
 from safetensors.numpy import save_file
+from tables import rows
 
 import mxref
 from mxref import files, formats
@@ -254,21 +254,21 @@ def test_safetensors_of_the_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pad", range(8))
 def test_small_floats_of_safetensors(tmp_path: Path, pad: int) -> None:
     """Known bytes of every type, at every alignment."""
-    path, rows = tmp_path / "x.safetensors", tables.table(__file__, "small_floats.txt")
+    path, known = tmp_path / "x.safetensors", rows("files", "small_floats")
     raw_safetensors(
         path,
         {
             name: (kind, [*map(int, shape.split())], bytes.fromhex(data))
-            for name, kind, shape, data, _ in rows
+            for name, kind, shape, data, _ in known
         },
         pad,
     )
     small = {entry.name for entry in files.entries(path) if entry.small}
-    assert small == {name for name, kind, *_ in rows if kind[:2] in ("F4", "F6", "F8")}
+    assert small == {name for name, kind, *_ in known if kind[:2] in ("F4", "F6", "F8")}
     found = dict(files.read_tensors(path))
     assert str(found["bf16"].dtype) == "bfloat16"
     assert found["f4"].dtype == ml_dtypes.float4_e2m1fn
-    for name, *_, want in rows:
+    for name, *_, want in known:
         assert str(found[name].astype(np.float64).tolist()) == want
         mxref.quantize(found[name], "mxint8")  # each of them can be quantized
 

@@ -11,10 +11,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import data_tables as tables
 import numpy as np
 import pytest
+import tables
 from file_helpers import assert_same, blocks_of, numbers, raw_safetensors, retyped
+from refused import assert_says
 
 import mxref
 from mxref import files
@@ -40,7 +41,7 @@ def test_truncated_files(tmp_path: Path, suffix: str) -> None:
         if suffix == ".gguf" and size == len(content) - 1:
             continue  # the last byte is filler
         says = f"{path} must be a whole {suffix} file…"
-        tables.assert_says(lambda: files.read_blocks(path), ValueError, says)
+        assert_says(lambda: files.read_blocks(path), ValueError, says)
 
 
 @pytest.mark.sampled(6)
@@ -64,7 +65,7 @@ def test_flipped_bytes(tmp_path: Path, suffix: str) -> None:
 
 
 HEADERS = [
-    *tables.table(__file__, "damaged_headers.txt"),
+    *tables.rows("files", "damaged_headers"),
     ["nested", "[" * 100_000, "its header is none: JSON of other types, or nested too deep"],
 ]
 
@@ -124,7 +125,7 @@ def test_a_described_file_by_hand(tmp_path: Path) -> None:
     assert files.read_blocks(path)["x"].dequantize().tolist() == [0.5, 1.0] * 16
 
 
-PARTS = tables.table(__file__, "other_parts.txt")
+PARTS = tables.rows("files", "other_parts")
 for dtype in ("object", "O", "bool", "complex64", "finfo", "__doc__", "U5", "V3", "f4,f4"):
     says = f"dtype must be that of floats or integers, got {dtype}"
     PARTS.append([f"dtype {dtype}", "{}", json.dumps({"dtype": dtype}), says])
@@ -185,13 +186,14 @@ def assert_no_place(path: Path, tensors: dict[str, Any], reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("suffix", "names", "shape", "name", "choices", "reason"),
-    tables.table(__file__, "no_place.txt"),
+    tables.rows("files", "no_place"),
 )
 def test_what_has_no_place(
     tmp_path: Path, suffix: str, names: str, shape: str, name: str, choices: str, reason: str
 ) -> None:
     values = numbers(tuple(json.loads(shape)))
-    blocks = mxref.quantize(values, name, **tables.choices(choices))
+    (chosen,) = tables.choices(choices)
+    blocks = mxref.quantize(values, name, **chosen)
     assert_no_place(tmp_path / f"x{suffix}", dict.fromkeys(json.loads(names), blocks), reason)
 
 
@@ -217,7 +219,7 @@ def test_other_things_that_have_no_place(tmp_path: Path) -> None:
 def test_blocks_without_a_name(tmp_path: Path) -> None:
     path, unnamed = tmp_path / "x.safetensors", FINE
     says = "tensors must be a mapping of names to Blocks, such as {'weight': blocks}, got Blocks"
-    tables.assert_says(lambda: files.write_blocks(path, unnamed), TypeError, says)  # type: ignore[arg-type]
+    assert_says(lambda: files.write_blocks(path, unnamed), TypeError, says)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("suffix", EVERY)

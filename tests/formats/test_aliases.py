@@ -9,7 +9,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import sentence
 
 import mxref
 from mxref import formats
@@ -69,26 +68,6 @@ def test_every_alias_is_a_name_of_a_format_and_none_is_its_own() -> None:
     assert {*ALIASES.values()} <= {*own}
     assert not {*ALIASES} & {*own}
     assert [own_name("format", name) for name in own] == list(own)
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("float4_e2m1fn_x2", "two codes in a byte: unpack them, and name 'e2m1'"),
-        ("torch.float4_e2m1fn_x2", "two codes in a byte"),
-        ("uint8", "integers"),
-        ("int4", "integers"),
-        ("torch.int8", "64ths, is named 'int8'"),
-        (np.int8, "64ths, is named 'int8'"),
-        (np.dtype(np.int32), "integers"),
-        ("torch.bool", "integers"),
-    ],
-)
-def test_what_is_no_format_is_refused(name: Any, why: str) -> None:
-    for call in (mxref.encode, mxref.quantize):
-        text = sentence(ValueError, lambda call=call: call([1.0], name))  # type: ignore[misc]
-        assert "must be the name of a format, got " in text
-        assert why in text
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

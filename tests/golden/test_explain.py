@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tables
-from data_files import assert_answered, rows, transcript
+from commands import Example, caller, examples
 from helpers import ROOT, ROUNDINGS, copy_vectors
+from tables import rows
 
 import mxref
 from mxref.bits.floats import LAYOUTS
@@ -48,12 +48,12 @@ def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
     return call
 
 
-@pytest.mark.parametrize(("command", "answer"), transcript(DATA / "explain.txt"))
-def test_the_transcript(command: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert_answered(command, answer, capsys)
+@pytest.mark.parametrize("example", examples(DATA / "explain.txt"))
+def test_the_transcript(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
+    example.check(caller(capsys))
 
 
-@pytest.mark.parametrize(("text", "float", "bits"), rows(DATA / "numbers.txt"))
+@pytest.mark.parametrize(("text", "float", "bits"), rows("golden", "numbers"))
 def test_numbers_in_words(text: str, float: str, bits: str) -> None:
     assert parse_number(text, LAYOUTS[float]) == int(bits, 16)
 
@@ -88,9 +88,7 @@ def test_fractions() -> None:
     assert [fraction(bits, f32) for bits in (0x7F800000, 0xFFC00000)] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("format", "number", "below", "above"), tables.rows("golden", "neighbours")
-)
+@pytest.mark.parametrize(("format", "number", "below", "above"), rows("golden", "neighbours"))
 def test_neighbours(format: str, number: str, below: str, above: str) -> None:
     want = []
     for each in (below, above):
@@ -212,7 +210,7 @@ def test_another_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["explain", "decode.e2m1.f32.09", "--vectors", str(folder)]) == 0
     answer = f"mxref: error: there is no case 'decode.e2m1.f32.90' in {folder}\n"
     capsys.readouterr()
-    assert_answered(f"explain decode.e2m1.f32.90 --vectors {folder}", answer, capsys)
+    Example(f"explain decode.e2m1.f32.90 --vectors {folder}", 2, answer, []).check(caller(capsys))
 
 
 def test_stages_have_their_rows_in_spec_notes(explain: Explain) -> None:
@@ -247,7 +245,7 @@ def test_every_member_is_explained_in_all_its_choices() -> None:
         assert all(one["about"] and one["source"] and one["clause"] for one in own), value
 
 
-@pytest.mark.parametrize(("typed", "name"), tables.rows("golden", "names"))
+@pytest.mark.parametrize(("typed", "name"), rows("golden", "names"))
 def test_names_as_typed(typed: str, name: str, explain: Explain) -> None:
     assert explain(*typed.split()) == explain(*name.split())
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from data_files import assert_answered, transcript
+from commands import Example, caller, examples
 
-REFUSED = transcript(Path(__file__).parent / "data" / "refused.txt")
+REFUSED = Path(__file__).parent / "data" / "refused.txt"
 
 
-@pytest.mark.parametrize(("command", "answer"), REFUSED)
+@pytest.mark.parametrize("example", examples(REFUSED))
 def test_refused(
-    command: str,
-    answer: str,
+    example: Example,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -23,5 +22,5 @@ def test_refused(
     (tmp_path / "full").mkdir()
     (tmp_path / "full/other.txt").touch()
     before = {*tmp_path.rglob("*")}
-    assert_answered(command, answer, capsys)
+    example.check(caller(capsys))
     assert {*tmp_path.rglob("*")} == before

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from data_files import rows
 from helpers import ELEMENT, exact_words
+from tables import rows
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
@@ -81,7 +80,7 @@ def test_states_are_chained_every_65536_cases() -> None:
     assert next(one.chain()) == expected[0]  # an endless one
 
 
-FROZEN = rows(Path(__file__).parent / "data" / "streams.txt")
+FROZEN = rows("golden", "streams")
 
 
 @pytest.mark.parametrize(("name", "state"), FROZEN)

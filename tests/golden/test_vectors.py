@@ -15,7 +15,6 @@ from pathlib import Path
 import helpers
 import numpy as np
 import pytest
-from data_files import rows, uncommented
 from helpers import (
     ELEMENT,
     FILES,
@@ -28,6 +27,7 @@ from helpers import (
     words,
 )
 from shares import Share
+from tables import rows, uncommented
 
 from mxref import exact
 from mxref.operations.registry import CALL_OPERATIONS
@@ -208,7 +208,7 @@ def test_answers_worked_out_by_hand(id: str, lines: list[list[str]]) -> None:
     assert not others or {*answers.values()} == {*others}
 
 
-@pytest.mark.parametrize(("id", "rule", "standing"), rows(DATA / "rules.txt"))
+@pytest.mark.parametrize(("id", "rule", "standing"), rows("golden", "rules"))
 def test_what_the_standard_requires(id: str, rule: str, standing: str) -> None:
     header, case = helpers.case_of(id)
     assert case["rule"] == rule

@@ -1,8 +1,10 @@
-"""Commands in this process, and files of commands with what they print.
+"""Commands in this process, and transcripts: files of commands with what they print.
 
-In such a file a command begins with `$ `; `? 1` below it is its exit status if that is not 0, a
-line after `! ` must not be in its output, and the others must be its output, where `...` stands for
-any lines, or any words of a line. Blank lines and the width of gaps do not count; `#` is a comment.
+In a transcript a command is a line `$ mxref ...`, its answer the lines up to the next one. `...`
+stands for any words, alone in a line for any lines. An answer that begins with `mxref: error: ` is
+one sentence for stderr, and the exit status is 2. Each other one is all that is printed; a line
+`? 1` in it is the exit status if that is not 0, and what is behind `! ` must not be printed. A line
+`# ...` is a comment, and names in braces are places that the test fills in.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tables import uncommented
 from verify_helpers import Run
 
 from mxref.cli import main
@@ -26,23 +29,32 @@ class Example(NamedTuple):
 
     command: str
     status: int
-    shown: list[str]
+    answer: str
     absent: list[str]
 
     def check(self, call: Call, **places: object) -> None:
-        """Run it, with the names of places in braces filled in."""
-        run = call(*shlex.split(self.command.format(**places))[1:])
-        assert (run.status, run.err) == (self.status, ""), run.err
-        assert fits(self.shown, run.out), f"{run.out}\n-- wanted --\n" + "\n".join(self.shown)
-        text = "\n".join(map(_narrow, run.out.splitlines()))
-        assert [one for one in self.absent if one in text] == []
+        """Run it, with the places filled in."""
+        answer = _filled(self.answer, places)
+        run = call(*shlex.split(_filled(self.command, places)))
+        refused = answer.startswith("mxref: error: ")
+        said, silent = (run.err, run.out) if refused else (run.out, run.err)
+        assert (run.status, silent) == (2 if refused else self.status, ""), run.out + run.err
+        assert fits(answer, said), f"{said}\n-- wanted --\n{answer}"
+        assert not refused or said.count("\n") == 1
+        assert [text for text in self.absent if text in said] == []
 
 
-def fits(wanted: list[str], text: str) -> bool:
-    """Whether lines are the lines of a text, where `...` stands for any lines or words."""
-    lines = [_narrow(line) for line in text.splitlines() if line.strip()]
-    pattern = "".join(_pattern(_narrow(line)) for line in wanted if line.strip())
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+def _filled(text: str, places: dict[str, object]) -> str:
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", str(place))
+    return text
+
+
+def fits(answer: str, output: str) -> bool:
+    """Whether an output is the answer, letter by letter but for its `...`."""
+    lines = [wildcards(line) for line in answer.splitlines()]
+    pattern = "".join(r"(?:.*\n)*?" if line == ".*" else rf"{line}\n" for line in lines)
+    return re.fullmatch(pattern, output) is not None
 
 
 def caller(capsys: pytest.CaptureFixture[str], *first: str) -> Call:
@@ -56,17 +68,14 @@ def caller(capsys: pytest.CaptureFixture[str], *first: str) -> Call:
 
 
 def examples(path: Path) -> list[Any]:
-    """The examples of a file, as parameters whose ids are the commands."""
-    text = re.sub(r"^#.*\n", "", path.read_text("utf-8"), flags=re.MULTILINE)
+    """The commands of a transcript, as parameters whose ids are the commands."""
     found = []
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, *lines = [line.strip() for line in part.splitlines() if line.strip()]
-        marked = {
-            mark: [line[2:] for line in lines if line.startswith(mark)] for mark in ("? ", "! ")
-        }
-        shown = [_narrow(line) for line in lines if line[:2] not in marked]
-        one = Example(command, int([*marked["? "], 0][0]), shown, marked["! "])
-        found.append(pytest.param(one, id=command))
+    for part in re.split(r"^\$ mxref ", uncommented(path), flags=re.MULTILINE)[1:]:
+        command, _, said = part.partition("\n")
+        status, absent = (re.findall(rf"^\{mark} (.*)\n", said, re.MULTILINE) for mark in "?!")
+        answer = re.sub(r"^[?!] .*\n", "", said, flags=re.MULTILINE).rstrip("\n") + "\n"
+        example = Example(command, int([*status, 0][0]), answer, absent)
+        found.append(pytest.param(example, id=command))
     return found
 
 
@@ -77,14 +86,6 @@ def refusals(path: Path) -> list[Any]:
         pytest.param(command, said, id=command)
         for command, said in re.findall(r"^(mxref .*)\n {4}(.*)$", text, re.MULTILINE)
     ]
-
-
-def _narrow(line: str) -> str:
-    return " ".join(line.split())
-
-
-def _pattern(line: str) -> str:
-    return r"(?:.*\n)*?" if line == "..." else wildcards(line) + r"\n"
 
 
 def wildcards(text: str) -> str:

@@ -11,37 +11,6 @@ from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 #: Five blocks of 32, the last one short.
 LENGTH, BLOCKS = 150, 5
 
-# 1, 1, 2, 4 to 2**18, which add up to 2**19, as products of E5M2.
-_POWERS = [0, *range(19)]
-_A = " ".join(f"{(min(k, 15) + 15) << 2:02x}" for k in _POWERS)
-_B = " ".join(f"{(max(k - 15, 0) + 15) << 2:02x}" for k in _POWERS)
-#: Scales, codes of both rows, their format, and whether every order of additions is exact.
-FREE = [
-    # 2**16 and 2**-2, 2**18 of it; 2**16 and 2**-3, 2**19 of it and one more.
-    ((127, 127), "78 30", "78 30", "e4m3", True),
-    ((127, 127), "78 30", "78 28", "e4m3", False),
-    # 2**19 units; one more; the sign counts for nothing; a half is the unit.
-    ((127, 127), _A, _B, "e5m2", True),
-    ((127, 127), f"{_A} 3c", f"{_B} 3c", "e5m2", False),
-    ((127, 127), f"{_A} 3c", f"{_B} bc", "e5m2", False),
-    ((127, 127), f"{_A} 3e", f"{_B} 3c", "e5m2", False),
-    # Multiples of 2**-149, and of 2**-150.
-    ((0, 105), "38 b8", "38 38", "e4m3", True),
-    ((0, 104), "38 b8", "38 38", "e4m3", False),
-    # 2**127; of both signs; twice, which is Inf in every order; twice and back; nothing.
-    ((254, 127), "38", "38", "e4m3", True),
-    ((254, 127), "38 38", "38 b8", "e4m3", True),
-    ((254, 127), "38 38", "38 38", "e4m3", True),
-    ((254, 127), "38 38 38", "38 38 b8", "e4m3", False),
-    ((254, 127), "00 38", "38 00", "e4m3", True),
-    # NaN; Inf, also where a sum of the others overflows to it, but not to -Inf.
-    ((255, 254), "38", "38", "e4m3", True),
-    ((127, 254), "7c 00", "00 38", "e5m2", True),
-    ((127, 127), "7c 3c", "3c 3c", "e5m2", True),
-    ((254, 127), "7c 7b", "3c 7b", "e5m2", True),
-    ((254, 127), "7c 7b", "3c fb", "e5m2", False),
-]
-
 
 def block_format(element: ElementFormat, size: int = 32) -> BlockFormat:
     """Blocks of any elements with E8M0 scales."""

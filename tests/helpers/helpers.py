@@ -12,7 +12,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -151,6 +151,7 @@ def ocp_files(op: str, format: str) -> list[VectorFile]:
     return read_vectors(VECTORS, lambda stem: stem in stems)
 
 
+@functools.cache
 def vector_file(stem: str) -> VectorFile:
     """A file of the vectors."""
     (file,) = read_vectors(VECTORS, lambda found: found == stem)
@@ -173,18 +174,6 @@ def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
     with pytest.raises(kind) as caught:
         call()
     return str(caught.value)
-
-
-#: Calls that are refused, each with the exception and how its text starts.
-Refusals: TypeAlias = list[tuple[Callable[[], object], type[Exception], str]]
-
-
-def assert_refused(calls: Refusals) -> None:
-    """Each call is refused in one sentence."""
-    for call, kind, text in calls:
-        said = sentence(kind, call)
-        assert said.startswith(text)
-        assert "\n" not in said
 
 
 def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,6 @@ E4M3 = "mxfp8_e4m3-mxfp8_e4m3"
 Product = Callable[..., NDArray[Any]]
 
 
-@cache
 def product_file(pair: str = E4M3, float: str = "f32") -> VectorFile:
     """The vectors of a pair of formats."""
     return vector_file(f"matmul/{pair}.{float}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import VECTORS, vector_file
 
 import mxref
 from mxref.bits.floats import LAYOUTS
@@ -31,12 +31,6 @@ MODELLED = [
     for format in BLOCK_FORMATS
     if profile.speaks_of("quantize", format)
 ]
-
-
-@functools.cache
-def file(stem: str) -> VectorFile:
-    (found,) = read_vectors(VECTORS, lambda one: one == stem)
-    return found
 
 
 @functools.cache
@@ -79,7 +73,7 @@ def test_no_profile_is_passed_by_a_wrong_kernel(name: str, format: str) -> None:
     """What is wrong in a search of blocks with infinities is wrong in the vectors."""
     floats = PROFILES[name].floats or tuple(LAYOUTS)
     float = "f32" if "f32" in floats else floats[0]
-    asked = file(f"quantize/{format}.{float}")
+    asked = vector_file(f"quantize/{format}.{float}")
     for title, _, change in CHANGES.values():
         found = wrong_rows(name, format, change, searched(format, float), asked).any()
         if found:
@@ -88,7 +82,7 @@ def test_no_profile_is_passed_by_a_wrong_kernel(name: str, format: str) -> None:
 
 def test_a_bug_over_transformer_engine_is_wrong_in_the_vectors() -> None:
     """Not by the search alone: finite elements beside an infinity become zeros."""
-    asked = file("quantize/mxfp8_e4m3.f32")
+    asked = vector_file("quantize/mxfp8_e4m3.f32")
     zero = CHANGES["a"][2]
     wrong = wrong_rows("transformer_engine_mxfp8", "mxfp8_e4m3", zero, asked.input_words(), asked)
     names = {asked.cases[i].id.rpartition(".")[2] for i in np.flatnonzero(wrong)}
@@ -111,7 +105,7 @@ def reciprocal(values: Array, format: str) -> tuple[Array, Array]:
 @pytest.mark.parametrize("profile", [None, "transformer_engine_mxfp8"])
 def test_the_reciprocal_of_fe_is_named_as_the_cause(profile: str | None) -> None:
     kernel = SimpleNamespace(quantize=reciprocal, FORMATS=["mxfp8_e4m3"], FLOATS=["f32", "bf16"])
-    asked = [file(f"quantize/mxfp8_e4m3.{float}") for float in kernel.FLOATS]
+    asked = [vector_file(f"quantize/mxfp8_e4m3.{float}") for float in kernel.FLOATS]
     own = PROFILES[profile] if profile else None
     report = verify(target_of(kernel, "kernel"), asked, profile=own)
     (row,) = report.rows

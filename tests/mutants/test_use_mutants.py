@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import VECTORS
+from helpers import vector_file
 
 import mxref
-from mxref import golden
 from mxref.conformance import Extent, check, target_of
 from mxref.mutants import USES, UseMutant
 
@@ -38,12 +36,6 @@ RIGHT = {
     "pack": (mxref.pack, "pack/e2m1.bytes"),
 }
 PAIRS = [(mutant, op) for mutant in USES for op in mutant.ops]
-
-
-@functools.cache
-def file(op: str) -> golden.VectorFile:
-    (found,) = golden.read_vectors(VECTORS, lambda stem: stem == RIGHT[op][1])
-    return found
 
 
 def target(op: str, function: Any) -> Any:
@@ -74,14 +66,16 @@ def test_scales_of_the_first_call_are_kept() -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", RIGHT)
 def test_what_they_are_made_of_is_right(op: str) -> None:
-    report = check(target(op, RIGHT[op][0]), [file(op)], extent=EXTENT)
+    report = check(target(op, RIGHT[op][0]), [vector_file(RIGHT[op][1])], extent=EXTENT)
     assert (report.passed, report.uses) == (True, ())
 
 
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize(("mutant", "op"), PAIRS, ids=lambda value: getattr(value, "id", value))
 def test_a_check_catches_it_and_says_why(mutant: UseMutant, op: str) -> None:
-    report = check(target(op, mutant.spoil(RIGHT[op][0])), [file(op)], extent=EXTENT)
+    report = check(
+        target(op, mutant.spoil(RIGHT[op][0])), [vector_file(RIGHT[op][1])], extent=EXTENT
+    )
     assert not report.passed
     if op == "pack" and report.rows[0].failures:
         return  # a call for each case of the vectors shows it: no other calls are made

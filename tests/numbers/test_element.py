@@ -7,11 +7,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import data_tables as tables
-import ml_dtypes
 import numpy as np
 import pytest
-from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, sentence
+import tables
+from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH
+from refused import assert_says, refusals
 
 import mxref
 from mxref.formats.catalog import ElementFormat, Specials
@@ -30,12 +30,12 @@ def bits_of(values: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("format", "choices", "numbers", "codes"), tables.table(__file__, "encode.txt")
+    ("format", "choices", "numbers", "codes"), tables.rows("numbers", "encode")
 )
 def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> None:
     """Of float64, and of each other float type that holds the numbers."""
     policy = f"ocp+{choices}" if choices else "ocp"
-    values, want = np.array(tables.floats(numbers)), tables.codes(codes)
+    values, want = np.array(tables.numbers(numbers)), tables.codes(codes)
     assert mxref.encode(values, format, policy).tolist() == want
     for dtype in SOURCES.values():
         with np.errstate(all="ignore"):
@@ -47,12 +47,12 @@ def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> N
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(
     ("format", "tie", "saturating", "nonsaturating", "negative"),
-    tables.table(__file__, "ties.txt"),
+    tables.rows("numbers", "ties"),
 )
 def test_both_sides_of_a_tie(
     format: str, tie: str, saturating: str, nonsaturating: str, negative: str, source: str
 ) -> None:
-    (middle,) = bits_of(np.array([float(tables.number(tie))]).astype(SOURCES[source]))
+    (middle,) = bits_of(np.array([tables.number(tie)]).astype(SOURCES[source]))
     x = floats([middle - 1, middle, middle + 1], source)
     minus = floats([bits | 1 << WIDTH[source] - 1 for bits in bits_of(x)], source)
     assert mxref.encode(x, format).tolist() == tables.codes(saturating)
@@ -164,47 +164,6 @@ def test_random_bits_of_long_arrays(rounding: Any) -> None:
 # Refusals, of scales as well.
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), tables.refusals(__file__, "refused.txt"))
+@pytest.mark.parametrize(("call", "kind", "text"), refusals("numbers"))
 def test_refusals(call: Callable[[], object], kind: type[Exception], text: str) -> None:
-    tables.assert_says(call, kind, text)
-
-
-def test_arrays_of_another_type() -> None:
-    known = "float64, float32, float16 or bfloat16"
-    fp8, times = np.zeros(2, ml_dtypes.float8_e4m3fn), np.zeros(1, "m8[s]")
-    objects, scales = np.array([1, 2.0], object), np.zeros(1, ml_dtypes.float8_e8m0fnu)
-    for call, argument, text in (
-        (mxref.decode, np.zeros(0, bool), "codes must be … for e5m2, got bool"),
-        (mxref.decode, fp8, "codes must be … or float8_e5m2 for e5m2, got float8_e4m3fn"),
-        (mxref.encode, objects, f"values must be {known}, got object: convert …"),
-        (mxref.encode, times, f"values dtype must be {known}, got timedelta64[s]"),
-        (mxref.encode, scales, f"values dtype must be {known}, got float8_e8m0fnu"),
-        (mxref.encode, np.zeros(1, ml_dtypes.int4), f"values dtype must be {known}, got int4"),
-        (mxref.shared_scale, fp8, f"amax dtype must be {known}, got float8_e4m3fn"),
-    ):
-        tables.assert_says(lambda f=call, x=argument: f(x, "e5m2"), TypeError, text)
-    wrong = "codes must be … or float8_e8m0fnu for e8m0, got float8_e4m3fn"
-    tables.assert_says(lambda: mxref.decode_scale(fp8), TypeError, wrong)
-
-
-def test_masked_arrays() -> None:
-    masked = np.ma.masked_equal([1, 2], 2)
-    text = " must not be masked: use .filled(...) to say what masked means"
-    drawn: Any = {"rounding": "stochastic_a", "random_bits": masked, "random_width": 2}
-    for name, call in (
-        ("values", lambda: mxref.encode(masked, "e2m1")),
-        ("values", lambda: mxref.encode(np.ma.masked, "e2m1")),
-        ("values", lambda: mxref.encode_scale(masked)),
-        ("codes", lambda: mxref.decode(masked, "e2m1")),
-        ("random_bits", lambda: mxref.encode([1.0, 2.0], "e2m1", **drawn)),
-    ):
-        assert sentence(TypeError, call) == name + text
-
-
-@pytest.mark.parametrize("call", [mxref.encode, mxref.decode])
-def test_a_format_object_whose_codes_are_no_bytes_with_a_zero(call: Any) -> None:
-    wide = ElementFormat("e8m7", 8, 7, 127, Specials.IEEE)
-    text = "format must have at most 8 bits, got e8m7 with 16"
-    assert sentence(ValueError, lambda: call([1], wide)) == text
-    no_zero = ElementFormat("mine", 4, 3, 7, subnormals=False)
-    assert sentence(ValueError, lambda: call([1], no_zero)).startswith("format must have a zero")
+    assert_says(call, kind, text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 from helpers import QUIET_NAN, ROUNDINGS, SMALL_FLOATS, SOURCES, WIDTH, sentence
 
 import mxref
@@ -33,12 +33,12 @@ def bits_of(values: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("format", "choices", "numbers", "codes"), tables.table(__file__, "scales.txt")
+    ("format", "choices", "numbers", "codes"), tables.rows("numbers", "scales")
 )
 def test_codes_by_hand(format: str, choices: str, numbers: str, codes: str) -> None:
     """Of float64, and of each other float type that holds the numbers."""
     policy = f"ocp+{choices}" if choices else "ocp"
-    values = np.array(tables.floats(numbers))
+    values = np.array(tables.numbers(numbers))
     for dtype in SOURCES.values():
         with np.errstate(all="ignore"):
             narrow = values.astype(dtype)
@@ -140,13 +140,14 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "codes", "nan", "flushed"), tables.table(__file__, "scale_ends.txt")
+    ("choices", "codes", "nan", "flushed"), tables.rows("numbers", "scale_ends")
 )
 def test_scale_codes_that_make_nan_blocks_and_zeros(
     choices: str, codes: str, nan: str, flushed: str
 ) -> None:
     amax = np.array([0, P**-149, 1, P**127, P**128]).view(np.uint64)
-    found = scale_codes(amax, F64, INT8, Policy().replace(**tables.choices(choices)).scale)
+    (chosen,) = tables.choices(choices)
+    found = scale_codes(amax, F64, INT8, Policy().replace(**chosen).scale)
     assert found.codes.tolist() == tables.codes(codes)
     assert found.is_nan.tolist() == [digit == "1" for digit in nan]
     assert found.flushed.tolist() == [digit == "1" for digit in flushed]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import data_tables as tables
 import ml_dtypes
 import numpy as np
 import pytest
+import tables
 
 import mxref
 from mxref import exact
@@ -17,7 +17,7 @@ from mxref.policy.choices import ScaleLayout
 SHAPES = [(1, 1), (3, 5), (16, 2), (33, 9), (130, 4), (257, 3), (300, 17)]
 LAYOUTS = [layout.value for layout in ScaleLayout]
 
-PLACES = tables.table(__file__, "places.txt")
+PLACES = tables.rows("packing", "places")
 
 
 def drawn(shape: tuple[int, ...]) -> np.ndarray:

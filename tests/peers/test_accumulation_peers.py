@@ -8,13 +8,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from mmasim.nv_ptx.sim import WGMMA, MMABlockScale
 from product_rows import FORMATS, LAST_PLACES, LENGTHS, difference_of_powers, drawn, side
 from shares import Share
 
@@ -24,75 +21,27 @@ from mxref.products.accumulation import accumulated
 from mxref.products.operand import Operand
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
+import mmasim_adapter
 from _peer import compiled
 
-TYPES = {"e5m2": torch.float8_e5m2, "e4m3": torch.float8_e4m3fn}
+CORES = (Accumulation.ALIGNED_25, Accumulation.ALIGNED_35, Accumulation.ALIGNED_13)
 
 
-def elements(operand: Operand, first: int, end: int) -> torch.Tensor:
-    """Codes as kind::mxf8f6f4 has them: FP8 by its type, FP6 in bits 5:0 and FP4 in bits 5:2."""
-    name = operand.format.name
-    codes = torch.from_numpy(np.ascontiguousarray(operand.codes[:, first:end]))
-    if name in TYPES:
-        return codes.view(TYPES[name])
-    return codes << 2 if name == "e2m1" else codes
-
-
-def nibbles(operand: Operand, first: int, end: int) -> torch.Tensor:
-    """Two FP4 codes a byte, as kind::mxf4 has them, filled with code 00."""
-    codes = operand.codes[:, first:end]
-    codes = np.pad(codes, ((0, 0), (0, end - first - codes.shape[1])))
-    return torch.from_numpy(codes[:, ::2] << 4 | codes[:, 1::2])
-
-
-def powers(operand: Operand, first: int, count: int) -> torch.Tensor:
-    scales = operand.scales[:, first : first + count]
-    filled = np.pad(scales, ((0, 0), (0, count - scales.shape[1])), constant_values=127)
-    return torch.from_numpy(filled).view(torch.float8_e8m0fnu)
-
-
-def of_25(a: Operand, b: Operand) -> np.ndarray:
-    kind = f"kind::mxf8f6f4.block32.f32.{a.format.name}.{b.format.name}.f32.ue8m0"
-    core = MMABlockScale("RTX Blackwell", f"m16n8k32.{kind}")
-    total = torch.zeros(len(a.codes), len(b.codes))
-    for run in range(a.scales.shape[1]):
-        x, y = (elements(operand, 32 * run, 32 * run + 32) for operand in (a, b))
-        total = core(x, y.T, total, powers(a, run, 1), powers(b, run, 1).T)
-    return total.numpy()
-
-
-def of_35(a: Operand, b: Operand) -> np.ndarray:
-    kind = "kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"
-    core = MMABlockScale("RTX Blackwell", f"m16n8k64.{kind}")
-    total = torch.zeros(len(a.codes), len(b.codes))
-    for run in range(0, a.scales.shape[1], 2):
-        x, y = (nibbles(operand, 32 * run, 32 * run + 64) for operand in (a, b))
-        total = core(x, y.T, total, powers(a, run, 2), powers(b, run, 2).T)
-    return total.numpy()
-
-
-def of_13(a: Operand, b: Operand) -> np.ndarray:
-    """Each block on Hopper's tensor core; its scales and the sum of blocks by NumPy's float32."""
-    core = WGMMA("Hopper", f"m64n8k32.f32.{a.format.name}.{b.format.name}")
-    zero = torch.zeros(len(a.codes), len(b.codes))
-    total = None
-    for run in range(a.scales.shape[1]):
-        x, y = (elements(operand, 32 * run, 32 * run + 32) for operand in (a, b))
-        block = core(x, y.T, zero).numpy().astype(np.float64)
-        exponents = a.scales[:, run, None].astype(int) + b.scales[:, run] - 254
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled = np.ldexp(block, exponents).astype(np.float32)
-            total = scaled if total is None else total + scaled
-    assert total is not None
-    total[total == 0] = 0
-    return np.where(np.isnan(total), np.float32(np.nan), total)
-
-
-CORES: dict[Accumulation, Callable[[Operand, Operand], np.ndarray]] = {
-    Accumulation.ALIGNED_25: of_25,
-    Accumulation.ALIGNED_35: of_35,
-    Accumulation.ALIGNED_13: of_13,
-}
+def by_core(how: Accumulation, a: Operand, b: Operand) -> np.ndarray:
+    """Bits of all sums; those of blocks on Hopper have the positive quiet NaN and +0 alone."""
+    arrays = []
+    for one in (a, b):  # kind::mxf4 takes two blocks at a time
+        more = one.scales.shape[1] % 2 if how is Accumulation.ALIGNED_35 else 0
+        arrays += [
+            np.pad(one.scales, ((0, 0), (0, more)), constant_values=127),
+            np.pad(one.codes, ((0, 0), (0, 32 * more))),
+        ]
+    core = getattr(mmasim_adapter, how.name)
+    sums = core.matmul(*arrays, f"mx_{a.format.name}", f"mx_{b.format.name}")
+    if how is Accumulation.ALIGNED_13:
+        sums[sums == 0] = 0
+        sums = np.where(np.isnan(sums), np.float32(np.nan), sums)
+    return sums.view(np.uint32)
 
 
 @pytest.mark.parametrize("how", CORES)
@@ -105,8 +54,8 @@ def test_tensor_cores_equal_mmasim(how: Accumulation, share: Share) -> None:
         outputs = 0
         for length in itertools.cycle(LENGTHS):
             a, b = drawn(pair, length, 12 if wanted > 1000 else 4, state)
-            found, own = CORES[how](a, b), accumulated(a, b, how)
-            assert np.array_equal(found.view(np.uint32), own.view(np.uint32)), (pair, length)
+            own = accumulated(a, b, how).view(np.uint32)
+            assert np.array_equal(by_core(how, a, b), own), (pair, length)
             outputs += own.size
             if outputs >= wanted and length == LENGTHS[-1]:
                 break
@@ -118,7 +67,7 @@ def test_last_places_equal_mmasim(
 ) -> None:
     for second, bits in ((last, kept), (last - 1, lost)):
         sides = difference_of_powers(how, first, apart, second)
-        assert CORES[how](*sides).view(np.uint32).tolist() == [[bits]]
+        assert by_core(how, *sides).tolist() == [[bits]]
 
 
 ORDERS = ["sequential", "pairwise", "by_block", "scales_last"]

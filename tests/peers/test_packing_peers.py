@@ -1,6 +1,7 @@
 """Packed bytes against the implementations that write them: every byte equal, there and back.
 
-Ramps, random codes and odd lengths. What a peer refuses (an odd length) is filled up first.
+Ramps, random codes and odd lengths. What a peer refuses (an odd length) is filled up first. Those
+of torchao, ONNX and gguf are asked through their adapters, in test_adapters.py.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-import gguf
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,14 +17,11 @@ import torch
 from compressed_tensors.compressors.mxfp6.helpers import pack_fp6_to_uint8, unpack_fp6_from_uint8
 from compressed_tensors.compressors.nvfp4.helpers import pack_fp4_to_uint8, unpack_fp4_from_uint8
 from onnx import numpy_helper
-from torchao.prototype.mx_formats.kernels import pack_uint4, unpack_uint4
-from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
 import mxref
 from mxref.formats.catalog import ELEMENT_FORMATS
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 31, 32, 33, 64, 101, 4096, 5001]
-GGUF = {"scale_place": "before", "fp4_packing": "halves"}
 
 
 def codes_of(format: str, length: int, kind: str) -> np.ndarray:
@@ -45,75 +42,6 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 each_length = pytest.mark.parametrize("length", LENGTHS)
 each_kind = pytest.mark.parametrize("kind", ["ramp", "random"])
-
-
-@each_length
-@each_kind
-def test_torchao_nibbles(length: int, kind: str) -> None:
-    codes = codes_of("e2m1", length, kind)
-    packed = pack_uint4(torch.from_numpy(filled(codes, 2)))
-    assert np.array_equal(mxref.pack(codes, "e2m1"), packed.numpy())
-    back = unpack_uint4(packed).numpy()
-    assert np.array_equal(back, filled(codes, 2))
-    assert np.array_equal(mxref.unpack(packed.numpy(), "e2m1", length), codes)
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns"),
-    [(1, 1), (128, 4), (127, 3), (129, 5), (32, 4), (33, 1), (256, 16), (300, 7), (1000, 130)],
-)
-def test_torchao_tiles_of_scales(rows: int, columns: int) -> None:
-    scales = np.random.default_rng(rows).integers(0, 256, (rows, columns)).astype(np.uint8)
-    tiles = to_blocked(torch.from_numpy(scales)).numpy()
-    assert np.array_equal(mxref.pack_scales(scales, scale_layout="tiles_128x4"), tiles)
-    back = from_blocked(torch.from_numpy(tiles), rows, columns).numpy()
-    assert np.array_equal(back, scales)
-    again = mxref.unpack_scales(tiles, (rows, columns), scale_layout="tiles_128x4")
-    assert np.array_equal(again, scales)
-
-
-def test_gguf_writes_the_same_blocks() -> None:
-    # Values that its quantizer keeps: the largest is 4 or 6 times the scale, and none is -0.
-    generator = np.random.default_rng(0)
-    codes = generator.integers(0, 15, (500, 3, 32)).astype(np.uint8)
-    codes += codes >= 8
-    codes[..., 5] = generator.choice(np.uint8([6, 7, 14, 15]), (500, 3))
-    exponents = generator.integers(-100, 101, (500, 3))
-    values = np.ldexp(mxref.decode(codes, "e2m1"), exponents[..., np.newaxis].astype(np.int32))
-    want = gguf.quants.quantize(values.reshape(500, 96), gguf.GGMLQuantizationType.MXFP4).reshape(
-        500, 3, 17
-    )
-    scales = (exponents + 127).astype(np.uint8)
-    got = mxref.pack_blocks(scales, codes.reshape(500, 96), "mxfp4_e2m1", **GGUF)
-    assert np.array_equal(got, want)
-    blocks = mxref.quantize(values.reshape(500, 96), "mxfp4_e2m1")  # so does mxref's own quantizer
-    assert np.array_equal(
-        mxref.pack_blocks(blocks.scale_codes, blocks.codes, blocks.format, **GGUF), want
-    )
-
-
-def test_gguf_reads_the_same_blocks() -> None:
-    generator = np.random.default_rng(1)
-    stored = generator.integers(0, 256, (700, 2, 17)).astype(np.uint8)
-    stored[..., 0] = np.minimum(stored[..., 0], 0xFE)  # FF is 2**128 there
-    stored[0, :, 0] = 0, 1
-    with np.errstate(over="ignore"):  # 6 * 2**127 is infinite on both sides
-        want = gguf.quants.dequantize(stored.reshape(700, 34), gguf.GGMLQuantizationType.MXFP4)
-    scales, codes = mxref.unpack_blocks(stored, "mxfp4_e2m1", **GGUF)
-    fmt = mxref.formats.block_format("mxfp4_e2m1")
-    blocks = mxref.Blocks(codes, scales, fmt, 1, (700, 64))
-    assert np.array_equal(bits(blocks.dequantize(decoded_zero="dropped")), bits(want))
-
-
-@each_length
-@each_kind
-def test_onnx_tensors(length: int, kind: str) -> None:
-    codes = codes_of("e2m1", length, kind)
-    tensor = numpy_helper.from_array(codes.view(ml_dtypes.float4_e2m1fn))
-    assert mxref.pack(codes, "e2m1").tobytes() == tensor.raw_data
-    stored = np.frombuffer(tensor.raw_data, np.uint8)
-    back = numpy_helper.to_array(tensor).view(np.uint8)
-    assert np.array_equal(mxref.unpack(stored, "e2m1", length), back)
 
 
 def test_onnx_packs_a_matrix_as_one_row() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import table
 from helpers import ROUNDINGS, sentence
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 import mxref
 from mxref.policy.choices import Overflow, Rounding
@@ -30,7 +30,7 @@ from mxref.policy.policy import (
     resolve,
 )
 
-TABLE = table(__file__, "choices.txt")
+TABLE = rows("policy", "choices")
 #: The members of each choice, `ocp`'s first.
 CHOICES = {name: members.split() for _, name, members in TABLE}
 GROUPS = {
@@ -41,7 +41,7 @@ KINDS: tuple[Any, ...] = (ElementPolicy, ScalePolicy, DecodePolicy, LayoutPolicy
 DEFAULTS = {name: members[0] for name, members in CHOICES.items()}
 STOCHASTIC = ["stochastic_a", "stochastic_b", "stochastic_c"]
 #: The choices that each operation reads.
-OPERATIONS = {op: reads.split() for op, reads in table(__file__, "reads.txt")}
+OPERATIONS = {op: reads.split() for op, reads in rows("policy", "reads")}
 for some in OPERATIONS.values():
     if some[0] == "QUANTIZE":
         some[:1] = OPERATIONS["quantize"]
@@ -146,7 +146,7 @@ def test_the_repr_is_a_line_that_makes_the_policy_again() -> None:
     assert eval(repr(policy)) == policy
 
 
-@pytest.mark.parametrize(("quoted", "error"), table(__file__, "refused.txt"))
+@pytest.mark.parametrize(("quoted", "error"), rows("policy", "refused"))
 def test_a_string_that_spells_no_policy(quoted: str, error: str) -> None:
     text = json.loads(quoted)
     for word, meaning in WORDS.items():

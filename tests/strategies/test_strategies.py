@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import data_tables as tables
 import numpy as np
 import pytest
 from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, run, table_steps
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
+from refused import assert_says, refusals
 
 import mxref
 from mxref import strategies
@@ -336,9 +336,9 @@ def test_policies_shrink_to_ocp() -> None:
 # --- misuse ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), tables.refusals(__file__, "refused.txt"))
+@pytest.mark.parametrize(("call", "kind", "text"), refusals("strategies"))
 def test_misuse(call: Callable[[], object], kind: type[Exception], text: str) -> None:
-    tables.assert_says(call, kind, text)
+    assert_says(call, kind, text)
 
 
 @pytest.mark.parametrize(("format", "bits"), [("int8-int8", 32), ("int8-int8_m16", 16)])

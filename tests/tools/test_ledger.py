@@ -321,7 +321,7 @@ def test_the_pages_say_who_does_what() -> None:
     assert [*texts] == ["README.md", "one.md"]
     cases = sum(sum(file["cases"].values()) for file in record["files"])
     wanted = (DATA / "ledger_pages.md").read_text("utf-8").replace("CASES", f"{cases:,}")
-    assert fits(wanted.splitlines(), "".join(texts.values()))
+    assert fits(wanted, "".join(texts.values()))
     wrong = sentence(ValueError, lambda: pages(listed, {}, notes()))
     assert wrong == "implementations.json must list each adapter once, not so ['one.CEIL']"
 
@@ -335,7 +335,7 @@ def test_a_page_says_what_is_not_the_profiles() -> None:
     texts = pages([listed | {"residuals": [known]}], {"one": record}, notes())
     (count,) = {r["count"] for file in record["files"] for r in file["residuals"]}
     wanted = (DATA / "ledger_residuals.md").read_text("utf-8").replace("COUNT", str(count))
-    assert fits(wanted.splitlines(), "".join(texts.values()))
+    assert fits(wanted, "".join(texts.values()))
     other = pages([listed], {"one": record}, notes())["one.md"]
     assert f"- {count} cases of one quantize: not explained." in other.splitlines()
 

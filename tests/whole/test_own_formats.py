@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refused import assert_says, refusals
 
 from mxref import exact, formats, golden, profiles
 from mxref.cli.command_line import main
@@ -134,24 +135,11 @@ def test_without_the_numbers_there_is_one_reference(run: Run, verb: str) -> None
     assert "one reference" not in run(words)[1]
 
 
-WIDE = ElementFormat("e5m3", 5, 3, 15)
-REFUSED = {
-    "name of its own, got 'e4m3'": ElementFormat("e4m3", 3, 1, 3),
-    "name of its own, got 'fp8'": ElementFormat("fp8", 3, 1, 3),
-    "name of lower-case letters": ElementFormat("E3M1", 3, 1, 3),
-    "at most 8 bits": WIDE,
-    "must have a zero": ElementFormat("no_zero", 3, 1, 3, subnormals=False),
-    "a whole binade of normal ones": ElementFormat("e0m3", 0, 3, 1),
-    "numbers from 2\\*\\*-80 to 2\\*\\*80": ElementFormat("far", 3, 1, 90),
-    "along one axis, got \\(4, 4\\)": BlockFormat("tiles", E3M1, formats.E8M0, (4, 4)),
-    "along one axis, got 15": BlockFormat("odd", E3M1, formats.E8M0, 15),
-}
-
-
-@pytest.mark.parametrize("sentence", REFUSED)
-def test_what_nothing_can_be_asked_about_is_refused(sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence), formats.registered(REFUSED[sentence]):
-        pass
+@pytest.mark.parametrize(("call", "kind", "text"), refusals("whole", "registered"))
+def test_what_nothing_can_be_asked_about_is_refused(
+    call: Callable[[], object], kind: type[Exception], text: str
+) -> None:
+    assert_says(call, kind, text)
     assert "e3m1" not in formats.CODE_FORMATS
 
 

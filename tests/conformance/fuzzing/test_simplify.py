@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import codes, table
 from helpers import drawn
 from numpy.typing import NDArray
-from tables import rows
+from tables import codes, rows
 
 import mxref
 from mxref.bits.floats import F32
@@ -89,7 +88,9 @@ def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
                 CALL_OPERATIONS[op].answer(format, stripped(smaller), policy)
 
 
-@pytest.mark.parametrize(("op", "format", "case", "simpler"), table(__file__, "simpler.txt"))
+@pytest.mark.parametrize(
+    ("op", "format", "case", "simpler"), rows("conformance/fuzzing", "simpler")
+)
 def test_what_is_simpler_is_tried(op: str, format: str, case: str, simpler: str) -> None:
     row, one = tuple(codes(case)), tuple(codes(simpler))
     assert one in [

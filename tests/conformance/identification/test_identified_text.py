@@ -6,8 +6,7 @@ import functools
 
 import numpy as np
 import pytest
-from data_tables import table
-from tables import rows
+from tables import codes, rows
 
 from mxref.conformance.identification.asking import Probe
 from mxref.conformance.identification.identified_text import show_clash, show_probe
@@ -20,22 +19,17 @@ from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
 
 
-def words(text: str) -> tuple[int, ...]:
-    """Words in hexadecimal; 0*30 is thirty zeros."""
-    parts = [word.partition("*") for word in text.split()]
-    return tuple(int(word, 16) for word, _, times in parts for _ in range(int(times or 1)))
-
-
 @pytest.mark.parametrize(
-    ("setting", "question", "answer", "word", "text"), table(__file__, "probes.txt")
+    ("setting", "question", "answer", "word", "text"),
+    rows("conformance/identification", "probes"),
 )
 def test_a_question_and_a_word_of_its_answer(
     setting: str, question: str, answer: str, word: str, text: str
 ) -> None:
     if answer.startswith("error"):
-        probe = Probe(words(question), None, answer.removeprefix("error").strip())
+        probe = Probe(tuple(codes(question)), None, answer.removeprefix("error").strip())
     else:
-        probe = Probe(words(question), words(answer))
+        probe = Probe(tuple(codes(question)), tuple(codes(answer)))
     found = Identified(Setting(*setting.split()), (probe,), PolicySet(()), (), ())
     assert show_probe(found, 0, int(word), probe.answer) == text
 
@@ -62,8 +56,8 @@ def test_a_contradiction_of_one_answer() -> None:
 def test_what_shows_a_choice_is_the_value_whose_answer_it_changes(
     format: str, probe: str, choice: str, policy: str, answer: str, shown: str
 ) -> None:
-    found = None if answer == "error" else words(answer)
-    said = _shown("quantize_affine", format, choice, policy, [words(probe)], [found])
+    found = None if answer == "error" else tuple(codes(answer))
+    said = _shown("quantize_affine", format, choice, policy, [tuple(codes(probe))], [found])
     assert said == shown.strip("-")
 
 

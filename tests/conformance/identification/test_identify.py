@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_tables import table
 from helpers import ROOT
 from identify_helpers import Follower, random_policy, same
 from right_calls import quantized
 from shifted_kernels import quantizer
+from tables import rows
 
 import mxref
 from mxref.cases.answers import exact_answers, reads
@@ -357,7 +357,9 @@ def test_every_scale_layout_is_identified(layout: ScaleLayout) -> None:
 # --- members that are one function ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("where", "choice", "group"), table(__file__, "equal_members.txt"))
+@pytest.mark.parametrize(
+    ("where", "choice", "group"), rows("conformance/identification", "equal_members")
+)
 def test_what_is_one_function_whatever_else_is_chosen(where: str, choice: str, group: str) -> None:
     groups = [
         " ".join(some) for some, _ in equal_members(Setting(*where.split()), choice) if some[1:]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import shifted_kernels as kernels
-from data_tables import table
 from kernel_reports import file_of, report_on
+from tables import rows
 
 import mxref
 from mxref.conformance import target_of
@@ -22,7 +22,7 @@ from mxref.policy.policy import Policy
 
 E4M3, E2M1 = "quantize/mxfp8_e4m3.f32", "quantize/mxfp4_e2m1.f32"
 
-CASES = {name: row for name, *row in table(__file__, "shifts.txt")}
+CASES = {name: row for name, *row in rows("conformance/verdict", "shifts")}
 
 
 def made(text: str) -> Any:
