@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import right_calls
 from helpers import VECTORS, records, words
 
 from mxref import integer
@@ -18,7 +19,6 @@ from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
 from mxref.conformance.verdict.report_text import verdict_text
 from mxref.integer import QParams
-from mxref.integer import dequantize_affine as dequantize
 from mxref.integer import quantize_affine as quantize
 from mxref.operands.word_rows import padded
 from mxref.operations.affine_words import affine
@@ -44,13 +44,10 @@ SCALE = (0x3F8A9FBE76C8B439,)
 def made(**choices: Any) -> SimpleNamespace:
     """A target that follows a policy."""
 
-    def run(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
-        return quantize(x, QParams(scale, zero, low, high, dtype, axis), **choices)
+    def run(x: Any, *qparams: Any) -> Any:
+        return quantize(x, QParams(*qparams), **choices)
 
-    def back(q: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
-        return dequantize(q, QParams(scale, zero, low, high, dtype, axis))
-
-    return SimpleNamespace(quantize_affine=run, dequantize_affine=back)
+    return SimpleNamespace(quantize_affine=run, dequantize_affine=right_calls.dequantize_affine)
 
 
 def report_on(module: object, *stems: str) -> Report:
@@ -198,15 +195,11 @@ def others(nibbles: str = "high_first", rounding: str = "single") -> SimpleNames
         how = rounding if bits == 32 else "single"
         return integer.rescale(q, m, s, zin, zout, how, dtype=dtype, bits=bits)
 
-    def sampled(q: Any, grid: Any, align: Any, padding: str, zero: int) -> Any:
-        how = {"align_corners": align, "padding": padding, "zero_point": zero}
-        return integer.grid_sample(q, grid, **how)
-
     return SimpleNamespace(
         pack_int4=lambda w: integer.pack_int4(w, nibbles),
         unpack_int4=lambda packed, k: integer.unpack_int4(packed, k, nibbles),
         rescale=scaled,
-        grid_sample=sampled,
+        grid_sample=right_calls.grid_sample,
     )
 
 

@@ -15,8 +15,8 @@ from ledger.integers import claimed_policy, examine_integers
 from ledger.product_page import INTEGERS, product_page, product_summary
 from ledger.products import KINDS, examine_products
 from product_targets import blocks, named
+from right_calls import linear, linear_gradients
 
-import mxref
 from mxref import integer
 from mxref.integer import QParams, quantize_affine
 from mxref.operations import registry
@@ -92,16 +92,8 @@ def test_elements_times_their_own_scale_beyond_float32(monkeypatch: pytest.Monke
     assert page.endswith("- Bug: [It overflows](../reports/bug.md)\n")
 
 
-def layer(x: Any, w: Any, bias: Any, block_format: str) -> Any:
-    return mxref.linear(x, w, block_format, bias=bias)
-
-
-def gradients(x: Any, w: Any, grad: Any, block_format: str) -> Any:
-    return mxref.linear_gradients(x, w, grad, block_format)
-
-
 def test_layers() -> None:
-    record = examined(linear=layer, linear_gradients=gradients)
+    record = examined(linear=linear, linear_gradients=linear_gradients)
     assert [file["op"] for file in record["files"]] == ["linear", "linear_gradients"]
     for file in record["files"]:
         assert file["exact"] == file["nearest"] == file["outputs"]
@@ -110,11 +102,11 @@ def test_layers() -> None:
 
 def test_the_parts_of_a_layer() -> None:
     def twice(x: Any, w: Any, grad: Any, block_format: str) -> Any:
-        dx, dw, db = gradients(x, w, grad, block_format)
+        dx, dw, db = linear_gradients(x, w, grad, block_format)
         return dx, 2 * dw, db
 
     def late(x: Any, w: Any, bias: Any, block_format: str) -> Any:
-        return layer(x, w, None, block_format)
+        return linear(x, w, None, block_format)
 
     record = examined(linear=late, linear_gradients=twice)
     kinds = [{one["kind"] for one in file["differences"]} for file in record["files"]]
