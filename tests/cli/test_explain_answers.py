@@ -387,11 +387,6 @@ def test_a_block_that_all_refuse(call: Call, monkeypatch: pytest.MonkeyPatch) ->
     assert "NaN" not in out
 
 
-def test_the_answer_of_a_profile_has_its_bugs(call: Call) -> None:
-    found = call("explain", "mlx_0_31", "--json").json["answers"]
-    assert [one["kind"] for one in found] == ["profile"]
-
-
 class Kind(enum.Enum):
     #: Above it,
     #: in two lines.
