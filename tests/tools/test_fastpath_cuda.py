@@ -400,8 +400,6 @@ def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
 
 #: Ways to the same codes, and places in memory, that each case is asked in.
 PLACES = 11
-
-
 #: All that can be planted: the tables of bugs, by their names.
 BUGS: dict[str, tuple[str, ...]] = {
     bug: one
