@@ -80,7 +80,11 @@ class Estimates:
     outside: Bool
 
     def quantized(
-        self, lanes: NDArray[Any], layout: FloatLayout, draw: Stochastic | None
+        self,
+        lanes: NDArray[Any],
+        layout: FloatLayout,
+        draw: Stochastic | None = None,
+        out: U8 | None = None,
     ) -> tuple[U8, U8, Bool]:
         """Scale codes and codes of blocks along the middle one of three axes.
 
@@ -88,10 +92,11 @@ class Estimates:
             lanes: patterns, (m, size, n).
             layout: float32, bfloat16 or float64.
             draw: random bits in the shape of the patterns, if the rounding is stochastic.
+            out: C-contiguous memory for the codes.
 
         Returns:
-            Scale codes (m, n), codes (m, size, n) in memory that the next call overwrites, and
-            which blocks must be computed in another way.
+            Scale codes (m, n), codes (m, size, n), and which blocks must be computed in another
+            way. Without `out` the next call overwrites the codes.
         """
         with np.errstate(all="ignore"):
             words, left = self._scales(lanes, layout)
@@ -99,7 +104,8 @@ class Estimates:
             bits = _products(lanes, layout, factors)
         if self.keys.zero_is_apart:
             _keep_from_zero(bits, lanes, layout, factors)
-        codes: U8 = scratch("codes", lanes.size, np.uint8)
+        found: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
+        codes = found.reshape(-1)
         scales = words.astype(np.uint8)
         if draw is not None:
             self._add_random(bits, lanes, layout, scales, draw, codes)
@@ -109,7 +115,7 @@ class Estimates:
                 x = _floats(lanes.reshape(-1).take(places), layout)
                 scale = scales.reshape(-1).take(_blocks_of(places, lanes.shape))
                 codes[places] = self.keys.decided(beside, x, self.divisors.take(scale))
-        return scales, codes.reshape(lanes.shape), left
+        return scales, found, left
 
     def _scales(self, lanes: NDArray[Any], layout: FloatLayout) -> tuple[NDArray[Any], Bool]:
         """Scale words (m, n) of blocks, and which are not taken."""

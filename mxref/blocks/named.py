@@ -30,13 +30,15 @@ def quantize_named(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None,
+    tensor: TensorScale | None = None,
+    out: U8 | None = None,
 ) -> tuple[U8, U8, Bool] | None:
     """Scale codes and codes of blocks along the middle one of three axes.
 
     Returns:
-        Scale codes (m, n), codes (m, size, n) in memory that the next call overwrites, and which
-        blocks must be computed in another way; None if all must.
+        Scale codes (m, n), codes (m, size, n), and which blocks must be computed in another way;
+        None if all must. The codes are written to `out`, C-contiguous memory, if it is given; else
+        the next call overwrites them.
     """
     named = ARITHMETICS.get(policy.scale.scale_arithmetic)
     if named is None or named.steps is None or policy.element.rounding.stochastic:
@@ -62,7 +64,7 @@ def quantize_named(
             x = np.multiply(x, np.float32(steps.first), out=quotients)
         by = steps.by.reshape(amax.shape).astype(np.float32)[:, np.newaxis]
         (np.divide if steps.divides else np.multiply)(x, by, out=quotients)
-    codes: U8 = scratch("codes", lanes.size, np.uint8)
+    codes: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
     table = code_table(Elements(fmt.element, policy.element), F32)
-    table.write(target.view(np.uint32), codes)
-    return steps.codes.reshape(amax.shape), codes.reshape(lanes.shape), left
+    table.write(target.view(np.uint32), codes.reshape(-1))
+    return steps.codes.reshape(amax.shape), codes, left

@@ -118,7 +118,7 @@ def quantize(
         if draw is not None and random is not None:
             part = dataclasses.replace(draw, bits=random)
         if lanes.size >= FEW:
-            both = quantize_two_levels(lanes, layout, fmt, chosen, tensor, part, by)
+            both = quantize_two_levels(lanes, layout, fmt, chosen, tensor, part, by, to)
             if both is not None:
                 return both
         if part is not None:

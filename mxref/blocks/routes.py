@@ -118,15 +118,16 @@ def quantize_two_levels(
     tensor: TensorScale | None = None,
     draw: Stochastic | None = None,
     by: Estimates | None = None,
+    out: U8 | None = None,
 ) -> tuple[U8, U8] | None:
     """`quantize_lanes` by estimates or in float32, and of other blocks by rows.
 
-    The codes are in memory that the next call overwrites. None if all must go by rows.
+    None if all must go by rows. Without `out` the next call overwrites the codes.
     """
     if layout == F16 and by is not None:
         lanes, layout = as_float32(lanes, layout), F32
-    found = by.quantized(lanes, layout, draw) if by else None
-    found = found or quantize_named(lanes, layout, fmt, policy, tensor)
+    found = by.quantized(lanes, layout, draw, out) if by else None
+    found = found or quantize_named(lanes, layout, fmt, policy, tensor, out)
     if found is None:
         return None
     scales, codes, left = found
