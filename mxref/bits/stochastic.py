@@ -135,9 +135,8 @@ class StochasticTable:
         """The indices of numbers that became zero, of those beyond the format, infinity and NaN."""
         layout, size = self.layout, self.codes.shape[1]
         top = layout.inf_bits - (1 << layout.mantissa_bits)  # whose codes might be carried too far
-        zeros = self.codes[:, self.first], self.codes[:, SMALL]
         kinds: list[tuple[NDArray[np.bool_], int]] = []
-        if not np.array_equal(*zeros):
+        if any(some[self.first] != some[SMALL] for some in self.codes):
             is_zero = code & code.dtype.type(size - 1) == self.first
             kinds.append((is_zero & (magnitude != 0), SMALL))
         if self.largest is not None:
