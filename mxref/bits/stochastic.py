@@ -17,13 +17,14 @@ for infinity and for NaN.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import U8, Bits, FloatLayout, Parts, Stochastic
+from mxref.bits.floats import U8, Bits, Bool, FloatLayout, Parts, Stochastic
 from mxref.support.scratch import scratch
 
 __all__ = ["StochasticTable", "fits"]
@@ -45,6 +46,8 @@ def fits(layout: FloatLayout, mantissa_bits: int, emin: int, draw: Stochastic) -
 
 #: In a table, before the codes of numbers: of a number that became zero, of infinity and of NaN.
 SMALL, INFINITY, NAN = range(3)
+#: How near to a carry a sum is said to be beside one.
+_NEAR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,19 @@ class StochasticTable:
         """The index of magnitude code 0: the exponent field of 2**emin, times 2**m."""
         return (self.emin + self.layout.bias) << self.mantissa_bits
 
-    def write(self, bits: Bits, draw: Stochastic, random: NDArray[Any], target: U8) -> None:
-        """Write the codes of a chunk (n,) of numbers."""
+    def write(
+        self,
+        bits: Bits,
+        draw: Stochastic,
+        random: NDArray[Any],
+        target: U8,
+        beside: Bool | None = None,
+    ) -> None:
+        """Write the codes of a chunk (n,) of numbers.
+
+        And to `beside`, if it is given, whether the sum with the random bits is within 8 of a
+        multiple of 2**N.
+        """
         layout, size = self.layout, bits.size
         m, word = layout.mantissa_bits, layout.uint.type
         extra = int(draw.variant == "b")
@@ -84,7 +98,7 @@ class StochasticTable:
         code = spare.view(f"i{layout.width // 8}")
         np.bitwise_and(bits, word(layout.sign_bit - 1), out=magnitude)
         np.bitwise_and(magnitude, word(layout.inf_bits), out=field)
-        np.maximum(field, word((self.emin + layout.bias) << m), out=field)
+        np.maximum(field, _repeated((self.emin + layout.bias) << m, size, layout.uint), out=field)
         np.subtract(word((2 * layout.bias + width + self.mantissa_bits) << m), field, out=factor)
         product = factor.view(layout.dtype)
         with np.errstate(all="ignore"):  # of infinity and NaN, which are seen to below
@@ -92,10 +106,20 @@ class StochasticTable:
             if draw.variant == "c":
                 np.rint(product, out=product)
             np.copyto(code, product, casting="unsafe")
-        np.add(code, random, out=code, casting="unsafe")
+        if random.dtype.itemsize != code.dtype.itemsize:
+            narrow = scratch("random", size, code.dtype)
+            np.copyto(narrow, random, casting="unsafe")
+            random = narrow
+        random = random.view(code.dtype)
+        np.add(code, random, out=code)
         if extra:
-            np.add(code, random, out=code, casting="unsafe")
+            np.add(code, random, out=code)
             np.add(code, code.dtype.type(1), out=code)
+        if beside is not None:
+            low = factor.view(code.dtype)
+            np.add(code, code.dtype.type(_NEAR), out=low)
+            np.bitwise_and(low, code.dtype.type((1 << width) - 1), out=low)
+            np.less(low, code.dtype.type(2 * _NEAR), out=beside)
         np.right_shift(code, code.dtype.type(width), out=code)
         # The sign comes to stand above the exponent field, and so above every magnitude code.
         signs = np.bitwise_and(bits, word(layout.sign_bit), out=factor)
@@ -111,20 +135,26 @@ class StochasticTable:
         """The indices of numbers that became zero, of those beyond the format, infinity and NaN."""
         layout, size = self.layout, self.codes.shape[1]
         top = layout.inf_bits - (1 << layout.mantissa_bits)  # whose codes might be carried too far
-        zeros = self.codes[:, self.first], self.codes[:, SMALL]
         kinds: list[tuple[NDArray[np.bool_], int]] = []
-        if not np.array_equal(*zeros):
+        if any(some[self.first] != some[SMALL] for some in self.codes):
             is_zero = code & code.dtype.type(size - 1) == self.first
             kinds.append((is_zero & (magnitude != 0), SMALL))
-        signs = bits >> layout.uint.type(layout.width - 1)
         if self.largest is not None:
+            signs = bits >> layout.uint.type(layout.width - 1)
             kinds.append((magnitude > np.array(self.largest, layout.uint)[signs], size - 1))
         if int(magnitude.max(initial=0)) >= top:
             infinity = layout.uint.type(layout.inf_bits)
             kinds += [(magnitude >= layout.uint.type(top), size - 1)]
             kinds += [(magnitude == infinity, INFINITY), (magnitude > infinity, NAN)]
         for where, index in kinds:
-            code[where] = index + size * signs[where].astype(code.dtype)
+            signs = bits[where] >> layout.uint.type(layout.width - 1)
+            code[where] = index + size * signs.astype(code.dtype)
+
+
+@functools.lru_cache(maxsize=8)
+def _repeated(number: int, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array of one number: `maximum` takes twice as long with a single number."""
+    return np.full(size, number, dtype)
 
 
 def magnitudes(count: int, mantissa_bits: int, emin: int, *, negative: bool) -> Parts:

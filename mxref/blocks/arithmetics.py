@@ -11,17 +11,39 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from mxref.bits.float32 import FLT_MAX, F64Array, fl, rounded
-from mxref.bits.floats import F16, F64, U8, FloatLayout, compose
+from mxref.bits.floats import F16, F32, F64, U8, FloatLayout, compose
 from mxref.blocks.two_level import TensorScaleKind
 from mxref.formats.catalog import BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode
 from mxref.policy.choices import ScaleArithmetic
 from mxref.support.threads import TILE
+
+
+class Steps(NamedTuple):
+    """How elements become quotients, by one operation or two.
+
+    Args:
+        codes: the scale codes, a column.
+        by: what elements are multiplied by or divided by, a column.
+        divides: whether they are divided.
+        first: what they are multiplied by before.
+        to: the type that the quotients are rounded to.
+    """
+
+    codes: U8
+    by: F64Array
+    divides: bool = False
+    first: float | None = None
+    to: FloatLayout = F32
+
+
+StepsOf = Callable[[F64Array, float | None, BlockFormat, FloatLayout], Steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +57,7 @@ class Arithmetic:
             argument is the type of the values.
         scales: computes what elements are multiplied by, from numbers of the scale format.
         nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is ignored.
+        steps: as `blocks` without the elements; None if the scales depend on them.
     """
 
     kind: TensorScaleKind
@@ -44,6 +67,29 @@ class Arithmetic:
     ]
     scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
     nan_in_amax: bool = True
+    steps: StepsOf | None = None
+
+    @classmethod
+    def by(
+        cls,
+        steps: StepsOf,
+        kind: TensorScaleKind,
+        tensor: Callable[[float, BlockFormat, FloatLayout], float],
+        scales: Callable[[F64Array, float | None, BlockFormat], F64Array],
+        *,
+        nan_in_amax: bool = True,
+    ) -> Arithmetic:
+        """The arithmetic with these steps."""
+
+        def blocks(
+            x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+        ) -> tuple[U8, F64Array]:
+            codes, by, divides, first, to = steps(a, t, fmt, source)
+            if first is not None:
+                x = fl(x * first)
+            return codes, rounded(x / by if divides else x * by, to)
+
+        return cls(kind, tensor, blocks, scales, nan_in_amax, steps)
 
 
 @functools.cache
@@ -72,14 +118,12 @@ def _top(fmt: BlockFormat) -> float:
     return fmt.element.max_normal * fmt.scale.max_normal
 
 
-def _torchao(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
-) -> tuple[U8, F64Array]:
+def _torchao(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
     scale = fl(a / fmt.element.max_normal)
     if t is not None:
         scale = fl(scale / t)
     codes = encode(np.clip(scale, fmt.scale.min_normal, fmt.scale.max_normal), fmt.scale)
-    return codes, fl(x * fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
+    return Steps(codes, fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
 
 
 def _te_inverse(amax: float | None, top: float) -> float:
@@ -89,17 +133,17 @@ def _te_inverse(amax: float | None, top: float) -> float:
 
 
 def _transformer_engine(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
-) -> tuple[U8, F64Array]:
+    a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> Steps:
     inverse = _te_inverse(t, _top(fmt))
     factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
     codes = encode(np.minimum(fl(a * factor), FLT_MAX), fmt.scale)
-    return codes, _te_quotients(x, codes, inverse, fmt)
+    return Steps(codes, _te_factors(codes, inverse, fmt))
 
 
-def _te_quotients(x: F64Array, codes: U8, inverse: float, fmt: BlockFormat) -> F64Array:
+def _te_factors(codes: U8, inverse: float, fmt: BlockFormat) -> F64Array:
     scale = fl(_of(codes, fmt) * _divide(1.0, inverse))
-    return fl(x * np.minimum(fl(1.0 / scale), FLT_MAX))
+    return np.minimum(fl(1.0 / scale), FLT_MAX)
 
 
 def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
@@ -131,7 +175,7 @@ def _four_over_six(
     found = []
     for wanted in (fl(six * 1.5), six):
         codes = encode(np.minimum(wanted, fmt.scale.max_normal), fmt.scale)
-        quotients = _te_quotients(x, codes, inverse, fmt)
+        quotients = fl(x * _te_factors(codes, inverse, fmt))
         elements = numbers(fmt.element)[encode(quotients, fmt.element)]
         values = fl(elements * _of(codes, fmt))
         if t is not None:
@@ -154,24 +198,21 @@ def _scales_4over6(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top_4over6(fmt)))
 
 
-def _cublas(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
-) -> tuple[U8, F64Array]:
-    if t is not None:
-        x = fl(x * t)
-        a = np.fmax.reduce(np.abs(x), axis=1, initial=0.0)[:, np.newaxis]
+def _cublas(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
+    if t is not None:  # rounding is monotonic; NaN, as of infinity times 0, is ignored
+        a = np.fmax(fl(a * t), 0.0)
     codes = encode(fl(a / fmt.element.max_normal), fmt.scale)
-    return codes, fl(x * fl(1.0 / _of(codes, fmt)))
+    return Steps(codes, fl(1.0 / _of(codes, fmt)), first=t)
 
 
 def _compressed_tensors(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
-) -> tuple[U8, F64Array]:
+    a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> Steps:
     scale = rounded(a / fmt.element.max_normal, source)
     codes = encode(scale if t is None else fl(t * scale), fmt.scale)
     codes[codes == 0] = encode([0.125], fmt.scale)[0]
-    quotients = x / _divided(_of(codes, fmt), t, fmt)
-    return codes, rounded(quotients, source) if t is None else fl(quotients)
+    to = F32 if t is not None or source == F64 else source
+    return Steps(codes, _divided(_of(codes, fmt), t, fmt), divides=True, to=to)
 
 
 def _ct_inverse(amax: float, fmt: BlockFormat, source: FloatLayout) -> float:
@@ -194,11 +235,11 @@ _FACTOR, _DIVISOR, _AMAX, _AMAX_256 = TensorScaleKind
 
 #: Every arithmetic but `exact`, which has its own integer path.
 ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
-    ScaleArithmetic.TORCHAO: Arithmetic(
-        _FACTOR, lambda amax, fmt, source: _divide(amax, _top(fmt)), _torchao, _multiplied
+    ScaleArithmetic.TORCHAO: Arithmetic.by(
+        _torchao, _FACTOR, lambda amax, fmt, source: _divide(amax, _top(fmt)), _multiplied
     ),
-    ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic(
-        _AMAX, lambda amax, fmt, source: amax, _transformer_engine, _te_scales, nan_in_amax=False
+    ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic.by(
+        _transformer_engine, _AMAX, lambda amax, fmt, source: amax, _te_scales, nan_in_amax=False
     ),
     **{
         name: Arithmetic(
@@ -213,14 +254,14 @@ ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
             (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, lambda difference: fl(difference**2)),
         )
     },
-    ScaleArithmetic.CUBLAS: Arithmetic(
+    ScaleArithmetic.CUBLAS: Arithmetic.by(
+        _cublas,
         _DIVISOR,
         lambda amax, fmt, source: _divide(_top(fmt), amax) if amax else 1.0,
-        _cublas,
         _divided,
         nan_in_amax=False,
     ),
-    ScaleArithmetic.COMPRESSED_TENSORS: Arithmetic(
-        _DIVISOR, _ct_inverse, _compressed_tensors, _divided
+    ScaleArithmetic.COMPRESSED_TENSORS: Arithmetic.by(
+        _compressed_tensors, _DIVISOR, _ct_inverse, _divided
     ),
 }

@@ -67,7 +67,7 @@ def quantize_keyed(
     """
     shape, (_, size, beside) = blocks.shape, blocks.shape
     keys, signs = _keys_and_signs(blocks, tables)
-    words = tables.words.take(_maxima(keys), mode="clip")
+    words = tables.words.take(maxima(keys), mode="clip")
     most = int(words.max())
     if most >= UNSURE:
         _make_sure(words, blocks, tables)
@@ -163,7 +163,7 @@ def times_2_to_64(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.asarray(result | (bits & np.uint32(F32.sign_bit)), np.uint32)
 
 
-def _maxima(magnitude: NDArray[Any]) -> NDArray[Any]:
+def maxima(magnitude: NDArray[Any]) -> NDArray[Any]:
     """The largest along the middle axis, by halves while it can be halved: reductions are slow."""
     m, size, n = magnitude.shape
     if magnitude.size < _FEW:

@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import narrow, wide
-from mxref.bits.floats import F32, F64, U8, Bits, FloatLayout
+from mxref.bits.floats import F16, F32, F64, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
-from mxref.blocks.routes import FEW, quantize_lanes, quantize_rows, takes_keys
+from mxref.blocks.estimates import estimates
+from mxref.blocks.routes import (
+    FEW,
+    quantize_lanes,
+    quantize_rows,
+    quantize_two_levels,
+    takes_keys,
+)
 from mxref.blocks.shapes import Place, format_and_policy, laid_out
 from mxref.blocks.tiles import Axis, Tiling, as_lanes, as_rows
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
@@ -25,7 +32,6 @@ from mxref.numbers.source import Source
 from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
-from mxref.support.scratch import scratch
 from mxref.support.threads import thread_count
 
 
@@ -98,6 +104,11 @@ def quantize(
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
+    by = None
+    if source.array.size >= FEW:
+        layout = F32 if source.layout == F16 else source.layout
+        by = estimates(fmt, chosen, layout, tensor, 0 if draw is None else draw.width)
+
     def codes_of(
         lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
     ) -> tuple[U8, U8]:
@@ -105,7 +116,13 @@ def quantize(
             return quantize_lanes(lanes, layout, fmt, chosen, to)
         part = None
         if draw is not None and random is not None:
-            part = dataclasses.replace(draw, bits=as_rows(random))
+            part = dataclasses.replace(draw, bits=random)
+        if lanes.size >= FEW:
+            both = quantize_two_levels(lanes, layout, fmt, chosen, tensor, part, by, to)
+            if both is not None:
+                return both
+        if part is not None:
+            part = dataclasses.replace(part, bits=as_rows(part.bits))
         found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
@@ -180,13 +197,14 @@ def _tensor_scale(
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.parts():
         bits, layout = source.exact_numbers(lifted[tile])
-        magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
-        np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
-        largest = int(magnitude.max())
+        # The largest of both signs: patterns of negative numbers are the larger ones.
+        signed = int(bits.view(f"i{layout.uint.itemsize}").max())
+        largest = max(signed, int(bits.max()) & (layout.sign_bit - 1))
         # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
         nan_too = arithmetic is not None and arithmetic.nan_in_amax
         limit = layout.inf_bits - (arithmetic is None)
         if largest > limit and not nan_too:
+            magnitude = bits & layout.uint.type(layout.sign_bit - 1)
             largest = int(magnitude.max(initial=0, where=magnitude <= limit))
         amax = max(amax, largest)
         mapped.use(bits.nbytes)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, as_float32, wide
-from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref.bits.floats import F16, F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.estimates import Estimates
 from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
 from mxref.blocks.keyed import quantize_keyed, times_2_to_64
+from mxref.blocks.named import quantize_named
 from mxref.blocks.two_level import TensorScale, block_scales, scaled
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
@@ -106,6 +108,35 @@ def _special_codes(fmt: ElementFormat, policy: ElementPolicy) -> U8:
     inf, sign = F64.inf_bits, F64.sign_bit
     patterns = np.array([inf, inf | sign, F64.nan_bits, F64.nan_bits | sign], np.uint64)
     return encode_parts(split(patterns, F64), fmt, policy)
+
+
+def quantize_two_levels(
+    lanes: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None = None,
+    draw: Stochastic | None = None,
+    by: Estimates | None = None,
+    out: U8 | None = None,
+) -> tuple[U8, U8] | None:
+    """`quantize_lanes` by estimates or in float32, and of other blocks by rows.
+
+    None if all must go by rows. Without `out` the next call overwrites the codes.
+    """
+    if layout == F16 and by is not None:
+        lanes, layout = as_float32(lanes, layout), F32
+    found = by.quantized(lanes, layout, draw, out) if by else None
+    found = found or quantize_named(lanes, layout, fmt, policy, tensor, out)
+    if found is None:
+        return None
+    scales, codes, left = found
+    if left.any():
+        rows = lanes.swapaxes(1, 2)[left]
+        some = draw and dataclasses.replace(draw, bits=draw.bits.swapaxes(1, 2)[left])
+        rest = quantize_rows(rows, layout, fmt, policy, tensor, some)
+        scales[left], codes.swapaxes(1, 2)[left] = rest
+    return scales, codes
 
 
 def quantize_rows(

@@ -82,6 +82,16 @@ def digest() -> str:
                 add(blocks.codes)
                 add(blocks.scale_codes)
                 add(blocks.dequantize(layout.dtype))
+        # Estimates: of all numbers, and of those that are subnormal or nearly so.
+        random = state.astype(np.uint32)[:8192]
+        for some in (values[::8], (values.view(layout.uint) & small).view(layout.dtype)[::8]):
+            for tensor in (None, 1.0, 2.0**-116 + 2.0**-139):
+                add(mxref.quantize(some, "nvfp4", tensor_scale=tensor).codes)
+            for block in ("nvfp4", "mxfp4_e2m1", "mxint8"):
+                for rounding, width in (("stochastic_a", 32), ("stochastic_c", 8)):
+                    how = {"rounding": rounding, "random_width": width}
+                    bits = random >> np.uint32(32 - width)
+                    add(mxref.quantize(some, block, random_bits=bits, **how).codes)
         for arithmetic in Policy.members("scale_arithmetic"):
             for block in ("nvfp4", "fp4_ue4m3"):
                 blocks = mxref.quantize(values[::16], block, scale_arithmetic=arithmetic)
