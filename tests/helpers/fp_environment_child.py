@@ -82,6 +82,9 @@ def digest() -> str:
                 add(blocks.codes)
                 add(blocks.scale_codes)
                 add(blocks.dequantize(layout.dtype))
+            fmt, scales = BLOCK_FORMATS[block], np.full(1 << 11, 120, np.uint8)
+            codes = (state >> np.uint64(48)).astype(np.uint8) & (fmt.element.code_count - 1)
+            add(mxref.dequantize(codes, layout.dtype, scale_codes=scales, block_format=fmt))
         for arithmetic in Policy.members("scale_arithmetic"):
             for block in ("nvfp4", "fp4_ue4m3"):
                 blocks = mxref.quantize(values[::16], block, scale_arithmetic=arithmetic)
