@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
-from mxref.bits.floats import FloatLayout, Floats, floats_from, layout_of
+from mxref.bits.floats import Floats, floats_from, layout_of
 from mxref.bits.out import floats_out
+from mxref.bits.pairs import MANY
 from mxref.blocks.fields import BlockFields
-from mxref.blocks.product_tables import product_table
+from mxref.blocks.product_tables import products_of
+from mxref.blocks.reading import Products
 from mxref.blocks.tiles import Axis, Tile, cut
 from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BlockFormat
-from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.keywords import DequantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
@@ -87,7 +88,10 @@ def dequantize(
                 f"got {type(blocks).__name__}, {type(scale_codes).__name__} and "
                 f"{type(block_format).__name__}"
             )
-        blocks = _of_arrays(blocks, scale_codes, block_format, axis, block_size, tensor_scale)
+        if block_size is not None:
+            block_format = formats.block_format(block_format)
+            block_format = dataclasses.replace(block_format, block_size=block_size)
+        blocks = BlockFields.lent(blocks, scale_codes, block_format, axis, tensor_scale)
     elif not isinstance(blocks, BlockFields):
         got = type(blocks).__name__
         raise TypeError(
@@ -107,57 +111,35 @@ def dequantize(
                 f"{fmt.scale.name}"
             )
         arithmetic = ScaleArithmetic.EXACT
-    table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
-    return read_by(table, blocks, layout, out, threads)
-
-
-def _of_arrays(
-    codes: ArrayLike,
-    scale_codes: ArrayLike,
-    block_format: str | BlockFormat,
-    axis: Axis,
-    block_size: int | tuple[int, ...] | None,
-    tensor_scale: TensorScale | float | None,
-) -> BlockFields:
-    """Blocks of a tensor of the shape of its codes."""
-    fmt = formats.block_format(block_format)
-    if block_size is not None:
-        fmt = dataclasses.replace(fmt, block_size=block_size)
-    own = codes_of(codes, fmt.element)
-    scales = codes_of(scale_codes, fmt.scale, "scale_codes")
-    return BlockFields(own, scales, fmt, axis, own.shape, tensor_scale=tensor_scale)  # type: ignore[arg-type]
+    products = products_of(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
+    return read_by(products, blocks, out, threads)
 
 
 def read_by(
-    table: NDArray[Any],
+    products: Products,
     blocks: BlockFields,
-    layout: FloatLayout,
     out: Floats | None = None,
     threads: int | None = None,
 ) -> Floats:
-    """`dequantize` by a table of patterns, indexed by scale code * 2**bits + element code."""
-    fmt, tiling = blocks.format, blocks.tiling
+    """`dequantize` by a table of products."""
+    tiling, layout = blocks.tiling, products.layout
     bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
-    whole = bits.reshape(tiling.shape)
-    codes = cut(blocks.codes, tiling.shape)
+    whole, in_pairs = bits.reshape(tiling.shape), bits.size >= MANY
     mapped = Mapped(bits, blocks.codes)
 
     def read_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        read = codes[tile]
-        inner = tiling.within(read.shape)
-        lanes = inner.lanes(read)
-        scales = blocks.scale_codes[some]
-        first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.uint16) << fmt.element.bits
-        pairs = scratch("key", lanes.size, np.uint16).reshape(lanes.shape)
-        np.copyto(pairs, lanes)
-        np.bitwise_or(pairs, first, out=pairs)
-        index = scratch("index", lanes.size, np.intp).reshape(lanes.shape)
-        np.copyto(index, pairs)
-        decoded = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
-        np.take(table, index, out=decoded, mode="wrap")
-        part = whole[tile]
-        part[...] = cut(inner.from_lanes(decoded, scales.shape), part.shape)
+        part, codes, scales = whole[tile], blocks.codes[tile], blocks.scale_codes[some]
+        inner = tiling.within(codes.shape)
+        lanes = inner.lanes(codes)
+        by_lane = scales.reshape(-1, lanes.shape[2])
+        in_place = inner.in_place(part, lanes)
+        if in_place is not None:
+            products.write(lanes, by_lane, in_place, in_pairs=in_pairs)
+        else:
+            read = scratch("lanes", lanes.size, layout.uint).reshape(lanes.shape)
+            products.write(lanes, by_lane, read, in_pairs=in_pairs)
+            part[...] = cut(inner.from_lanes(read, scales.shape), part.shape)
         mapped.use(part.nbytes)
 
     count = thread_count(threads)

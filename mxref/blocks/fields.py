@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref.bits.floats import U8
-from mxref.blocks.tiles import Tiling, axis_index
+from mxref.blocks.tiles import Axis, Tiling, axis_index
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of, is_writeable
@@ -30,37 +32,15 @@ class BlockFields:
     tensor_scale: TensorScale | None = None
 
     def __post_init__(self) -> None:
-        fmt = formats.block_format(self.format)
-        shape = shape_of(self.shape)
-        axis = axis_index(self.axis, len(shape))
-        if fmt.tensor_scale != (self.tensor_scale is not None):
-            has = "a" if fmt.tensor_scale else "no"
-            raise ValueError(
-                f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
-                f"{has} tensor scale, got {self.tensor_scale}"
-            )
-        tensor = self.tensor_scale
-        if tensor is not None and not isinstance(tensor, TensorScale):
-            tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
-        formats.code_format(fmt.element)  # refuses more than 8 bits
-        codes = codes_of(self.codes, fmt.element)
-        scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
-        tiling = Tiling.of(shape, axis, fmt.block_shape)
-        for parameter, array, fits in (
-            ("codes", codes, (tiling.padded, tiling.shape)),
-            ("scale_codes", scales, (tiling.counts,)),
-        ):
-            if array.shape not in fits:
-                raise ValueError(
-                    f"{parameter} must have shape {fits[0]} for a tensor of shape {shape} with "
-                    f"block size {fmt.block_size} on axis {self.axis}, got {array.shape}"
-                )
+        codes, scales, *others = _checked(
+            *(getattr(self, f.name) for f in dataclasses.fields(self))
+        )
         # Codes that others can write to are copied: changed later, they could leave their range.
         codes, scales = (
             array.copy() if is_writeable(array) else array for array in (codes, scales)
         )
         codes.flags.writeable = scales.flags.writeable = False
-        self._set(codes, scales, fmt, axis, shape, np.dtype(self.dtype), tensor)
+        self._set(codes, scales, *others)
 
     def _set(self, *fields: object) -> None:
         self.__dict__.update(zip(self.__dataclass_fields__, fields, strict=True))
@@ -68,6 +48,18 @@ class BlockFields:
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         """Copies and unpickled blocks are checked and read-only."""
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    @classmethod
+    def lent(
+        cls,
+        codes: ArrayLike,
+        scale_codes: ArrayLike,
+        format: str | BlockFormat,
+        axis: Axis,
+        tensor_scale: TensorScale | float | None,
+    ) -> Self:
+        """Checked blocks of a tensor of the shape of its codes, for one call: nothing is copied."""
+        return cls._of(*_checked(codes, scale_codes, format, axis, None, np.float32, tensor_scale))
 
     @classmethod
     def _of(cls, *fields: object) -> Self:
@@ -80,3 +72,40 @@ class BlockFields:
     def tiling(self) -> Tiling:
         """How blocks lie in the tensor."""
         return Tiling.of(self.shape, self.axis, self.format.block_shape)
+
+
+def _checked(
+    codes: ArrayLike,
+    scale_codes: ArrayLike,
+    format: str | BlockFormat,
+    axis: Axis,
+    shape: Iterable[int] | None,
+    dtype: DTypeLike,
+    tensor: TensorScale | float | None,
+) -> tuple[Any, ...]:
+    """The fields as blocks hold them; the shape is that of the codes if None."""
+    fmt = formats.block_format(format)
+    formats.code_format(fmt.element)  # refuses more than 8 bits
+    own = codes_of(codes, fmt.element)
+    scales = codes_of(scale_codes, fmt.scale, "scale_codes")
+    whole = own.shape if shape is None else shape_of(shape)
+    place = axis_index(axis, len(whole))
+    if fmt.tensor_scale != (tensor is not None):
+        has = "a" if fmt.tensor_scale else "no"
+        raise ValueError(
+            f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
+            f"{has} tensor scale, got {tensor}"
+        )
+    if tensor is not None and not isinstance(tensor, TensorScale):
+        tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
+    tiling = Tiling.of(whole, place, fmt.block_shape)
+    for parameter, array, fits in (
+        ("codes", own, (tiling.padded, tiling.shape)),
+        ("scale_codes", scales, (tiling.counts,)),
+    ):
+        if array.shape not in fits:
+            raise ValueError(
+                f"{parameter} must have shape {fits[0]} for a tensor of shape {whole} with "
+                f"block size {fmt.block_size} on axis {axis}, got {array.shape}"
+            )
+    return own, scales, fmt, place, whole, np.dtype(dtype), tensor

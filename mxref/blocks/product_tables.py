@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F64, FloatLayout, Parts, compose, floor_log2, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.reading import Products
 from mxref.blocks.two_level import Ratio, TensorScale, quotient
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import every_code
@@ -50,6 +51,19 @@ def product_table(
     if policy.decoded_zero is DecodedZero.DROPPED:
         bits = np.where(magnitude == 0, layout.uint.type(0), bits)
     return bits.reshape(-1)
+
+
+@functools.lru_cache(maxsize=64)
+def products_of(
+    fmt: BlockFormat,
+    layout: FloatLayout,
+    policy: DecodePolicy,
+    arithmetic: ScaleArithmetic = ScaleArithmetic.EXACT,
+    tensor: TensorScale | None = None,
+) -> Products:
+    """`product_table` as what blocks are read by; kept, so that what is made from it is, too."""
+    table = product_table(fmt, layout, policy, arithmetic, tensor)
+    return Products(table, fmt.element.bits, layout)
 
 
 def _exact_products(

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _ALONG = 1 << 8
 def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:
     """The axis, or the axes in their order, as non-negative indices."""
     ndim = max(ndim, 1)  # a scalar is a tensor of one element
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis % ndim
     try:
         if not isinstance(axis, Sequence):
             axes = [integer(axis)]
@@ -59,8 +61,9 @@ class Tiling:
     block_shape: tuple[int, ...]
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(
-        cls, shape: Sequence[int], axis: int | tuple[int, ...], block_shape: tuple[int, ...]
+        cls, shape: tuple[int, ...], axis: int | tuple[int, ...], block_shape: tuple[int, ...]
     ) -> Tiling:
         """The blocks of a shape along as many axes as the block has."""
         axes = axis if isinstance(axis, tuple) else (axis,)
@@ -69,7 +72,7 @@ class Tiling:
                 f"axis must name as many axes as the block has, got {axis} for blocks of "
                 f"{' x '.join(map(str, block_shape))}"
             )
-        return cls(tuple(shape) or (1,), axes, block_shape)
+        return cls(shape or (1,), axes, block_shape)
 
     @cached_property
     def unit(self) -> tuple[int, ...]:

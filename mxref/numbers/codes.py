@@ -29,6 +29,8 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
         TypeError: neither integers nor the format's own dtype, or a masked array.
         ValueError: a code outside [0, 2**bits).
     """
+    if type(codes) is np.ndarray and codes.dtype == np.uint8:
+        return _in_range(codes, fmt, parameter)
     refuse_masked(codes, parameter)
     if isinstance(codes, bytes):
         raise TypeError(
@@ -49,9 +51,16 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
     elif array.dtype.kind not in "iu":
         wanted = "unsigned integers" if own is None else f"unsigned integers or {own}"
         raise TypeError(f"{parameter} must be {wanted} for {fmt.name}, got {array.dtype}")
+    return _in_range(array, fmt, parameter)
+
+
+def _in_range(array: NDArray[Any], fmt: CodeFormat, parameter: str) -> U8:
+    if array.dtype == np.uint8 and fmt.code_count == 256:
+        return array
     # Extremes, not comparisons: NumPy 2.0 and 2.1 can crash when a strided uint8 array is compared
     # with a number that uint8 cannot hold.
-    lowest, highest = int(array.min(initial=0)), int(array.max(initial=0))
+    lowest = int(array.min(initial=0)) if array.dtype.kind == "i" else 0
+    highest = int(array.max(initial=0))
     if lowest < 0 or highest >= fmt.code_count:
         flat = array.argmin() if lowest < 0 else array.argmax()
         index = tuple(int(i) for i in np.unravel_index(flat, array.shape))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from mxref.bits.floats import (
     F32,
@@ -25,6 +25,7 @@ from mxref.bits.floats import (
     round_to_code,
     split,
 )
+from mxref.bits.pairs import Table
 from mxref.bits.single import integer_array
 from mxref.bits.stochastic import NAN, StochasticTable, fits, magnitudes
 from mxref.formats.catalog import CodeFormat, Specials, code_format
@@ -321,8 +322,8 @@ def _is_int8(fmt: CodeFormat) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
-def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: c.DecodedZero) -> NDArray[Any]:
-    return compose(without_zero_sign(every_code(fmt), zero), layout)
+def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: c.DecodedZero) -> Table:
+    return Table(compose(without_zero_sign(every_code(fmt), zero), layout))
 
 
 def without_zero_sign(parts: Parts, zero: c.DecodedZero) -> Parts:

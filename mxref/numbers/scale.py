@@ -21,6 +21,7 @@ from mxref.bits.floats import (
     patterns,
 )
 from mxref.bits.out import array_out
+from mxref.bits.pairs import Table
 from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat, element_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.e8m0 import NAN, Powers
@@ -119,8 +120,8 @@ def decode_scale(
 
 
 @functools.lru_cache(maxsize=64)
-def _decode_table(policy: DecodePolicy, layout: FloatLayout) -> Bits:
-    return compose(scale_parts(policy), layout)
+def _decode_table(policy: DecodePolicy, layout: FloatLayout) -> Table:
+    return Table(compose(scale_parts(policy), layout))
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from mxref.bits.floats import (
 )
 from mxref.bits.keys import odd_keys
 from mxref.bits.out import array_out, floats_out
+from mxref.bits.pairs import MANY, Table
 from mxref.bits.stochastic import StochasticTable
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.source import Source, after_input_choices, narrowed_layout
@@ -210,13 +211,13 @@ def code_table(
 
 
 def decoded(
-    table: NDArray[Any], codes: U8, layout: FloatLayout, out: Floats | None, threads: int | None
+    table: Table, codes: U8, layout: FloatLayout, out: Floats | None, threads: int | None
 ) -> Floats:
     """The floats whose patterns a table holds by code, a chunk at a time."""
-    bits = floats_out(out, codes.shape, layout, codes)
+    bits, in_pairs = floats_out(out, codes.shape, layout, codes), codes.size >= MANY
 
     def chunk(target: NDArray[Any], part: U8) -> None:
-        np.take(table, part, out=target, mode="wrap")
+        table.write(part, target, in_pairs=in_pairs)
 
     in_chunks(chunk, threads, bits, codes, size=TILE)
     return floats_from(bits, layout) if out is None else out

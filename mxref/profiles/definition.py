@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref import formats
 from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize, read_by
 from mxref.blocks.quantization import quantize, quantize_by
+from mxref.blocks.reading import Products
 from mxref.blocks.shapes import format_and_policy
 from mxref.blocks.tiles import Axis
 from mxref.blocks.two_level import TensorScale
@@ -197,8 +200,7 @@ class Profile:
         layout = layout_of(dtype)
         if "decode" not in self.replaced:
             return dequantize(blocks, dtype, self.policy)
-        table = self.stages.decode(blocks.format, layout, self.policy)
-        return read_by(table.reshape(-1), blocks, layout)
+        return read_by(_products(self.stages.decode, blocks.format, layout, self.policy), blocks)
 
     def pack(self, codes: ArrayLike, format: str | ElementFormat) -> U8:
         """Bytes of element codes, as `mxref.pack` gives them; see `encode`."""
@@ -259,3 +261,13 @@ class Profile:
             rows = Rows.of(some, layout, fmt, self.policy)
             codes[start : start + CHUNK] = codes_of(rows).reshape(-1)
         return codes.reshape(bits.shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _products(
+    decode: Callable[[BlockFormat, FloatLayout, Policy], NDArray[Any]],
+    fmt: BlockFormat,
+    layout: FloatLayout,
+    policy: Policy,
+) -> Products:
+    return Products(decode(fmt, layout, policy).reshape(-1), fmt.element.bits, layout)

@@ -82,6 +82,9 @@ def digest() -> str:
                 add(blocks.codes)
                 add(blocks.scale_codes)
                 add(blocks.dequantize(layout.dtype))
+            fmt, scales = BLOCK_FORMATS[block], np.full(1 << 11, 120, np.uint8)
+            codes = (state >> np.uint64(48)).astype(np.uint8) & (fmt.element.code_count - 1)
+            add(mxref.dequantize(codes, layout.dtype, scale_codes=scales, block_format=fmt))
         # Estimates: of all numbers, and of those that are subnormal or nearly so.
         random = state.astype(np.uint32)[:8192]
         for some in (values[::8], (values.view(layout.uint) & small).view(layout.dtype)[::8]):

@@ -55,7 +55,11 @@ def test_codes_that_are_refused() -> None:
     assert sentence(TypeError, lambda: codes_of(b"ab", E2M1)) == (
         "codes must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)"
     )
-    for codes, got in (([[3], [-1]], "-1 at index (1, 0)"), ([16, -1], "-1 at index (1,)")):
+    for codes, got in (
+        ([[3], [-1]], "-1 at index (1, 0)"),
+        ([16, -1], "-1 at index (1,)"),
+        (np.uint8([3, 16]), "16 at index (1,)"),
+    ):
         wrong = sentence(ValueError, lambda some=codes: codes_of(some, E2M1))
         assert wrong == f"codes must be in [0, 15] for e2m1, got {got}"
 
