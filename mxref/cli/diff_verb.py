@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
@@ -141,7 +139,7 @@ def _data(options: argparse.Namespace) -> tuple[dict[str, Any], list[dict[str, s
             continue
         values: Any = entry.load()
         name = entry.name if several else options.data.name
-        data[name] = values.astype(np.float32) if entry.small else values
+        data[name] = values.astype("float32") if entry.small else values
     if not data:
         raise ValueError(f"{options.data} must have a tensor of floats, {why_none(skipped)}")
     return data, skipped
