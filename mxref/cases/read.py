@@ -74,7 +74,7 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
 
 def _files(folder: Path) -> set[str]:
     """The files of a folder with an ending of the vectors, staged ones left out."""
-    found = set()
+    found: set[str] = set()
     for at, folders, names in os.walk(folder):
         inside = os.path.relpath(at, folder).replace(os.sep, "/")
         start = "" if inside == "." else f"{inside}/"
