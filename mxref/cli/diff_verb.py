@@ -88,7 +88,6 @@ def add_parser(verbs: Verbs) -> None:
 def _run(options: argparse.Namespace) -> int:
     from mxref.cli.diff_casts import figures_on_data, print_casts
     from mxref.conformance.differing.cast_difference import FORMATS, cast_difference
-    from mxref.conformance.differing.difference import difference
 
     data, skipped = _data(options)
     how = {"float": options.float, "data": data}
@@ -103,6 +102,8 @@ def _run(options: argparse.Namespace) -> int:
             if not options.json:
                 print_skipped(skipped)
             return int(cast.found)
+        from mxref.conformance.differing.difference import difference
+
         found = difference(options.a, options.b, options.format, vectors=options.vectors, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
