@@ -25,7 +25,7 @@ from mxref.cli.explanation import Explanation, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
 from mxref.support.text import suggestion
 
-__all__ = ["answers"]
+__all__ = ["KINDS", "answers"]
 
 
 def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
@@ -62,10 +62,10 @@ def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
 
 def _found(options: argparse.Namespace) -> list[Explanation]:
     """What has the name, formats aside; mutants, which take long to make, are asked last."""
-    found = {one: one(options) for one in _KINDS if one is not explain_mutants}
+    found = {one: one(options) for one in KINDS if one is not explain_mutants}
     if not any(found.values()) or options.name in OF_MEMBERS:
         found[explain_mutants] = explain_mutants(options)
-    return [answer for one in _KINDS for answer in found.get(one, ())]
+    return [answer for one in KINDS for answer in found.get(one, ())]
 
 
 def _kind_and_word(asked: str) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def _show(name: str) -> None:
 
 
 #: The kinds of words, in the order in which they are explained.
-_KINDS = (
+KINDS = (
     explain_clause,
     explain_words,
     explain_choices,
