@@ -40,7 +40,10 @@ WITHOUT = [
         "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
         "mutants files strategies reports conformance.verdict",
     ),
-    ("diff torch jax --format e8m0", "mutants files strategies conformance.differing.difference"),
+    (
+        "diff ocp ocp --format e2m1 --float bf16",
+        "mutants files strategies conformance.differing.difference",
+    ),
     ("quantize x.npy --format mxint8", "operations operands cases.records exact mutants targets"),
     ("gen decode e2m1", "mutants conformance files strategies"),
 ]
