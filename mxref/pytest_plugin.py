@@ -172,8 +172,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _suite(config: pytest.Config) -> _Suite:
     """The tests of the files that the target covers; fails in one sentence if there are none."""
+    from mxref.cases.names import names_of
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
-    from mxref.cases.records import names_of
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.checking.check_parts import parts
     from mxref.conformance.verdict.verify import covered_files
@@ -237,7 +237,7 @@ def _suite(config: pytest.Config) -> _Suite:
 
 def _stem(key: str) -> str | None:
     """The stem of a case's file; None for a kind or a way of calling."""
-    from mxref.cases.records import stem_of
+    from mxref.cases.names import stem_of
 
     return None if " " in key else stem_of(key)
 

@@ -6,9 +6,10 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from mxref._version import VECTORS_VERSION
@@ -39,6 +40,8 @@ STAGED = ".next"
 PLAIN = "plain.tar.xz"
 
 _ENTRY = {"file": str, "sha256": str, "cases": int}
+#: A file's path below its folder.
+_NAME = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 _ENDINGS = (".jsonl", ".txt", ".h", ".json")
 
 
@@ -55,20 +58,29 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
             the message names file, line and reason.
     """
     entries = read_manifest(folder)
-    listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
+    listed = {"manifest.json", *(entry["file"] for entry in entries)}
     if wanted is not None:
         entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]
     with no_collection():
         files = [read_listed(folder, entry) for entry in entries]
     if (folder / STAGED).exists():  # files of the older set may be left
         with contextlib.suppress(VectorError):
-            listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts[0]
-        staged = inside == STAGED or inside.startswith(f"{STAGED}.")
-        if path.suffix in _ENDINGS and path not in listed and not staged:
-            raise VectorError(f"{path} is not listed in the manifest of its folder")
+            listed |= {old["file"] for old in read_manifest(folder, staged=False)}
+    if others := _files(folder) - listed:
+        path = min(folder / other for other in others)
+        raise VectorError(f"{path} is not listed in the manifest of its folder")
     return [file for file in files if file is not None]
+
+
+def _files(folder: Path) -> set[str]:
+    """The files of a folder with an ending of the vectors, staged ones left out."""
+    found: set[str] = set()
+    for at, folders, names in os.walk(folder):
+        inside = os.path.relpath(at, folder).replace(os.sep, "/")
+        start = "" if inside == "." else f"{inside}/"
+        some = (f"{start}{name}" for name in (*folders, *names) if name.endswith(_ENDINGS))
+        found.update(one for one in some if not one.startswith((f"{STAGED}/", f"{STAGED}.")))
+    return found
 
 
 def file_bytes(folder: Path, path: str) -> bytes:
@@ -131,9 +143,8 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
         if entry["file"] in seen:
             raise VectorError(f"{path} lists {entry['file']!r} twice")
         seen.add(entry["file"])
-        name = PurePosixPath(entry["file"])
-        plain = re.fullmatch(r"[\w.-]+(/[\w.-]+)*", entry["file"], re.ASCII)
-        if ".." in name.parts or not plain or name.suffix not in _ENDINGS:
+        plain = _NAME.fullmatch(entry["file"]) and ".." not in entry["file"].split("/")
+        if not plain or not entry["file"].endswith(_ENDINGS):
             raise VectorError(f"{path} lists {entry['file']!r}, which is no file of its folder")
     if not entries:
         raise VectorError(f"{path} lists no files")

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import (
     Verbs,
@@ -90,7 +88,6 @@ def add_parser(verbs: Verbs) -> None:
 def _run(options: argparse.Namespace) -> int:
     from mxref.cli.diff_casts import figures_on_data, print_casts
     from mxref.conformance.differing.cast_difference import FORMATS, cast_difference
-    from mxref.conformance.differing.difference import difference
 
     data, skipped = _data(options)
     how = {"float": options.float, "data": data}
@@ -105,6 +102,8 @@ def _run(options: argparse.Namespace) -> int:
             if not options.json:
                 print_skipped(skipped)
             return int(cast.found)
+        from mxref.conformance.differing.difference import difference
+
         found = difference(options.a, options.b, options.format, vectors=options.vectors, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
@@ -141,7 +140,7 @@ def _data(options: argparse.Namespace) -> tuple[dict[str, Any], list[dict[str, s
             continue
         values: Any = entry.load()
         name = entry.name if several else options.data.name
-        data[name] = values.astype(np.float32) if entry.small else values
+        data[name] = values.astype("float32") if entry.small else values
     if not data:
         raise ValueError(f"{options.data} must have a tensor of floats, {why_none(skipped)}")
     return data, skipped

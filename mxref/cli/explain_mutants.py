@@ -14,6 +14,12 @@ from mxref.cli.screen import print_text, vectors_folder
 if TYPE_CHECKING:
     from mxref.mutants import Mutant
 
+#: The names of mutants that are also those of members of choices; no other name is something else.
+OF_MEMBERS = (
+    *("ceil", "reciprocal", "reciprocal_flushed", "ties_to_zero"),
+    *("to_odd", "toward_negative", "toward_positive"),
+)
+
 
 def explain_mutants(options: argparse.Namespace) -> list[Explanation]:
     """The mutant with a name, or the mutants of a class."""

@@ -37,17 +37,19 @@ def _show_word(data: dict[str, Any]) -> None:
 
 def explain_case(options: argparse.Namespace) -> Explanation | None:
     """A case of the vectors; None if the name is not the id of a case."""
-    from mxref.cases.words import known_models, known_rules
-    from mxref.conformance.compare.failure_text import show_input, show_output
+    op, *rest = options.name.split(".")
+    if len(rest) != 3:
+        return None
     from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 
-    op, *rest = options.name.split(".")
-    if op not in OPERATIONS or len(rest) != 3:
+    if op not in OPERATIONS:
         return None
     if options.format is not None or options.float is not None:
         raise ValueError("--format and --float must be absent where NAME is the id of a case")
     from mxref.cases.read import read_vectors
     from mxref.cases.records import words
+    from mxref.cases.shown import show_input, show_output
+    from mxref.cases.words import known_models, known_rules
     from mxref.golden.vector_cases import made_files
 
     folder = options.vectors or vectors_folder()

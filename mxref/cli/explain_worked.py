@@ -157,7 +157,7 @@ def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
 def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
     """Words in hexadecimal; one alone has its value, and a long list is cut."""
     from mxref.cases.records import words as spelled
-    from mxref.conformance.compare.failure_text import show_input, show_output
+    from mxref.cases.shown import show_input, show_output
     from mxref.operations.registry import CALL_OPERATIONS
 
     if not words:

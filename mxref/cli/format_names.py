@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -15,7 +14,7 @@ from mxref.formats.catalog import (
     SCALE_FORMATS,
 )
 
-__all__ = ["FORMATS_OF", "format_of_file", "formats_of", "typed_float", "typed_format"]
+__all__ = ["FLOATS", "FORMATS_OF", "format_of_file", "formats_of", "typed_float", "typed_format"]
 
 _FLOATS = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
@@ -23,6 +22,8 @@ _FLOATS = {
     **{"half": "f16", "bfloat16": "bf16", "float": "f32", "single": "f32", "double": "f64"},
 }
 
+#: The float types; those of `mxref.bits.floats`, which imports NumPy.
+FLOATS = ("f32", "f16", "bf16", "f64")
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: The scale formats that single numbers are converted to.
@@ -30,7 +31,7 @@ _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_COD
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
 #: kind -> the names of formats that its verbs take, in lines; `vectors` are those with vectors.
 FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
-    "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
+    "all": (*_ELEMENTS, SCALE_FORMATS, FLOATS, *_BLOCKS),
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
     "diff": (BLOCK_FORMATS, *_ELEMENTS, ("e8m0",)),
@@ -71,6 +72,8 @@ def typed_format(parameter: str, name: str) -> str:
     >>> typed_format("--format", "E4M3"), typed_format("--format", "e4m4")
     ('e4m3', 'e4m4')
     """
+    if name in _KNOWN:
+        return name
     from mxref.operations.registry import CALL_OPERATIONS
 
     if parameter == "--format" and any(name in one.formats for one in CALL_OPERATIONS.values()):
@@ -91,11 +94,11 @@ def format_of_file(parameter: str, name: str) -> str:
     >>> format_of_file("--format", "int4"), format_of_file("--format", "MXFP4")
     ('int4', 'mxfp4_e2m1')
     """
-    from mxref.operations.registry import CALL_OPERATIONS
-
     try:
         return typed_format(parameter, name)
     except ValueError:
+        from mxref.operations.registry import CALL_OPERATIONS
+
         if not any(name in one.formats for one in CALL_OPERATIONS.values()):
             raise
         return name
@@ -108,4 +111,4 @@ def typed_float(name: str) -> str:
     ('bf16', 'f32', 'f33')
     """
     bare = name.lower().rpartition(".")[2]
-    return _FLOATS.get(bare, bare if bare in LAYOUTS else name)
+    return _FLOATS.get(bare, bare if bare in FLOATS else name)

@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mxref.bits.floats import LAYOUTS
 from mxref.cli.explanation import WIDTH
 from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
 from mxref.cli.own_names import add_formats_argument
@@ -26,13 +25,6 @@ from mxref.formats.catalog import (
     Specials,
 )
 from mxref.support.text import hex_float, unknown_name
-
-#: The float types as formats.
-_FLOATS = {
-    name: ElementFormat(name, one.exponent_bits, one.mantissa_bits, one.bias, Specials.IEEE)
-    for name, one in LAYOUTS.items()
-}
-
 
 _NOTES = """\
 columns:
@@ -70,7 +62,14 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _coded() -> dict[str, CodeFormat]:
-    return {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
+    """The formats of codes, and the float types as formats."""
+    from mxref.bits.floats import LAYOUTS
+
+    floats = {
+        name: ElementFormat(name, one.exponent_bits, one.mantissa_bits, one.bias, Specials.IEEE)
+        for name, one in LAYOUTS.items()
+    }
+    return {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **floats}
 
 
 def _blocks() -> dict[str, BlockFormat]:

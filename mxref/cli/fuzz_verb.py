@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from mxref.cases.records import refuse_unknown_names
+from mxref.cases.names import refuse_unknown_names
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mxref.cases.records import refuse_unknown_names
+from mxref.cases.names import refuse_unknown_names
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.cli.target_arguments import (
     add_name_options,
@@ -56,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     with chosen_target(options) as target:
         integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
         known = ((one.op, one.format, one.float) for one in settings())
-        refuse_unknown_names(vars(options), (*known, *integers))
+        refuse_unknown_names(vars(options), itertools.chain(known, integers))
         return _identify(options, target)
 
 
@@ -138,17 +139,18 @@ def _hedge(
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     """The shift or the known bugs that explain answers of no policy."""
-    from mxref.conformance.checking.computed import file_of
-    from mxref.conformance.compare.compare import judged
-    from mxref.conformance.verdict.cause.causes import find_causes
-    from mxref.operands.word_rows import padded
     from mxref.operations.registry import PRODUCT_OPERATIONS
-    from mxref.policy.policy import Policy
-    from mxref.targets.calls import Answers, without_cases
 
     setting = one.setting
     if one.consistent or not one.answered or setting.op in PRODUCT_OPERATIONS:
         return ()
+    from mxref.conformance.checking.computed import file_of
+    from mxref.conformance.compare.compare import judged
+    from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.operands.word_rows import padded
+    from mxref.policy.policy import Policy
+    from mxref.targets.calls import Answers, without_cases
+
     like = without_cases(setting.op, setting.format, setting.float)
     file = file_of(like, [probe.words for probe in one.probes], "probe")
     errors = {i: probe.error for i, probe in enumerate(one.probes) if probe.answer is None}

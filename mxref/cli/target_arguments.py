@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.cases.records import NAMES, names_of, refuse_unknown_names
+from mxref.cases.names import NAMES, names_of, refuse_unknown_names
 from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import add_vectors_argument, vectors_folder
 from mxref.support.bounded_output import bounded_output

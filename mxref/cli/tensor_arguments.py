@@ -6,9 +6,12 @@ import argparse
 import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mxref import files
 from mxref.support.text import printable
+
+if TYPE_CHECKING:
+    from mxref import files
 
 __all__ = [
     "add_tensor_arguments",
@@ -53,6 +56,8 @@ def entries_of(path: Path, options: argparse.Namespace) -> Iterator[files.Entry]
         raise ValueError(f"--tensor needs a .npz, .safetensors or .gguf file, got {path}")
     if options.small_floats and path.suffix != ".safetensors":
         raise ValueError(f"--small-floats needs a .safetensors file, got {path}")
+    from mxref import files
+
     for entry in files.entries(path, bfloat16=options.bfloat16):
         if options.tensor is None or fnmatch.fnmatchcase(entry.name, options.tensor):
             yield entry

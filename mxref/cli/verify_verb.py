@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref.cases.folder import vectors_folder
-from mxref.cases.records import NAMES
+from mxref.cases.names import NAMES
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     JUDGED,

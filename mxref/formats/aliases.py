@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 #: Name elsewhere -> name of the format.
 ALIASES: Mapping[str, str] = {
     # torch and ml_dtypes
@@ -100,6 +98,8 @@ def own_name(parameter: str, name: Any) -> Any:
 
 def _dtype_name(dtype: object) -> str | None:
     """The name of a dtype of torch, NumPy or ml_dtypes; None for another object."""
+    import numpy as np  # which takes time, and the command line reads names without it
+
     if isinstance(dtype, np.dtype):
         return f"numpy.{dtype.name}"
     if isinstance(dtype, type) and issubclass(dtype, np.generic):

@@ -11,8 +11,9 @@ from pathlib import Path
 from mxref.bits.floats import LAYOUTS
 from mxref.bits.simplicity import simplicity
 from mxref.cases.answers import answerable, exact_answers, reads
+from mxref.cases.names import names_of
 from mxref.cases.read import by_stem, read_listed, read_manifest
-from mxref.cases.records import Case, VectorFile, names_of
+from mxref.cases.records import Case, VectorFile
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 

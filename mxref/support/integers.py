@@ -6,8 +6,6 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 
 def integer(value: Any, parameter: str = "value") -> int:
     """An integer of Python or NumPy as a Python integer.
@@ -18,6 +16,10 @@ def integer(value: Any, parameter: str = "value") -> int:
     >>> integer(3)
     3
     """
+    if type(value) is int:
+        return value
+    import numpy as np  # which takes time, and formats are defined without it
+
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError

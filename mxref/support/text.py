@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -48,6 +47,8 @@ def suggestion(got: object, known: Iterable[str]) -> str:
 
 def _nearest(got: object, known: Iterable[str]) -> list[str]:
     """At most eight similar names, the nearest first."""
+    import difflib  # which takes time, and every verb imports this module
+
     text, names = str(got)[:_LONGEST].lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
     near += [name for name in names if len(text) > 2 and f"_{text}" in name]

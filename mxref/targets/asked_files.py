@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from mxref.cases.answers import answerable
+from mxref.cases.names import names_of, stem_of
 from mxref.cases.read import by_stem, read_manifest, read_vectors
-from mxref.cases.records import VectorFile, names_of, stem_of
+from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.golden.vector_cases import made_files
 from mxref.operations.product_words import PAIRS

@@ -87,12 +87,17 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
 
 
 def call_function(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], *, offset: int = 0
+    function: Callable[..., Any],
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    *,
+    offset: int = 0,
+    find: bool = True,
 ) -> Answers:
     """The answers from one call; if it raises, from a call for each case, to find those that raise.
 
     If the result of the one call has a wrong shape or type, every case fails. `offset` is that of
-    `call_operation`.
+    `call_operation`. Without `find` no case is called again, and every case has the error.
     """
     function = _displaced(function, offset)
     with quiet():
@@ -100,13 +105,13 @@ def call_function(
             return _ask_each(function, file, inputs)
         try:
             return Answers(call_operation(function, file, inputs))
-        except AnswerError as error:
-            nothing = np.empty((len(inputs), 0), np.uint64)
-            return Answers(nothing, dict.fromkeys(range(len(inputs)), str(error)))
         except BaseException as error:
             if not is_fault(error):
                 raise
-            return _ask_each(function, file, inputs)
+            if find and not isinstance(error, AnswerError):
+                return _ask_each(function, file, inputs)
+            nothing = np.empty((len(inputs), 0), np.uint64)
+            return Answers(nothing, dict.fromkeys(range(len(inputs)), error_text(error)))
 
 
 @contextlib.contextmanager

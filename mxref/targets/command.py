@@ -11,7 +11,8 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import VectorFile, names_of
+from mxref.cases.names import names_of
+from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY

@@ -12,10 +12,10 @@ from commands import Call
 from tables import rows
 
 import mxref
+from mxref.cases.names import names_of
 from mxref.cases.read import by_stem, read_manifest, vectors_folder
-from mxref.cases.records import names_of
 from mxref.cli.command_line import VERBS
-from mxref.cli.quantize_verb import _FIGURES
+from mxref.cli.quantize_file import _FIGURES
 from mxref.conformance.differing.cast_difference import FORMATS
 from mxref.conformance.fuzzing.input_words import subjects
 from mxref.conformance.identification.identify import settings

@@ -22,7 +22,7 @@ import mxref
 from mxref import files
 from mxref.blocks import tiles
 from mxref.cli import quantize_figures
-from mxref.cli import quantize_verb as verb
+from mxref.cli import quantize_file as verb
 from mxref.cli.quantize_figures import Figures
 
 FP4 = ("--format", "mxfp4_e2m1")

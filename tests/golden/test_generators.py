@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from helpers import FILES, VECTORS
 
+from mxref.cases.names import names_of
 from mxref.cases.read import by_stem, read_listed, read_manifest
-from mxref.cases.records import VectorFile, names_of
+from mxref.cases.records import VectorFile
 from mxref.golden import (
     integer_cases,
     layout_cases,

@@ -13,8 +13,8 @@ from verify_helpers import Vectors, read, target_file
 
 import mxref
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.names import names_of
 from mxref.cases.read import by_stem, read_manifest
-from mxref.cases.records import names_of
 from mxref.conformance import load_target
 from mxref.conformance.compare.compare import asked
 from mxref.conformance.verdict.row import VerifyRow

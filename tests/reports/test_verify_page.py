@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import sys
+from functools import partial
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ import pytest
 from browser import problems
 from commands import Call
 from helpers import table
+from made_once import texts_once
 from safetensors.numpy import save_file
 from verify_helpers import RIGHT, VECTORS_ALONE, Vectors, target_file
 
@@ -44,8 +46,12 @@ STEMS = (
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, vectors: Vectors) -> dict[str, str]:
+    return texts_once(tmp_path_factory, "verify_pages", partial(made_pages, vectors))
+
+
+def made_pages(vectors: Vectors, folder: Path) -> dict[str, str]:
     """The pages of two targets, by name."""
-    folder, texts = tmp_path_factory.mktemp("pages"), {}
+    texts = {}
     for name, source in (("wrong", WRONG), ("right", RIGHT)):
         path = folder / f"{name}.html"
         spec = target_file(folder, source, f"{name}.py")
@@ -192,8 +198,11 @@ SAME = "ocp ocp --format mxfp8_e4m3"
 
 @pytest.fixture(scope="module")
 def diff_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return texts_once(tmp_path_factory, "diff_pages", made_diff_pages)
+
+
+def made_diff_pages(folder: Path) -> dict[str, str]:
     """The page of each command, and what it prints."""
-    folder = tmp_path_factory.mktemp("diff")
     np.save(folder / "w.npy", np.random.default_rng(1).normal(size=(8, 96)).astype(np.float32))
     found = {}
     for command, differ in {BOTH: 1, SAME: 0, **CASTS}.items():

@@ -10,8 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
+from made_once import compiled
 from numpy.typing import NDArray
 from tables import rows
 
@@ -32,7 +31,7 @@ from mxref.golden.level2 import select
 from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import profile
 
-fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
+pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
 #: To compile the program takes longer than any other test: only --complete has it.
 pytestmark = pytest.mark.sampled(0)
 Capture = pytest.CaptureFixture[str]
@@ -52,33 +51,17 @@ ROWS = (ROOT / "tests" / "tools" / "data" / "cuda_rows.txt").read_text("ascii").
 COVERED = [name for name in ROWS if " " not in name]
 
 
-@contextmanager
-def once(factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
-    """A folder that all workers of a run share, one after the other."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
-
-
-def tables(folder: Path) -> tuple[str, str]:
-    """Options for g++: the hardware's conversions, by tables that are written into the folder."""
+def with_tables(source: Path, options: tuple[str, ...], folder: Path) -> Path:
+    """The program with the hardware's conversions, by tables that are written into a folder."""
     for name in FORMATS[:-1]:
         what = ["--format", name, "--as", "c", "-o", str(folder / f"{name}.h")]
         assert main(["export", "table", *what]) == 0
-    return "-DMX_CVT_TABLES", f"-I{folder}"
+    return compiled(source, (*options, "-DMX_CVT_TABLES"), folder)
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with once(tmp_path_factory, "cuda") as folder:
-        path = folder / "mx_check"
-        if not path.exists():
-            flags = (*FLAGS, *tables(folder))
-            built(tool("g++"), *flags, FOLDER / "mx_check.cpp", "-o", path)
-    return path
+    return with_tables(FOLDER / "mx_check.cpp", FLAGS, tmp_path_factory.mktemp("tables"))
 
 
 def report(*command: object, status: int = 0, **options: Any) -> Any:
@@ -412,20 +395,16 @@ BUGS: dict[str, tuple[str, ...]] = {
 @pytest.fixture(scope="session")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program with all mutants, each of which MX_MUTANT turns on: one compilation for all."""
-    with once(tmp_path_factory, "wrong") as folder:
-        path = folder / "mx_check"
-        if not path.exists():
-            planted = folder / "cuda"
-            shutil.copytree(FOLDER, planted)
-            headers = [planted / name for name in ("mx_fastpath.cuh", "mx_kernels.cuh")]
-            text = "".join(header.read_text("ascii") for header in headers)
-            for bug, (old, *_) in BUGS.items():
-                assert text.count(old) == 1, bug
-            for header in headers:
-                plant(header)
-            options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
-            built(tool("g++"), *options, planted / "mx_check.cpp", "-o", path)
-    return path
+    planted = tmp_path_factory.mktemp("planted") / "cuda"
+    shutil.copytree(FOLDER, planted)
+    headers = [planted / name for name in ("mx_fastpath.cuh", "mx_kernels.cuh")]
+    text = "".join(header.read_text("ascii") for header in headers)
+    for bug, (old, *_) in BUGS.items():
+        assert text.count(old) == 1, bug
+    for header in headers:
+        plant(header)
+    options = ("-std=c++17", "-O0", "-w", *ALIGNED)
+    return with_tables(planted / "mx_check.cpp", options, tmp_path_factory.mktemp("tables"))
 
 
 def plant(header: Path) -> None:

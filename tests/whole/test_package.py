@@ -54,42 +54,6 @@ def test_rooms_are_imported_when_they_are_asked_for() -> None:
     assert run("import mxref.blocks; print(mxref.blocks.Blocks is mxref.Blocks)") == "True\n"
 
 
-def imported_by(verb: str) -> str:
-    """The rooms of the package that are imported to read the words of a verb, here wrong ones."""
-    return run(f"""
-        import contextlib, io, sys
-        from mxref.cli import main
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            main(["{verb}", "--no-such-option"] if "{verb}" else ["--help"])
-        print(*sorted(sys.modules))
-    """)
-
-
-@pytest.mark.parametrize(
-    ("verb", "without"),
-    [
-        ("", {"mxref.exact", "mxref.cases.read", "mxref.golden.regen", "mxref.conformance"}),
-        ("regen", {"numpy", "mxref.cli.verify_verb", "mxref.exact", "mxref.golden.regen"}),
-        (
-            "formats",
-            {"mxref.cli.verify_verb", "mxref.exact", "mxref.blocks", "mxref.cases.records"},
-        ),
-        ("verify", {"mxref.cli.quantize_verb", "mxref.exact", "mxref.blocks", "mxref.conformance"}),
-    ],
-)
-def test_a_verb_imports_what_it_needs(verb: str, without: set[str]) -> None:
-    found = set(imported_by(verb).split())
-    assert f"mxref.cli.{verb or 'verify'}_verb" in found
-    assert found & without == set()
-
-
-def test_versions_need_no_room() -> None:
-    found = run("import sys; from mxref.cli import main; main(['--version']); print(*sys.modules)")
-    assert {"numpy", "mxref.files", "mxref.cli.verify_verb"} & {
-        *found.split("\n")[-2].split()
-    } == set()
-
-
 @pytest.mark.parametrize("room", ["golden", "conformance"])
 def test_the_names_of_a_room_are_there(room: str) -> None:
     module = importlib.import_module(f"mxref.{room}")

@@ -12,21 +12,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.jobs import DATA, Job, own
 from benchmark.measure import in_turns
 from benchmark.peers import PEERS
+from benchmark.ratios import nvfp4, small, stochastic, verbs
 from benchmark.rows import BenchRow, beside, other_choices, versus
 from benchmark.sides_integer import exact_linear, quantize_affine
+from benchmark.wanted import ENV, NO_LIMIT, Options, Wanted, python
 
 __all__ = ["SECTIONS", "Options", "Wanted"]
 
 FP8, FP6_FP4 = ("mxfp8_e5m2", "mxfp8_e4m3"), ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
 ELEMENTS = ("e4m3", "e2m3", "e3m2", "e2m1", "e5m2")
-#: Environment of child processes: they import mxref from this checkout.
-ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 #: The program that measures `matmul`, and its environment.
 CHILD = Path(__file__).parent / "product_child.py"
 ONE_CORE = {
@@ -36,54 +35,6 @@ ONE_CORE = {
 }
 #: Shape of the tensor in torchao's benchmarks/mx_formats/bench_qdq.py.
 QDQ = (1, 4096, 11008)
-NO_LIMIT = -math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings of every section: elements of a tensor, seconds per row, threads of `qdq`."""
-
-    elements: int
-    seconds: float
-    threads: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of a tensor of `elements` elements."""
-        return self.elements // 1024, 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One measurement and its limits.
-
-    Args:
-        what: name of the measurement; a `BenchRow` names itself.
-        measure: returns a `BenchRow`, whose median ratio is compared with the limits, or a number,
-            or the reason why nothing can be measured.
-        least: smallest accepted number.
-        most: largest accepted number.
-        unit: unit of the number; "x" means times as fast.
-    """
-
-    what: str
-    measure: Callable[[], BenchRow | float | str]
-    least: float = NO_LIMIT
-    most: float = math.inf
-    unit: str = "x"
-
-    @property
-    def limits(self) -> str:
-        """The limits in words; "shown" if there are none."""
-        parts = [f">= {self.least:.4g}"] if math.isfinite(self.least) else []
-        parts += [f"<= {self.most:.4g}"] if math.isfinite(self.most) else []
-        return ", ".join(parts) + f" {self.unit}" if parts else "shown"
-
-    def met(self, figure: float | None) -> bool | None:
-        """Whether a number is within the limits; None if there are no limits."""
-        if not math.isfinite(self.least) and not math.isfinite(self.most):
-            return None
-        return figure is not None and self.least <= figure <= self.most
 
 
 def _beside(job: Job, name: str, options: Options, least: float = NO_LIMIT) -> Wanted:
@@ -242,8 +193,8 @@ def start(_: Options) -> Iterator[Wanted]:
 
     def importing() -> float:
         timing = in_turns(
-            lambda: _python("-c", "import numpy; import mxref; mxref.encode"),
-            lambda: _python("-c", "import numpy"),
+            lambda: python("-c", "import numpy; import mxref; mxref.encode"),
+            lambda: python("-c", "import numpy"),
             5,
             lambda: sum(os.times()[2:4]),  # of child processes that have ended
         )
@@ -255,7 +206,7 @@ def start(_: Options) -> Iterator[Wanted]:
         def once() -> float:
             with tempfile.TemporaryDirectory() as folder:
                 begin = time.perf_counter()
-                _python("-m", "mxref", "regen", "--out", folder)
+                python("-m", "mxref", "regen", "--out", folder)
                 return time.perf_counter() - begin
 
         return min(once() for _ in range(3))
@@ -289,15 +240,11 @@ def _resident(session: int) -> int:
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
-def _python(*arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, env=ENV, stdout=subprocess.DEVNULL)
-
-
 #: The sections, by name.
 SECTIONS: Mapping[str, Callable[[Options], Iterator[Wanted]]] = {
     each.__name__: each
     for each in (
-        encode, policies, threads, quantize, rules, dequantize, bfloat16, qdq, linear, products,
-        integers, start, sweep
+        encode, policies, threads, quantize, rules, dequantize, bfloat16, nvfp4, stochastic, small,
+        qdq, linear, products, integers, verbs, start, sweep
     )
 }  # fmt: skip

@@ -5,16 +5,10 @@ from __future__ import annotations
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.operands.word_rows import padded
-from mxref.operations.operation import shown_by
 from mxref.operations.registry import REGISTRY
 from mxref.operations.wrong_answer import WrongAnswer
 
-__all__ = [
-    "describe",
-    "difference",
-    "show_input",
-    "show_output",
-]
+__all__ = ["describe", "difference"]
 
 
 def describe(file: VectorFile, failure: Failure) -> str:
@@ -45,13 +39,3 @@ def difference(file: VectorFile, failure: Failure) -> str:
         default=file.columns[0],
     )
     return operation.difference(wrong)
-
-
-def show_input(file: VectorFile, word: int) -> str:
-    """An input word with its value, for operations with one input word."""
-    return shown_by(REGISTRY[file.op].kinds_in(file.format, file.float, (word,))[0], word)
-
-
-def show_output(file: VectorFile, word: int, index: int = 0, count: int = 1) -> str:
-    """A word of an answer of `count` words with its value."""
-    return shown_by(REGISTRY[file.op].kinds_out(file.format, file.float, (), count)[index], word)

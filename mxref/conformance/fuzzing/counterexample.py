@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
+from mxref.cases.shown import show_input, show_output
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.failure_text import difference, show_input, show_output
+from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import block_format
 from mxref.operands.word_rows import padded

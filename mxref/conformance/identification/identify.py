@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.targets.calls import without_cases
+from mxref.targets.calls import call_function, without_cases
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import Target
 
@@ -142,8 +142,9 @@ class Identified:
             return False
         file = without_cases(self.setting.op, self.setting.format, self.setting.float)
         asked = padded([probe.words for probe in self.probes])
-        answers = target.ask(file, asked)
         got = padded([probe.answer or () for probe in self.probes])
+        function = target.operations[self.setting.op]
+        answers = call_function(function, file, asked, find=False)
         return not answers.errors and bool(
             same_answers(file, answers.words, got, asked, bits=True).all()
         )
@@ -183,18 +184,24 @@ def identify(
     >>> str(found.policy), len(found.probes) <= 64, found.profiles
     ('ocp+rounding=to_odd', True, ())
     """
-    return tuple(
-        identify_one(target, setting)
-        for setting in settings()
-        if setting.op in ops
-        and (formats is None or setting.format in formats)
-        and (floats is None or setting.float in floats or setting.float not in LAYOUTS)
-        and target.covers(setting.op, setting.format, setting.float)
-    )
+
+    def wanted(op: str, format: str, float: str) -> bool:
+        return (
+            op in ops
+            and (formats is None or format in formats)
+            and (floats is None or float in floats or float not in LAYOUTS)
+            and target.covers(op, format, float)
+        )
+
+    return tuple(identify_one(target, setting) for setting in settings(wanted))
 
 
-def settings() -> Iterator[Setting]:
-    """Every operation with its formats and float types, in order."""
+def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Iterator[Setting]:
+    """Every operation with its formats and float types, in order.
+
+    Args:
+        wanted: which of them; the others cost no time.
+    """
     for op in (op for op in OPERATIONS if op not in CALL_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
@@ -216,7 +223,8 @@ def settings() -> Iterator[Setting]:
             Setting(op, format, float)
             for format in formats
             for float in floats
-            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float])
+            if wanted(op, format, float)
+            and (op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float]))
         )
 
 

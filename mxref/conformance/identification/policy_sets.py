@@ -73,7 +73,8 @@ class PolicySet:
 
     def project(self, names: Collection[str]) -> list[dict[str, str]]:
         """The different combinations of some choices."""
-        return list(_combined(factor.project(names) for factor in self.factors))
+        some = (factor for factor in self.factors if any(name in names for name in factor.names))
+        return list(_combined(factor.project(names) for factor in some))
 
     def keep(self, names: Collection[str], kept: Iterable[Members]) -> PolicySet:
         """The combinations that agree, in these choices, with one of those kept."""
@@ -135,14 +136,17 @@ def _combined(factors: Iterable[Factor]) -> Iterator[dict[str, str]]:
         yield dict(zip(names, itertools.chain(*rows), strict=True))
 
 
+#: The members of `ocp`, by the choices.
+_DEFAULT = Policy().choices()
+
+
 def simplest(space: PolicySet) -> dict[str, str]:
     """The combination with the fewest choices that differ from `ocp`."""
-    default = Policy().choices()
     found: dict[str, str] = {}
     for factor in space.factors:
         row = min(
             factor.rows,
-            key=lambda row: sum(default[n] != m for n, m in zip(factor.names, row, strict=True)),
+            key=lambda row: sum(_DEFAULT[n] != m for n, m in zip(factor.names, row, strict=True)),
         )
         found |= dict(zip(factor.names, row, strict=True))
     return found

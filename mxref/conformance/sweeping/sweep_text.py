@@ -10,7 +10,7 @@ from typing import Any
 
 from mxref.bits.floats import F64, LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.failure_text import show_input, show_output
+from mxref.cases.shown import show_input, show_output
 from mxref.conformance.sweeping.block_sweep import BlockTally, key_float
 from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._version import VECTORS_VERSION
+from mxref.cases.names import NAMES, names_of, refuse_unknown_names
 from mxref.cases.read import VectorError, by_stem, read_manifest, read_vectors
-from mxref.cases.records import NAMES, VectorFile, names_of, refuse_unknown_names
+from mxref.cases.records import VectorFile
 from mxref.golden.export.arrays import (
     Array,
     c_header,

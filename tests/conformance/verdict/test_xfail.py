@@ -18,7 +18,8 @@ from shares import Share
 from verify_helpers import ADAPTERS, ENCODE, RIGHT, Kit, Vectors, assert_sentence, read, target_file
 
 from mxref import golden
-from mxref.cases.records import Case, stem_of
+from mxref.cases.names import stem_of
+from mxref.cases.records import Case
 from mxref.conformance import Report, XfailError, load_target, read_xfail, verify, write_xfail
 from mxref.conformance.checking.computed import compare_computed
 from mxref.conformance.compare.compare import Failure

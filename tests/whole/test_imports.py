@@ -1,0 +1,102 @@
+"""What a process imports: a verb does not pay for what another one uses."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import ROOT
+
+from mxref.cli.command_line import VERBS
+from mxref.cli.explain_answers import KINDS
+from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
+from mxref.mutants import MUTANTS
+
+#: Prints the modules that a command of words leaves imported.
+CODE = """
+import contextlib, sys
+from mxref.cli import main
+with contextlib.redirect_stdout(sys.stderr):
+    assert main(sys.argv[1:]) < 2
+print(*sys.modules)
+"""
+KERNEL = str(ROOT / "tools" / "examples" / "my_kernel.py")
+#: To read its words a verb needs no more of mxref than these, and some verbs these, too.
+READS = {"_version", "cli", "support", "cases.folder", "cases.names"}
+ALSO = {"formats": {"formats"}, "gen": {"cli.verify_verb"}, "check": {"cli.verify_verb"}}
+PACKAGES = {"hypothesis", "jinja2", "matplotlib", "rich", "safetensors", "gguf", "torch"}
+#: The words of a command, and what it must not import of mxref, beside PACKAGES.
+WITHOUT = [
+    ("formats", "numbers blocks operations policy exact"),
+    ("explain rceil", "mutants conformance targets files strategies"),
+    ("explain 0.3 --format e2m1", "mutants conformance targets files strategies"),
+    ("identify KERNEL --op decode", "mutants files strategies reports conformance.verdict"),
+    ("verify KERNEL --op decode --no-search --sizes 0", "files strategies conformance.fuzzing"),
+    (
+        "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
+        "mutants files strategies reports conformance.verdict",
+    ),
+    (
+        "diff ocp ocp --format e2m1 --float bf16",
+        "mutants files strategies conformance.differing.difference",
+    ),
+    ("quantize x.npy --format mxint8", "operations operands cases.records exact mutants targets"),
+    ("gen decode e2m1", "mutants conformance files strategies"),
+]
+
+
+def imported(*words: str, cwd: Path | None = None) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *words], capture_output=True, text=True, check=True, cwd=cwd
+    )
+    return set(done.stdout.split())
+
+
+def some_of(modules: set[str], names: set[str]) -> set[str]:
+    """The modules that are one of `names`, or are inside of one."""
+    return {one for one in modules if any(f"{one}.".startswith(f"{name}.") for name in names)}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_words_of_a_verb_are_read_without_numpy_and_other_verbs(verb: str) -> None:
+    found = imported(verb, "--help")
+    assert found & {"numpy", "ml_dtypes"} == set()
+    rooms = {f"mxref.{one}" for one in READS | ALSO.get(verb, set())}
+    inside = {one for one in found if one.startswith("mxref.")}
+    assert inside - some_of(inside, rooms) - {"mxref.cases"} == set()
+    verbs = {one for one in found if one.startswith("mxref.cli.") and one.endswith("_verb")}
+    assert verbs - rooms == {f"mxref.cli.{VERBS[verb]}"}
+
+
+def test_the_list_of_verbs_is_printed_without_numpy() -> None:
+    found = imported("--help")
+    assert {f"mxref.cli.{module}" for module in VERBS.values()} <= found
+    assert found & {"numpy", "ml_dtypes", "mxref.cases.records"} == set()
+
+
+def test_versions_need_no_verb() -> None:
+    found = imported("--version")
+    assert found & {"numpy", "ml_dtypes", "mxref.cli.screen"} == set()
+
+
+@pytest.mark.parametrize(("words", "without"), WITHOUT, ids=[words for words, _ in WITHOUT])
+def test_a_verb_imports_what_it_uses(words: str, without: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(32, np.float32))
+    found = imported(*words.replace("KERNEL", KERNEL).split(), cwd=tmp_path)
+    assert f"mxref.cli.{VERBS[words.split()[0]]}" in found
+    assert some_of(found, PACKAGES | {f"mxref.{one}" for one in without.split()}) == set()
+
+
+def test_names_of_mutants_are_those_of_nothing_else_but_some_members() -> None:
+    words = sorted({word for one in MUTANTS for word in (one.id, one.name, one.group)})
+    others = [kind for kind in KINDS if kind is not explain_mutants]
+    shared = [
+        word
+        for word in words
+        if any(kind(argparse.Namespace(name=word, format=None, vectors=None)) for kind in others)
+    ]
+    assert shared == sorted(OF_MEMBERS)
