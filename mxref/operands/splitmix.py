@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["splitmix64"]
+__all__ = ["drawn_order", "splitmix64"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+#: Orders that are kept, since calls of one size are made for every operation and format.
+_KEPT = 512
 
 
 def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
@@ -32,3 +36,34 @@ def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
     return state ^ (state >> np.uint64(31))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def drawn_order(seed: int, size: int, count: int) -> NDArray[np.int64]:
+    """The numbers below `size` in a random order: the first `count` of them, not to be written to.
+
+    They are in the order of the outputs of `splitmix64`, no two of which are equal.
+
+    >>> drawn_order(0, 5, 3).tolist()
+    [2, 4, 1]
+    """
+    words = splitmix64(seed, size)
+    bound = (2 * count + 32 << 64) // max(size, 1)  # twice as many are smaller, on average
+    if bound < 1 << 64:
+        few = np.flatnonzero(words < np.uint64(bound))
+        if few.size >= count:
+            return _frozen(few[np.argsort(words[few], kind="stable")[:count]])
+    # The upper halves are sorted by radix, a quarter after the other; then those that are equal.
+    upper = (words >> np.uint64(32)).astype(np.uint32)
+    order = np.argsort(upper.astype(np.uint16), kind="stable")
+    order = order[np.argsort((upper >> 16).astype(np.uint16)[order], kind="stable")]
+    equal = np.flatnonzero(np.diff(upper[order]) == 0)
+    places = np.union1d(equal, equal + 1)
+    some = order[places]
+    order[places] = some[np.argsort(words[some], kind="stable")]
+    return _frozen(order[:count])
+
+
+def _frozen(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    array.flags.writeable = False
+    return array

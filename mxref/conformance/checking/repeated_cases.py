@@ -14,7 +14,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.operands.splitmix import splitmix64
+from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
@@ -82,8 +82,7 @@ class RepeatedCases:
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""
         cases = self._of_one_kind()
-        draws = splitmix64(count * 4 + turn, max(count, cases.size))
-        order = np.argsort(draws, kind="stable")[:count]
+        order = drawn_order(count * 4 + turn, max(count, cases.size), count)
         found: Rows = cases[order % cases.size]
         return found
 
