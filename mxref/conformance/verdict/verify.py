@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.own_formats import notes_on_references
@@ -19,13 +20,8 @@ from mxref.conformance.compare.compare import (
     judged,
 )
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
-from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.evidence import Questions
-from mxref.conformance.verdict.cause.integer_causes import integer_causes
-from mxref.conformance.verdict.cause.product_causes import product_causes
-from mxref.conformance.verdict.cause.profile_causes import profile_causes
-from mxref.conformance.verdict.cause.shifts import Shift
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
@@ -40,6 +36,9 @@ from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.shifts import Shift
 
 __all__ = [
     "against_standard",
@@ -187,6 +186,12 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
         return row
     if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
         return replace(row, causes=(), sought=True)
+    # The museum of known bugs is imported where something is wrong.
+    from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.conformance.verdict.cause.integer_causes import integer_causes
+    from mxref.conformance.verdict.cause.product_causes import product_causes
+    from mxref.conformance.verdict.cause.profile_causes import profile_causes
+
     if row.op in CALL_OPERATIONS:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:
@@ -237,6 +242,8 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     whole = describe_failures(row.outcomes, policy)
     if complete or not row.causes:
         return replace(row, description=whole)
+    from mxref.conformance.verdict.cause.shifts import Shift
+
     nearest = row.causes[0]
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     shift = Shift.named(nearest.name) if nearest.kind == "shift" else None
