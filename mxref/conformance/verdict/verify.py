@@ -20,15 +20,21 @@ from mxref.conformance.compare.compare import (
     judged,
 )
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import answers_differ
-from mxref.conformance.verdict.cause.evidence import Questions
+from mxref.conformance.verdict.cause.evidence import Questions, all_of
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.registry import (
+    CALL_OPERATIONS,
+    LAYOUT_OPERATIONS,
+    PRODUCT_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
@@ -105,7 +111,11 @@ def against_standard(report: Report) -> Report:
             again = Answered(one.file, one.inputs, Answers(one.answers, one.errors))
             files.setdefault(one.file.stem, []).append(again)
     fresh = replace(report, policy=Policy(), profile=None, rows=())
-    return with_rows(fresh, list(files.values()))
+    compared = with_rows(fresh, list(files.values()), why=False)
+    if report.profile is not None:  # what is claimed is tried first
+        rows = tuple(_by_claim(row, report.profile) for row in compared.rows)
+        compared = replace(compared, rows=rows)
+    return with_rows(compared, list(files.values()))
 
 
 def with_rows(
@@ -155,6 +165,23 @@ def with_rows(
         profile=profile if by_profile else None,
         uses=tuple(uses),
     )
+
+
+def _by_claim(row: VerifyRow, claimed: Profile) -> VerifyRow:
+    """A row with its cause if that is the profile: it gives all answers, and its policy does not.
+
+    Of a layout known bugs are looked for first, as usual.
+    """
+    if not row.failures or row.op in LAYOUT_OPERATIONS:
+        return row
+    whole = [all_of(outcome) for outcome in row.outcomes]
+    by_policy = not any(one.misses_under(claimed.policy) for one in whole)
+    if by_policy or any(one.misses_of(claimed) for one in whole):
+        return row
+    total = sum(len(one.answers) for one in whole)
+    name, policy = claimed.name, str(claimed.policy)
+    cause = Cause("profile", name, "", "", row.op, (), policy, (), total, total)
+    return replace(row, causes=(cause,), sought=True)
 
 
 def covered_files(
