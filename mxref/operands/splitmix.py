@@ -12,6 +12,7 @@ __all__ = ["drawn_order", "splitmix64"]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+_MASK = (1 << 64) - 1
 #: Orders that are kept, since calls of one size are made for every operation and format.
 _KEPT = 512
 
@@ -31,11 +32,20 @@ def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     >>> [f"{word:016x}" for word in splitmix64(0, 3)]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
     """
+    if count == 1:  # in Python, which takes a quarter of the time
+        return np.array([_mixed(seed + (start + 1) * int(_STEP) & _MASK)], np.uint64)
     counter = np.arange(start + 1, start + count + 1, dtype=np.uint64)
     state = counter * _STEP + np.uint64(seed)
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
     return state ^ (state >> np.uint64(31))
+
+
+def _mixed(state: int) -> int:
+    """The output of a state."""
+    state = (state ^ state >> 30) * int(_FIRST) & _MASK
+    state = (state ^ state >> 27) * int(_SECOND) & _MASK
+    return state ^ state >> 31
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -32,3 +32,9 @@ def test_words_with_equal_upper_halves_are_in_order(monkeypatch: pytest.MonkeyPa
 def test_an_order_that_is_kept_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         drawn_order(3, 10, 10)[0] = 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**63, 2**64 - 1])
+def test_one_word_is_that_among_others(seed: int) -> None:
+    alone = [splitmix64(seed, 1, start).tolist() for start in range(50)]
+    assert alone == [[word] for word in splitmix64(seed, 50).tolist()]
