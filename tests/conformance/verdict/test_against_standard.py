@@ -48,9 +48,19 @@ def test_a_policy_is_named_by_the_choices_that_matter() -> None:
     assert (cause.kind, cause.name) == ("policy", "ocp+overflow=nonsaturating")
 
 
-def test_a_layout_that_is_a_known_bug_is_one() -> None:
-    cause = cause_of(conforming("onnx", "pack/e2m3.bytes"))
-    assert (cause.kind, cause.name) == ("mutant", "G2d")
+@pytest.mark.parametrize(
+    ("name", "stem", "bug"),
+    [
+        ("onnx", "pack/e2m3.bytes", "G2d"),
+        ("mlx_0_31", "decode/e4m3.f32", "E6"),
+        ("torchmx", "dequantize/mxint8.bf16", "F2cq"),
+    ],
+)
+def test_a_profile_that_is_a_known_bug_of_another_operation_is_one(
+    name: str, stem: str, bug: str
+) -> None:
+    cause = cause_of(conforming(name, stem))
+    assert (cause.kind, cause.name) == ("mutant", bug)
 
 
 def test_answers_beside_the_profile_are_explained_as_those_of_any_target() -> None:
