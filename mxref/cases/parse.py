@@ -10,7 +10,8 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
+from mxref.cases.parse_whole import columns_by, whole_cases
+from mxref.cases.records import SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cases.words import FLAGS, known_models, known_rules
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
@@ -137,6 +138,9 @@ def _cases(
     header: dict[str, Any], lines: list[str], name: str
 ) -> tuple[tuple[Case, ...], list[str]]:
     """The cases, and the canonical spelling of each."""
+    whole = whole_cases(header, lines)
+    if whole is not None:
+        return whole, lines
     cases: list[Case] = []
     spelled = []
     seen: set[str] = set()
@@ -191,7 +195,7 @@ def _indices(
             raise VectorError(f"{where}: by must be absent where out is one string")
         return (), [record["out"]]
     width, by = len(header["columns"]), record.get("by", "")
-    indices = _columns_by(by, len(record["out"]))
+    indices = columns_by(by, len(record["out"]))
     if len(by) != width or indices is None:
         raise VectorError(
             f"{where}: by must name an answer of out for each of {width} columns and every answer "
@@ -202,15 +206,6 @@ def _indices(
     if len(set(record["out"])) != len(record["out"]):
         raise VectorError(f"{where}: out must hold different answers")
     return indices, record["out"]
-
-
-@functools.cache
-def _columns_by(by: str, count: int) -> tuple[int, ...] | None:
-    """The digits of `by` as indices; None unless answers are numbered in order of first use."""
-    used = "".join(dict.fromkeys(by))
-    if len(used) < 2 or used != DIGITS[:count]:
-        return None
-    return tuple(map(DIGITS.index, by))
 
 
 def _check_words(

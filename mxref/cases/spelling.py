@@ -7,7 +7,7 @@ from typing import Any
 
 from mxref.cases.records import json_line
 
-__all__ = ["CASE", "canonical", "spelling"]
+__all__ = ["CASE", "LINE", "canonical", "spelling"]
 
 #: Keys of a case in their order, and types of their values.
 CASE = {
@@ -20,7 +20,7 @@ CASE = {
     "flags": list,
 }
 #: A case in canonical spelling; that its rule differs from the usual one is checked afterwards.
-_LINE = re.compile(
+LINE = re.compile(
     r'\{(?:"name":"(?P<name>[\w-]+)",)?"in":"(?P<inputs>[0-9a-f ]+)",'
     r'"out":(?:"(?P<out>[0-9a-f ]+)"|\["(?P<several>[0-9a-f ",]+)"\],"by":"(?P<by>[0-9a-z]+)")'
     r'(?:,"rule":"(?P<rule>[\w.-]+)")?,"model":"(?P<model>\w+)"'
@@ -31,7 +31,7 @@ _LINE = re.compile(
 
 def canonical(line: str, usual: str) -> dict[str, Any] | None:
     """The object of a line in canonical spelling; None for another line."""
-    match = _LINE.fullmatch(line)
+    match = LINE.fullmatch(line)
     if match is None:
         return None
     name, inputs, out, several, by, rule, model, flags = match.groups()

@@ -18,6 +18,7 @@ from mxref.cli.own_names import own_names
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.cli.versions import PrintVersions
 from mxref.support.interruption import end_text, exit_status, held_signals, unwinding_signals
+from mxref.support.library_threads import limit_libraries
 from mxref.support.own_process import in_own_process
 
 __all__ = ["VERBS", "main"]
@@ -50,6 +51,8 @@ mxref: the bit-exact reference of the OCP Microscaling (MX) formats
   mxref --help, mxref VERB --help  all verbs; options and an example of one"""
 #: The verbs that load somebody's code, which may end the process.
 _LOADING = ("verify", "identify", "fuzz", "sweep")
+#: Those of them whose calls are small, so that a library needs few threads.
+_OF_SMALL_CALLS = ("verify", "identify", "fuzz")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _alone(words: Sequence[str]) -> int:
     """Run a command that is all that its process does; its exit status."""
+    if words and words[0] in _OF_SMALL_CALLS:
+        limit_libraries()  # before the first library is imported
     try:
         return _unwound(words, last=True)
     except BaseException as error:

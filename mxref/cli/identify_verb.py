@@ -22,7 +22,7 @@ from mxref.cli.target_arguments import (
 if TYPE_CHECKING:
     from mxref.conformance import Identified, Target
     from mxref.conformance.identification.integer_identification import IntegerFinding
-    from mxref.conformance.verdict.cause.causes import Cause
+    from mxref.conformance.verdict.cause.cause import Cause
 
 
 def add_parser(verbs: Verbs) -> None:

@@ -78,9 +78,10 @@ class QParams:
             raise ValueError(f"zero_point must be one integer, or one for each of {scale.shape}")
         if (axis is None) != (scale.ndim == 0):
             raise ValueError(f"axis must be given where scale is an array, got {axis}")
-        if not ((fl(scale) > 2.0**-128) & (fl(scale) < 2.0**128)).all():
+        rounded = fl(scale)
+        if not ((rounded > 2.0**-128) & (rounded < 2.0**128)).all():
             raise ValueError("scale must be finite and above 2**-128, as float32")
-        own = (scale, zero_point, low, high, dtype, axis, fl(scale))
+        own = (scale, zero_point, low, high, dtype, axis, rounded)
         for name, value in zip(self.__dataclass_fields__, own, strict=True):
             object.__setattr__(self, name, value)
 

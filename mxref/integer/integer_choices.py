@@ -99,10 +99,11 @@ def chosen(kind: type[Member], got: str | Member, parameter: str, *, unread: str
     >>> chosen(Nibbles, "low_first", "nibbles")
     <Nibbles.LOW_FIRST: 'low_first'>
     """
-    members = {member.value: member for member in kind}
-    if not isinstance(got, kind) and (not isinstance(got, str) or got not in members):
-        raise ValueError(unknown_name(parameter, got, members))
-    member = kind(got)
+    try:
+        member = kind(got)
+    except ValueError:
+        members = dict.fromkeys(member.value for member in kind)
+        raise ValueError(unknown_name(parameter, got, members)) from None
     if unread and member is not next(iter(kind)):
         raise ValueError(f"{parameter}={member.value} is not read where {unread}: leave it out")
     return member

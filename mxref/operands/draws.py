@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class Draws:
         self._stream += 1
         text = f"{self.name} {self._stream}".encode()
         seed = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
-        return splitmix64(seed, int(np.prod(shape))).reshape(shape)
+        return splitmix64(seed, math.prod(shape)).reshape(shape)
 
     def below(self, shape: tuple[int, ...], limit: int) -> Ints:
         """Integers from 0 to limit - 1."""

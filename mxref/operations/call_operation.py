@@ -10,6 +10,7 @@ without a choice. An operation may be defined outside of mxref: see docs/archite
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from abc import abstractmethod
@@ -38,6 +39,8 @@ __all__ = ["CallOperation"]
 
 #: Questions of the vectors of an operation that has no designed ones.
 _DRAWN = 64
+#: Calls that are kept: more than a file has cases, whose arrays are small.
+_CALLS = 256
 
 
 class CallOperation(ChoosingOperation):
@@ -295,8 +298,9 @@ class CallOperation(ChoosingOperation):
         """
         if policy in self.bounds(format):
             return self.run_column(format, words, policy)
-        call, choices = self.call(format, words), self.parse(format, policy)
-        return words_of(np.asarray(self.run(call, choices)))
+        # One from outside of mxref may write to its arguments.
+        call = self.call(format, words) if self.is_own else _known_call(self, format, (*words,))
+        return words_of(np.asarray(self.run(call, self.parse(format, policy))))
 
     def exact_answer(self, format: str, words: Words, policy: str) -> tuple[int, ...]:
         """The answer of a policy, or of one of `bounds`, to one case, by the slow twin.
@@ -331,6 +335,12 @@ class CallOperation(ChoosingOperation):
         name = policy if isinstance(policy, str) else self.first_policy(format)
         rows = (stripped(row) for row in words.astype(np.uint64))
         return padded([self.answer(format, row, name) for row in rows])
+
+
+@functools.lru_cache(maxsize=_CALLS)
+def _known_call(operation: CallOperation, format: str, words: tuple[int, ...]) -> AskedCall:
+    """The call of a case, which is asked under many policies one after the other."""
+    return operation.call(format, words)
 
 
 def _is_size(field: Field) -> bool:

@@ -6,6 +6,7 @@ A policy is spelled ``scaling=divide+nan=zero``; `default` is the one without a 
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -14,6 +15,8 @@ from mxref.operations.operation import AnyPolicy, Operation
 __all__ = ["DEFAULT", "ChoosingOperation"]
 
 DEFAULT = "default"
+#: Spelled policies whose choices are kept.
+_POLICIES = 1024
 
 
 class ChoosingOperation(Operation):
@@ -76,16 +79,7 @@ class ChoosingOperation(Operation):
         Raises:
             ValueError: no such choice or member, or a combination that has no meaning.
         """
-        known, found = self.choices(format), {}
-        for part in policy.split("+") if policy != DEFAULT else ():
-            name, _, value = part.partition("=")
-            if value not in known.get(name, ()):
-                raise ValueError(f"{part!r} is no choice of {self.name} {format}")
-            found[name] = value
-        self.refuse(found)
-        if self.spell(format, found) != policy:
-            raise ValueError(f"must be spelled {self.spell(format, found)!r}")
-        return found
+        return dict(_parsed(self, format, policy))
 
     def neighbours(self, format: str, policy: str) -> Iterator[str]:
         """The policies that differ from one in one choice.
@@ -104,3 +98,18 @@ class ChoosingOperation(Operation):
                     except ValueError:
                         continue
                     yield other
+
+
+@functools.lru_cache(maxsize=_POLICIES)
+def _parsed(operation: ChoosingOperation, format: str, policy: str) -> Mapping[str, str]:
+    """The choices that a policy spells: `ChoosingOperation.parse`."""
+    known, found = operation.choices(format), {}
+    for part in policy.split("+") if policy != DEFAULT else ():
+        name, _, value = part.partition("=")
+        if value not in known.get(name, ()):
+            raise ValueError(f"{part!r} is no choice of {operation.name} {format}")
+        found[name] = value
+    operation.refuse(found)
+    if operation.spell(format, found) != policy:
+        raise ValueError(f"must be spelled {operation.spell(format, found)!r}")
+    return found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mxref.cases.names import names_of
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
-from mxref.operands.splitmix import splitmix64
+from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
@@ -282,7 +282,7 @@ def command_results(
     cases = [question for file in files for question in questions_of(file)]
     others = {stem: _drawn(stem, words) for stem, words in (drawn or {}).items()}
     more = [question for some in others.values() for question in some]
-    order = np.argsort(splitmix64(0, len(cases)), kind="stable").tolist()
+    order = drawn_order(0, len(cases), len(cases)).tolist()
     again = [replace(cases[place], again=True) for place in order]
     with CommandTarget(command, timeout=timeout, restarts=restarts) as target:
         answers = target.answers([*cases, *more, *again], last=True)

@@ -34,6 +34,7 @@ from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.support.library_threads import few_threads, limit_note
 from mxref.targets.calls import Answers
 from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
@@ -67,6 +68,7 @@ class Extent:
     listing: bool = False
 
 
+@few_threads()
 def check(
     target: Target,
     files: Sequence[VectorFile],
@@ -295,4 +297,5 @@ class _Further:
             files_of[file.stem].append(Answered(file, outcome.inputs, given, choices))
         told = described(with_rows(self.report, list(files_of.values()), self.uses))
         notes = (*told.scope.notes, *self.scope.notes, *accumulation_notes(told.rows))
+        notes += (limit_note(),) if limit_note() else ()
         return replace(told, scope=replace(self.scope, notes=notes))

@@ -14,7 +14,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.operands.splitmix import splitmix64
+from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
@@ -70,6 +70,7 @@ class RepeatedCases:
     def __init__(self, function: Callable[..., Any], outcome: Outcome) -> None:
         self.function, self.outcome = function, outcome
         self.file, self.inputs, self.first = outcome.file, outcome.inputs, outcome.answers
+        self._words, self._before = _narrow(self.inputs), _narrow(self.first)
         answered = np.ones(len(self.inputs), bool)
         answered[list(outcome.errors)] = False
         self._cases = np.flatnonzero(answered)
@@ -82,8 +83,7 @@ class RepeatedCases:
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""
         cases = self._of_one_kind()
-        draws = splitmix64(count * 4 + turn, max(count, cases.size))
-        order = np.argsort(draws, kind="stable")[:count]
+        order = drawn_order(count * 4 + turn, max(count, cases.size), count)
         found: Rows = cases[order % cases.size]
         return found
 
@@ -96,7 +96,7 @@ class RepeatedCases:
         """`ask` for threads, whose output can only be suppressed for all of them at once."""
         nothing = np.empty(0, np.int64)
         try:
-            got = call_operation(self.function, self.file, self.inputs[rows], offset=offset)
+            got = call_operation(self.function, self.file, self._words[rows], offset=offset)
         except BaseException as error:
             if not is_fault(error):
                 raise
@@ -106,10 +106,11 @@ class RepeatedCases:
 
     def compared(self, rows: Rows, got: Words, turn: int, offset: int, way: str) -> Call:
         """Answers to some cases beside the first ones."""
-        before = self.first[rows][:, : got.shape[1]]
+        before = self._before[:, : got.shape[1]][rows]
         suspects = np.flatnonzero((before != got).any(axis=1))
         if suspects.size:
-            same = same_answers(self.file, before[suspects], got[suspects]).all(axis=1)
+            mine = before[suspects].astype(np.uint64)
+            same = same_answers(self.file, mine, got[suspects]).all(axis=1)
             suspects = suspects[~same]
         return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
 
@@ -144,3 +145,8 @@ class RepeatedCases:
         values, counts = np.unique(kinds, return_counts=True)
         found: Rows = self._cases[kinds == values[np.argmax(counts)]]
         return found
+
+
+def _narrow(words: Words) -> NDArray[Any]:
+    """The same words in the narrowest type that has them: large calls take few of the bytes."""
+    return words.astype(np.min_scalar_type(words.max(initial=0)))

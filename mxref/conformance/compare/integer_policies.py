@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +19,10 @@ from mxref.targets.target import Target
 __all__ = ["answers_of", "decided", "misses", "nearest"]
 
 Words = NDArray[np.uint64]
+#: Answers by what they are the answers to, the oldest first: the same cases are judged by turns.
+_known: dict[Hashable, Answers] = {}
+#: The most of them.
+_KEPT = 512
 
 
 def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answers]:
@@ -77,15 +84,23 @@ def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
     """The answers of a policy; cases that it refuses are errors."""
     if policy in file.columns and len(inputs) == len(file.cases):
         return Answers(file.outputs(file.columns.index(policy)))
-    rows: list[tuple[int, ...]] = []
-    errors: dict[int, str] = {}
-    for i, row in enumerate(inputs):
-        try:
-            rows.append(CALL_OPERATIONS[file.op].answer(file.format, stripped(row), policy))
-        except ValueError as error:
-            rows.append(())
-            errors[i] = str(error)
-    return Answers(padded(rows), errors)
+    operation = CALL_OPERATIONS[file.op]
+    key = operation, file.format, policy, inputs.shape, hashlib.sha256(inputs.tobytes()).digest()
+    if key not in _known:
+        rows: list[tuple[int, ...]] = []
+        errors: dict[int, str] = {}
+        for i, row in enumerate(inputs):
+            try:
+                rows.append(operation.answer(file.format, stripped(row), policy))
+            except ValueError as error:
+                rows.append(())
+                errors[i] = str(error)
+        words = padded(rows)
+        words.flags.writeable = False
+        while len(_known) >= _KEPT:
+            del _known[next(iter(_known))]
+        _known[key] = Answers(words, errors)
+    return _known[key]
 
 
 def misses(file: VectorFile, own: Answers, asked: Answers) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy

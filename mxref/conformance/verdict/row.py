@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.describe.weight_only_description import WeightOnlyDescription

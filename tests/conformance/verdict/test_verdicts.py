@@ -20,7 +20,7 @@ from mxref.conformance import Report, target_of, verify
 from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
 from mxref.conformance.compare.compare import Failure, Outcome, fast_right_answers
 from mxref.conformance.verdict.call_dependence import DEPENDENCES, CallDependence, Scope
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.describe.description import Description, Part
 from mxref.conformance.verdict.findings import findings

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
 from mxref.conformance.verdict.cause.orders import lanes_of, reordered
@@ -25,61 +23,12 @@ from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES
 
-__all__ = ["Cause", "find_causes", "policy_cause"]
+__all__ = ["find_causes", "policy_cause"]
 
 #: The number of failed and of passed cases that profiles are compared with first.
 _FEW = 24
 #: A scale rule is nearer than another policy if it is wrong at so many times fewer significands.
 _FEWER = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A policy, profile or known bug that gives all of a target's answers, or most of them.
-
-    Args:
-        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order;
-            `shift`, all scales or values by one factor, which those at the ends of the range hide.
-        name: the policy, the profile, the id of the mutant, or the name of the order or shift.
-        title: the mutant's name; empty for others.
-        text: what is wrong, in words; empty for a policy.
-        part: the operation that the bug is in; empty for a policy.
-        seen: where it was seen.
-        policy: what all else follows.
-        floats: the float types that the bug is seen from, if it is not all of them.
-        same: how many answers it gives.
-        total: how many there are.
-    """
-
-    kind: str
-    name: str
-    title: str
-    text: str
-    part: str
-    seen: tuple[str, ...]
-    policy: str
-    floats: tuple[str, ...]
-    same: int
-    total: int
-
-    @property
-    def complete(self) -> bool:
-        """Whether it gives all of them."""
-        return self.same == self.total
-
-    @property
-    def is_bug(self) -> bool:
-        """Whether it is a known bug that gives all of them, or a shift of all that show one."""
-        return self.kind == "shift" or (self.complete and self.kind in ("mutant", "order"))
-
-    def as_json(self) -> dict[str, Any]:
-        """The cause as plain data."""
-        return {
-            **dataclasses.asdict(self),
-            "seen": list(self.seen),
-            "floats": list(self.floats),
-            "complete": self.complete,
-        }
 
 
 def find_causes(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.operands.word_rows import same_width, stripped

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import layers_inside
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.accumulations import named_accumulations, same_product
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
 from mxref.operands.word_rows import stripped
 from mxref.operations.intervals import held
 from mxref.operations.product_words import DotSide, operands, pair_formats
-from mxref.operations.products import accumulations, bounds, groups
+from mxref.operations.products import bounds, groups
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import call_operation
 
-__all__ = ["named_accumulations", "product_causes"]
+__all__ = ["product_causes"]
 
 Words = NDArray[np.uint64]
 #: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
@@ -102,22 +103,6 @@ def _inside_layers(
     )
 
 
-def named_accumulations(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """The accumulations whose bits all answers are; the sign of zeros is left aside."""
-    for name in accumulations(outcomes[0].file.format):
-        policy = Policy().replace(accumulation=name)
-        if all(_same(one, one.wanted(policy)) for one in outcomes):
-            yield name
-
-
-def _same(outcome: Outcome, wanted: Words) -> bool:
-    got, zeros = outcome.answers, (0, LAYOUTS[outcome.file.float].sign_bit)
-    same = same_answers(outcome.file, wanted, got)
-    if got.shape == wanted.shape:
-        same |= np.isin(wanted, zeros) & np.isin(got, zeros)
-    return bool(same.all())
-
-
 def _gives(mutant: Mutant, outcome: Outcome) -> bool:
     """Whether a mutant gives all answers to a vector file."""
     if mutant.op == "matmul" and outcome.answers.shape[1] != 1:
@@ -127,7 +112,9 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
     if mutant.id == "H3b":
         return _inside_float32_numbers(outcome)
     try:
-        return _same(outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs))
+        return same_product(
+            outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs)
+        )
     except Exception:  # mutants are made for some float types, and may fail on others
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mxref.conformance.compare.compare import Outcome, judged
-from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of

@@ -107,6 +107,8 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
         outcomes: those of one operation and format, over float types.
         policy: the policy that they were compared with.
     """
+    if not any(outcome.failures for outcome in outcomes):
+        return None
     parts: list[Part] = []
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
     for units in found:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
-from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.conformance.verdict.cause.accumulations import named_accumulations
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
 from mxref.operations.product_words import terms
