@@ -25,6 +25,7 @@ from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, target_speed
 from mxref.conformance.checking.subjects import unsearched
 from mxref.conformance.verdict import verify
+from mxref.conformance.verdict.cause import causes
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.golden import VectorFile
 from mxref.targets.calls import Answers
@@ -64,7 +65,7 @@ def report_of(
 @pytest.fixture
 def without_causes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither causes nor descriptions are looked for, which takes long and changes nothing else."""
-    monkeypatch.setattr(verify, "find_causes", lambda *_: ())
+    monkeypatch.setattr(causes, "find_causes", lambda *_: ())
     monkeypatch.setattr(verify, "describe_failures", lambda *_: None)
 
 
