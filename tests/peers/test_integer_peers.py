@@ -94,7 +94,8 @@ def compare(name: str, x: np.ndarray, codes: np.ndarray | None, qparams: QParams
     if qparams.dtype != np.int32:
         choices.pop("int32", None)
     ends = qparams.quant_min, qparams.quant_max, qparams.dtype
-    given = qparams.scale, qparams.zero_point, *ends, qparams.axis
+    scale = qparams.scale if qparams.axis is None else F32(qparams.scale)
+    given = scale, qparams.zero_point, *ends, qparams.axis
     want = peer.quantize_affine(x, *given)
     wrong = np.flatnonzero(quantize_affine(x, qparams, **choices) != want)
     assert len(wrong) == 0, (qparams, x.ravel()[wrong[:5]], want.ravel()[wrong[:5]], len(wrong))
