@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["FAR", "LARGE", "LONG", "SMALL", "TELLING", "long_axes"]
+__all__ = ["FAR", "LARGE", "LONG", "SMALL", "TELLING", "around", "long_axes"]
 
 #: Rows of a call that every float type is asked with: around one, a vector, a warp, a block.
 SMALL = (
@@ -33,6 +33,21 @@ LONG = (
     300, 357, 384, 462, 511, 512, 513, 699, 768, 770, 1001, 1023, 1025, 1534, 2048, 2049, 3005,
     4096, 4097,
 )  # fmt: skip
+
+#: Steps from a wrong size to those that tell whether its remainder decides, or a limit near it.
+_AROUND = tuple(1 << power for power in range(13))
+
+
+def around(size: int) -> list[int]:
+    """Sizes that tell what makes a wrong one so: near it, some steps on, and rounded to each step.
+
+    >>> around(4097)[:10]
+    [1, 2048, 2049, 3073, 3585, 3841, 3969, 4033, 4065, 4080]
+    """
+    steps = [size + way * step for step in _AROUND for way in (-1, 1)]
+    rounded = [n for step in _AROUND for n in (size // step * step, -(-size // step) * step)]
+    found = {*steps, *rounded, size // 2, size * 3 // 2, 2 * size}
+    return sorted(n for n in found if n > 0 and n != size)
 
 
 def long_axes(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.axis_sizes import around
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     CallReply,
@@ -27,6 +30,8 @@ Finding = tuple[str, str]
 _MORE, _MOST = 2, 20_000
 #: Wrong calls whose first wrong part is asked alone.
 _ALONE = 8
+#: The draw of calls of other sizes than a wrong one's, and their work in that of the largest call.
+_DRAW, _TIMES = 3, 4
 #: From so many wrong calls on, each later than a right one of its size, it is state and no chance.
 _LATER = 4
 
@@ -55,15 +60,19 @@ def finding(
     if _only_later(calls, least):
         text = f"right in the first call of each {manner.size}, wrong in later ones"
         return "state", f"not reproducible: {text}: {next(o for o in calls if o.wrong).text}"
+    asked = len(calls)
     if not manner.other_numbers:
         calls += list(_more(function, calls))
     elif found := _two_answers_now(function, [one for one in calls if one.wrong], manner):
         return found
+    calls += list(_resized(function, calls))
     bad, part = [one for one in calls if one.wrong], calls[0].question.part
     alone = _wrong_alone(function, bad)
     rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
-    rule = rule if rule is not None and rule.inside.mean() <= manner.most else None
-    if fails and not subject.tells(rule, has_parts=bool(part), alone=alone):
+    # Calls near a wrong one are wrong more often than those that are asked of every target.
+    drawn = rule and replace(rule, inside=rule.inside[:asked])
+    rule = rule if drawn is not None and drawn.inside.mean() <= manner.most else None
+    if fails and not subject.tells(drawn, has_parts=bool(part), alone=alone):
         return None
     example = bad[0]
     if rule is None:
@@ -155,6 +164,23 @@ def _more(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]
     wrong = next(one.question for one in calls if one.wrong)
     for other in wrong.telling(max(one.question.elements for one in calls)):
         yield ask(function, other)
+
+
+def _resized(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]:
+    """The least wrong call with other sizes, one at a time, the cheapest first."""
+    wrong = min((one.question for one in calls if one.wrong), key=lambda one: one.work)
+    most = max(one.question.work for one in calls)
+    found = [
+        wrong.resized(unit, size, _DRAW)
+        for unit, count in wrong.features.items()
+        if isinstance(count, int)
+        for size in around(count)
+    ]
+    cheap = sorted((one for one in found if one and one.work <= most), key=lambda one: one.work)
+    total = accumulate(one.work for one in cheap)
+    for one, work in zip(cheap, total, strict=True):
+        if work <= max(_TIMES * most, _MOST):
+            yield ask(function, one)
 
 
 def _exact_least(

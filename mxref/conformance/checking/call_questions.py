@@ -67,6 +67,10 @@ class CallQuestion(Protocol):
         """The number of elements in the call."""
 
     @property
+    def work(self) -> int:
+        """What the time of a call grows with."""
+
+    @property
     def features(self) -> Features:
         """What rules about wrong calls speak of."""
 
@@ -197,6 +201,11 @@ class PlainQuestion:
     def part(self) -> str:
         """What is answered by itself, in the plural, such as blocks; empty if nothing is."""
         return ""
+
+    @property
+    def work(self: CallQuestion) -> int:
+        """What the time of a call grows with: the number of its elements."""
+        return self.elements
 
     def is_wrong(self: CallQuestion, got: Words) -> bool:
         """Whether an answer is wrong."""

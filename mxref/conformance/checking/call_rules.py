@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "SHORTER",
     "Features",
     "Rule",
     "Sized",
@@ -25,12 +26,16 @@ __all__ = [
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
 
-#: Steps of sizes: pairs, vectors, warps, blocks of threads.
-_STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
+#: The unit of the smaller one of two sizes, of which both have at least as many.
+SHORTER = "lines on the shorter side"
+#: Steps of sizes: pairs, vectors, warps, blocks of threads, tiles and chunks.
+_STEPS = tuple(1 << power for power in range(1, 13))
+#: Steps of which a tail is left.
+_TAILS = _STEPS[:8]
+#: Calls longer than a step that show that it is its tail which is wrong.
+_ENOUGH = 4
 #: Other steps: sizes of images, of odd vectors, and what nobody has tested.
 _ODD_STEPS = (3, 5, 6, 7, 9, 10, 11, 12, 13, 15)
-#: Steps of which wrong calls have few remainders, if it is remainders that decide.
-_SMALL_STEPS = (4, 8, 16)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
 _RIGHT = (0.5, 0.34)
 
@@ -150,6 +155,8 @@ def _span_text(name: str, below: int, first: int, last: int, above: int) -> str:
         return f"{first:,} {name} and more"
     if below + 1 == first == last == above - 1:
         return f"{first:,} {name}"
+    if first == last:  # one size is no evidence for a range
+        return f"{first:,} {name}, where {below:,} and {above:,} are right"
     return f"more than {below:,} and fewer than {above:,} {name}"
 
 
@@ -178,7 +185,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
             yield Rule(f"{text} a multiple of {step}", rest == 0, name)
         powers = column & column - 1 == 0
         yield Rule(f"{text} no power of two", ~powers, name)
-        for step in _SMALL_STEPS:
+        for step in _STEPS[1:]:
             wrong = np.unique(column[bad])
             rests = set((wrong % step).tolist())
             if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
@@ -257,10 +264,14 @@ def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> s
     >>> places_text([(np.array([32]), 33), (np.array([128, 129]), 130)], "rows")
     ', in the rows behind the last multiple of 4'
     """
-    for step in _STEPS:
-        if 2 * sum(size > step for _, size in places) >= len(places) > 0 and all(
-            (some >= size // step * step).all() for some, size in places
+    enough = min(_ENOUGH, (len(places) + 1) // 2)
+    for step in (1, *_TAILS) if places else ():
+        tails = ((size - 1 if step == 1 else size // step * step) for _, size in places)
+        if sum(size > step for _, size in places) >= enough and all(
+            (some >= tail).all() for (some, _), tail in zip(places, tails, strict=True)
         ):
+            if step == 1:
+                return f", in the last {unit.removesuffix('s')}"
             return f", in the {unit} behind the last multiple of {step}"
     least = min((int(some.min()) for some, _ in places), default=0)
     for power in range(6, 20):

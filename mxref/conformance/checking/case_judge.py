@@ -28,6 +28,8 @@ UNITS = {
     "decode": "codes",
     "decode_scale": "codes",
 }
+#: Rows of a call that all right ones have at most where it is vectors that are wrong, not tails.
+_TAIL = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,9 @@ class Judge:
 
     def bad(self, call: Call) -> bool:
         """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
-        if call.error or not call.changed.size:
-            return bool(call.error)
-        return call.way != "batch" or self.wrong(call).size > 0
+        if call.error:
+            return True
+        return bool(call.changed.size) if call.way != "batch" else self.wrong_places(call).size > 0
 
     def wrong_places(self, call: Call) -> NDArray[np.int64]:
         """The places of a call where the answer is wrong."""
@@ -100,9 +102,30 @@ def usual_answers(
     rows = np.unique(np.concatenate([np.empty(0, np.int64), *changed]))
     found[rows] = right[rows]
     rows = rows[~same_answers(one.file, right[rows], one.first[rows]).all(axis=1)]
+    if _by_size([call for call in calls if call.file is one.file], rows, right):
+        return found
     for start in range(0, len(rows), FIRST):
         call = one.ask(np.resize(rows[start : start + FIRST], FIRST), 2)
         if not call.error:
             found[call.rows] = one.first[call.rows]
             found[call.rows[call.changed], : call.got.shape[1]] = call.got
     return found
+
+
+def _by_size(calls: Sequence[Call], rows: NDArray[np.int64], right: NDArray[np.uint64]) -> bool:
+    """Whether cases that the vectors' call has wrong are right in all small calls, and in no other.
+
+    Args:
+        calls: those of a file.
+        rows: the cases.
+        right: the right answers to all cases of the file.
+    """
+    sizes: dict[bool, list[int]] = {False: [], True: []}
+    for call in calls:
+        if call.way == "batch" and not call.error:
+            changed = call.rows[call.changed]
+            good = call.changed[same_answers(call.file, right[changed], call.got).all(axis=1)]
+            is_right = np.isin(np.arange(len(call.rows)), good)[np.isin(call.rows, rows)]
+            for each in np.unique(is_right).tolist():
+                sizes[each].append(len(call.rows))
+    return bool(all(sizes.values())) and _TAIL <= max(sizes[True]) < min(sizes[False])

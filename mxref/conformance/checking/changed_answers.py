@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.axis_sizes import TELLING
+from mxref.conformance.checking.axis_sizes import TELLING, around
 from mxref.conformance.checking.call_rules import (
     Rule,
     Sized,
@@ -21,6 +21,7 @@ from mxref.conformance.checking.call_rules import (
 )
 from mxref.conformance.checking.case_judge import UNITS, Judge, Wanted, usual_answers
 from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
+from mxref.conformance.checking.one_case import by_company, of_one_case
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
@@ -139,7 +140,7 @@ def _is_stale(judge: Judge, call: Call) -> bool:
 def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     """The kind and the text of what is wrong with calls of many sizes."""
     every = [*judge.first_calls(calls), *calls]
-    bad = [call for call in every if call.changed.size and judge.bad(call)]
+    bad = [call for call in every if judge.bad(call) and (call.changed.size or call.error)]
     bad = bad or [call for call in every if judge.bad(call) or (not call.turn and call.differs)]
     example = next((call for call in bad if call.turn), bad[0])
     one = judge.of[example.file.stem]
@@ -155,8 +156,14 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if not _steady(one, example):
         return "state", f"{text}; {_order(every, bad) or counts}"
     largest = max(len(call.rows) for call in calls if call.file is example.file)
-    sizes = [size for size in TELLING if size <= largest]
-    telling = [one.ask(one.chosen(size, turn), 2) for size in sizes for turn in range(3, 9)]
+    least = min(len(call.rows) for call in bad if call.file is example.file)
+    turns = {size: range(3, 5) for size in around(least)} | {size: range(3, 9) for size in TELLING}
+    telling = [
+        one.ask(one.chosen(size, turn), 2)
+        for size in sorted(turns)
+        for turn in turns[size]
+        if size <= largest
+    ]
     sized = [
         Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
         for call in (*every, *telling)
@@ -168,7 +175,9 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
         return "state", f"{text}; {order}"
     found = size_rule(sized, judge.unit)
     vague = found is None or _VAGUE.fullmatch(found[0].text)
-    if vague and _by_company(judge, one, example):
+    if vague and (alone := of_one_case(judge, one, example, largest)):
+        return "size", f"{alone}: {judge.example(example)}"
+    if vague and by_company(judge, one, example):
         return "company", f"an answer depends on what else is in the call: {gave}"
     wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
     if found is not None:
@@ -199,22 +208,6 @@ def _exact(judge: Judge, one: RepeatedCases, rule: Rule) -> str:
 
     unit, right, wrong = rule.least
     return f"{least_wrong(right, wrong, is_wrong):,} {unit} and more"
-
-
-def _by_company(judge: Judge, one: RepeatedCases, example: Call) -> bool:
-    """Whether a wrong answer is right in the same place among other cases, each repeated."""
-    wrong = np.empty(0, np.int64) if example.error else judge.wrong_places(example)
-    if not wrong.size or not example.turn:
-        return False
-    place = wrong[0]
-    own = example.rows[place]
-    for case in (own, *one.chosen(4, 6)):
-        rows = np.full_like(example.rows, case)
-        rows[place] = own
-        call = one.ask(rows, 2)
-        if not call.error and place not in judge.wrong_places(call):
-            return True
-    return False
 
 
 def _vectors_again(one: RepeatedCases) -> Call | None:

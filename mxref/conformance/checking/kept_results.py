@@ -29,6 +29,8 @@ IN_PLACE = "an array changed in place gives the answers to what it was before"
 MIDDLE = "not reproducible: a call gives the answers to an earlier one that differs from it in"
 #: Questions in which a number in the middle is changed until that gives another answer.
 _TRIES = 4
+#: Calls with numbers that were never asked, and the number of the first of them.
+_FRESH, _NEW = 8, 100
 #: Rows of a call with cases.
 _ROWS = 33
 #: The turn of the first call that differs from another one in the middle, after those of
@@ -158,8 +160,19 @@ def _middles(
                 what = f"{MIDDLE} argument {place + 1} alone"
                 if is_array:
                     what = f"{MIDDLE} one number in the middle of argument {place + 1}"
-                yield _wrong(call, one, got, what, same=np.array_equal(got, before))
+                same = np.array_equal(got, before)
+                if not (same and _often_wrong(call, known, number)):
+                    yield _wrong(call, one, got, what, same=same)
             break
+
+
+def _often_wrong(
+    call: Callable[..., object], known: Callable[[int], CallQuestion], number: int
+) -> bool:
+    """Whether a call with numbers that were never asked is wrong: so it is not what is kept."""
+    fresh = [known(number + _NEW + i) for i in range(_FRESH)]
+    wrong = [one.is_wrong(one.words(call(*copies(one.arguments)))) for one in fresh]
+    return any(wrong)
 
 
 def _with_middle(mine: Any, new: Any) -> Any:

@@ -130,6 +130,23 @@ class LayerQuestion(PlainQuestion):
         return _numbers(self.shape)
 
     @property
+    def work(self) -> int:
+        """The multiplications."""
+        sequences, rows, inputs, outputs = self.shape
+        return sequences * rows * inputs * outputs
+
+    def resized(self, unit: str, count: int, draw: int) -> LayerQuestion | None:
+        """The layer with another number of rows of one sequence, of inputs or of outputs."""
+        sequences, rows, inputs, outputs = self.shape
+        shapes = {
+            "rows": (1, count, inputs, outputs),
+            "inputs": (sequences, rows, count, outputs),
+            "outputs": (sequences, rows, inputs, count),
+            "sequences": (count, rows, inputs, outputs),
+        }
+        return replace(self, shape=shapes[unit], draw=draw, memory=0) if unit in shapes else None
+
+    @property
     def features(self) -> Features:
         """What a rule may speak of."""
         sequences, rows, inputs, outputs = self.shape

@@ -18,7 +18,7 @@ from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
-from mxref.conformance.checking.call_rules import Features
+from mxref.conformance.checking.call_rules import SHORTER, Features
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.compare.compare import with_one_nan
@@ -38,6 +38,8 @@ Array = NDArray[Any]
 Function = Callable[..., Any]
 
 _BLOCK = 32
+#: Elements of a call that is made to tell what a wrong one's size has to do with it.
+_MOST = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +194,16 @@ class LayoutQuestion(PlainQuestion):
         return LayoutQuestion(self.subject, self.shape, self.axis, memory, draw)
 
     def resized(self, unit: str, count: int, draw: int) -> LayoutQuestion | None:
-        """The question about another number of codes or blocks."""
-        if UNITS.get(self.subject.op) != unit:
+        """The question with another number of codes or blocks, of rows or columns, or of both."""
+        rows, columns = self.shape
+        if UNITS.get(self.subject.op) == unit:
+            return LayoutQuestion(self.subject, (1, count), draw=draw)
+        shapes = {"rows": (count, columns), "columns": (rows, count), SHORTER: (count, count)}
+        if unit not in shapes or unit not in self.features:
             return None
-        return LayoutQuestion(self.subject, (1, count), draw=draw)
+        if _elements_in(self.subject.op, shapes[unit]) > _MOST:
+            return None
+        return LayoutQuestion(self.subject, shapes[unit], self.axis, draw=draw)
 
     def alone(self, got: NDArray[np.uint64]) -> list[LayoutQuestion]:
         """The first wrong block as a tensor of its own, and in every line of one of 32 x 32."""
@@ -235,7 +243,7 @@ class LayoutQuestion(PlainQuestion):
             return {"codes": columns}
         if self.subject.op in ("pack_blocks", "unpack_blocks"):
             return {"blocks": columns}
-        matrix = {"rows": rows, "columns": columns}
+        matrix = {"rows": rows, "columns": columns, SHORTER: min(rows, columns)}
         if self.subject.op in ("pack_scales", "unpack_scales"):
             return {**matrix, "scales": rows * columns}
         length, lines = (rows, columns) if self.axis == 0 else (columns, rows)

@@ -28,7 +28,7 @@ from mxref.conformance.checking.call_questions import (
     PlainSubject,
     in_shapes,
 )
-from mxref.conformance.checking.call_rules import Features, Rule, alike
+from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.operands.returned import float_words
@@ -186,11 +186,33 @@ class Product(PlainQuestion):
         return (rows + columns) * blocks * _SIZE
 
     @property
+    def work(self) -> int:
+        """The multiplications of blocks."""
+        rows, columns, blocks = self.shape
+        return rows * columns * blocks
+
+    def resized(self, unit: str, count: int, draw: int) -> Product | None:
+        """The product with another size, if it can have it."""
+        rows, columns, blocks = self.shape
+        shape = {
+            "rows": (count, columns, blocks),
+            "columns": (rows, count, blocks),
+            "summed elements": (rows, columns, count // _SIZE),
+            SHORTER: (count, count, blocks),
+        }.get(unit, (0, 0, 0))
+        is_whole = unit != "summed elements" or count % _SIZE == 0
+        if not (is_whole and all(shape) and self.subject.fit(shape) == shape):
+            return None
+        return replace(self, shape=shape, draw=draw, memory=0)
+
+    @property
     def features(self) -> Features:
         """What a rule may speak of."""
         rows, columns, blocks = self.shape
-        sizes = {"rows": rows, "columns": columns, "summed elements": blocks * _SIZE}
-        sizes["outputs"] = rows * columns
+        summed = blocks * _SIZE
+        sizes = {"rows": rows, "columns": columns, "summed elements": summed}
+        sizes |= {SHORTER: min(rows, columns), "outputs": rows * columns}
+        sizes |= {"numbers of A": rows * summed, "numbers of B": columns * summed}
         return {**sizes, "sides": alike(sizes, "rows", "columns")}
 
     def again(self, draw: int, memory: int = 0) -> Product:

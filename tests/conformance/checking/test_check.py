@@ -196,6 +196,25 @@ def test_a_tail_beside_what_is_always_wrong() -> None:
     assert ", in the numbers behind the last multiple of 16: with " in use.text
 
 
+def test_what_the_call_of_the_vectors_has_wrong_is_of_its_size() -> None:
+    """Which is one of few calls that are so large, and small ones are right."""
+    for most, said in ((16, "17 numbers and more ("), (63, "64 numbers and more (")):
+        wrong = wrong_where(lambda values, most=most: (len(values) > most) & (values > 1))
+        assert_found(wrong, "size", f"wrong only in calls with {said}")
+
+
+def test_what_is_wrong_in_one_place_is_no_matter_of_company() -> None:
+    some = some_cases(E2M1).input_words().astype(np.uint32).view(np.float32)[5::8, 0]
+
+    def last(values: Array) -> Array:
+        return np.isin(values, some) & (np.arange(len(values)) == len(values) // 2 * 2)
+
+    said = "some numbers are wrong only in calls with a number of numbers that is no multiple of 2"
+    assert_found(
+        wrong_where(last), "size", f"{said}, here of one number alone (..., in the last number: "
+    )
+
+
 def test_a_size_that_raises_and_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every call takes a thousandth of a second; the cases asked one by one are not slowness."""
     now = [0.0]

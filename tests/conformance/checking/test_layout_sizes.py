@@ -437,6 +437,26 @@ def test_memory_changes_nothing_but_the_place(memory: int) -> None:
             assert not np.shares_memory(moved, array)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        (lambda r, c: r % 512 == 0, "a number of rows that is a multiple of 512"),
+        (lambda r, c: r % 512 == 3, "a number of rows that is 3 above a multiple of 512"),
+        (lambda r, c: min(r, c) >= 64, "64 lines on the shorter side and more"),
+        (lambda r, c: r * c >= 4000, "more than N elements, N from 3,969 to 4,031"),
+    ],
+)
+def test_sizes_are_told_apart_near_a_wrong_call(
+    wrong: Callable[[int, int], bool], rule: str
+) -> None:
+    def quantize_tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        scales, codes = quantized(values, name, axis)
+        return scales, codes ^ np.uint8(wrong(*values.shape))
+
+    said = f"wrong only in calls with {rule} ("
+    assert_found("quantize_tensor", "mxfp8_e4m3", quantize_tensor, "size", said, elements=70_000)
+
+
 def test_the_least_wrong_size_is_found_between_two_that_were_asked() -> None:
     asked = []
 
@@ -480,8 +500,8 @@ def test_rules() -> None:
     few = rule(lambda one: one["rows"] <= 2 and one["kind"] == "b")
     assert few == "fewer than N rows, N from 3 to 31, and b"
     assert rule(lambda one: one["rows"] % 32 != 0) == "a number of rows that is no multiple of 32"
-    assert rule(lambda one: one["rows"] == 31) == "more than 2 and fewer than 32 rows"
-    assert rule(lambda one: one["rows"] == 2) == "more than 1 and fewer than 31 rows"
+    assert rule(lambda one: one["rows"] == 31) == "31 rows, where 2 and 32 are right"
+    assert rule(lambda one: one["rows"] == 2) == "2 rows, where 1 and 31 are right"
     assert rule(lambda one: one["rows"] == 1) == "fewer than 2 rows"
     assert rule(lambda one: one["rows"] > 32) == "more than N rows, N from 32 to 63"
     assert rule(lambda one: (one["rows"], one["kind"]) in ((1, "a"), (100, "b"))) == ""

@@ -161,9 +161,23 @@ def test_a_size_that_decides_is_named_with_its_place(monkeypatch: pytest.MonkeyP
     assert_use(asked(zero_from(16), fails=True)[0], "size", "")
 
 
+def test_a_tail_of_the_summed_elements_behind_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kernel(*operands: Any) -> Any:
+        scales, codes, *rest = operands
+        k = codes.shape[1]
+        whole = k // 1024 * 1024 if k >= 2048 else k
+        return right(scales, np.where(np.arange(k) < whole, codes, 0).astype(np.uint8), *rest)
+
+    shapes = ((3, 2, blocks) for blocks in (32, 33, 63, 64, 65, 128))
+    monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *shapes))
+    said = "wrong only in products with more than N summed elements, N from 2,016 to 2,079, and "
+    said += "a number of summed elements that is no multiple of 1024 ("
+    assert_use(asked(kernel)[0], "size", said)
+
+
 def test_numbers_that_are_wrong_everywhere() -> None:
     wrong = changed(lambda product: product.__iadd__(1))
-    said = "wrong in 16 of 16 products: (1, 32) x (32, 1): 1 of 1 outputs; row"
+    said = "wrong in 80 of 80 products: (1, 32) x (32, 1): 1 of 1 outputs; row"
     assert_use(asked(wrong)[0], "numbers", said)
     assert asked(wrong, fails=True) == ([], ("products: 16 calls of other shapes",))
 
@@ -174,7 +188,7 @@ def test_an_error_in_some_shapes_is_told() -> None:
             raise ValueError("too many columns")
         return right(*operands)
 
-    said = "...more than N columns...: ValueError: too many columns (test_product_shapes.py:"
+    said = "...17 columns and more...: ValueError: too many columns (test_product_shapes.py:"
     assert_use(asked(kernel)[0], "size", said)
 
 
