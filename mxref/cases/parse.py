@@ -122,7 +122,7 @@ def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
             continue
         try:
             if header["op"] in CALL_OPERATIONS:  # whose policies have one spelling
-                CALL_OPERATIONS[header["op"]].parse(header["format"], column)
+                CALL_OPERATIONS[header["op"]].parse(header["format"], str(column))
                 continue
             spelled = _spelling(column)
         except (ValueError, TypeError) as error:

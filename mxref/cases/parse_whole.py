@@ -27,6 +27,13 @@ def whole_cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...
         header: the header of the file, of a known operation, with policies as columns.
         lines: the other lines.
     """
+    try:
+        return _cases(header, lines)
+    except ValueError:  # no format of the operation, no number, no code
+        return None
+
+
+def _cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...] | None:
     operation = REGISTRY[header["op"]]
     matches = [LINE.fullmatch(line) for line in lines]
     if operation.varied or not matches or None in matches:
@@ -34,7 +41,8 @@ def whole_cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...
     parts = zip(*[match.groups() for match in matches if match], strict=True)
     names, inputs, alone, several, bys, rules, models, flags = parts
     count = operation.counts(header["format"], (), Policy())
-    names = inputs if count[0] == 1 and not any(names) else names
+    if count[0] == 1:  # such an input is the name
+        names = (None,) if any(names) else inputs
     known = {*models} <= {*known_models()} and {*rules} - {None} <= {*known_rules()}
     if not known or header["rule"] in rules or None in names or len({*names}) < len(names):
         return None
@@ -54,11 +62,9 @@ def whole_cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...
     given = _table([one for some in answers for one in some], count[1], header["out_digits"])
     if words is None or given is None or any(len({*some}) < len(some) for some in answers):
         return None
-    try:  # a word is a code if the largest one is
-        largest = [tuple(some.max(axis=0).tolist()) for some in (words, given)]
-        operation.check_words(header["format"], header["float"], largest[0], largest[1:])
-    except ValueError:
-        return None
+    # A word is a code if the largest one is.
+    largest = [tuple(some.max(axis=0).tolist()) for some in (words, given)]
+    operation.check_words(header["format"], header["float"], largest[0], largest[1:])
     rows, left = map(tuple, words.tolist()), map(tuple, given.tolist())
     before = f"{header['op']}.{header['format']}.{header['float']}."
     required = {rule: rule in header["required"] for rule in (*known_rules(), header["rule"])}

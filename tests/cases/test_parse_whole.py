@@ -65,6 +65,7 @@ FLAWS = {
     "one_answer_twice": (r'"out":\["(..)","..","', r'"out":["\1","\1","'),
     "answers_out_of_order": (r'"by":"0', '"by":"1'),
     "a_column_less": (r'"by":"0', '"by":"'),
+    "no_digits_of_several": (r'"out":\["..","..', '"out":["00",",,'),
     "unknown_model": (r'"model":"M', '"model":"X'),
     "unknown_rule": (r'"rule":"N', '"rule":"X'),
     "unknown_flag": (r'"flags":\["', '"flags":["x'),
@@ -99,6 +100,22 @@ def test_each_block_has_a_name_of_its_own(flaw: str) -> None:
     header, lines = parts(BLOCKS)
     lines[1] = lines[0] if flaw == "twice" else re.sub(r'"name":"[\w-]+",', "", lines[1])
     assert whole_cases(header, lines) is None
+
+
+def test_numbers_have_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    header, lines = parts(ENCODE)
+    lines = [f'{{"name":"n{i}",{line[1:]}' for i, line in enumerate(lines)]
+    assert whole_cases(header, lines) is None
+    with pytest.raises(parse.VectorError, match=r"^file:2: must have no name"):
+        line_by_line(monkeypatch, header, lines)
+
+
+def test_a_format_that_the_operation_has_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    header, lines = parts(ENCODE)
+    header["op"] = "quantize"
+    assert whole_cases(header, lines) is None
+    with pytest.raises(parse.VectorError, match=r"^file:2: is no case of quantize e2m1: "):
+        line_by_line(monkeypatch, header, lines)
 
 
 def test_a_number_stands_once() -> None:
