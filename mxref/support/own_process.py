@@ -21,6 +21,8 @@ __all__ = ["copies_end", "in_own_process"]
 
 #: Seconds that the process of a check has to end, after its verdict or a signal.
 GRACE = 10.0
+#: Seconds in which it can end the programs that it waits for, once foreign code hangs.
+UNWINDING = 2.0
 #: Where file descriptors of its own begin, out of the way of those that a target opens or closes.
 _OWN = 256
 
@@ -44,13 +46,13 @@ def copies_end() -> Iterator[None]:
 def in_own_process(check: Callable[[], int]) -> int:
     """The exit status that `check` returns, run in a copy of this process.
 
-    If the copy ends without a status, as after `os._exit` or a crash, or is killed since foreign
-    code hangs (`mxref.support.time_limit`), the status is 1, and a sentence on stderr says why. The
-    copy shares the terminal and standard input, gets the signals that this process gets, and ends
-    when this process does. It is killed if it still runs `GRACE` seconds after its verdict or after
-    a signal, as threads may. In the copy only `sys.stdout` writes to standard output; file
-    descriptor 1, which C code writes to, leads to stderr. The call returns in both processes, with
-    the same status. This process should be small, as it is copied.
+    If the copy ends without a status, as after `os._exit` or a crash, or since foreign code hangs
+    (`mxref.support.time_limit`), the status is 1, and a sentence on stderr says why. The copy
+    shares the terminal and standard input, gets the signals that this process gets, and ends when
+    this process does. It is killed if it still runs `GRACE` seconds after its verdict or after a
+    signal, as threads may. In the copy only `sys.stdout` writes to standard output; file descriptor
+    1, which C code writes to, leads to stderr. The call returns in both processes, with the same
+    status. This process should be small, as it is copied.
     """
     if not hasattr(os, "fork"):
         return check()
@@ -122,7 +124,8 @@ def _ending(
 
     Signals are forwarded to the child. It is killed if it still runs `GRACE` seconds after the
     first signal or its verdict, or if another signal comes more than `STEADY` seconds after the
-    first; and if foreign code does not return in the time that the board says.
+    first. If foreign code does not return in the time that the board says, it gets SIGTERM, so that
+    it ends the programs that it waits for, and is killed `UNWINDING` seconds later.
     """
     first: tuple[int, float] | None = None
 
@@ -162,16 +165,17 @@ def _ending(
         if not end and (first is not None or verdict is not None):
             end = time.monotonic() + GRACE
         if end and not killed and not done and time.monotonic() > end:
-            print(f"mxref: the check did not end within {GRACE:g} s: killed", file=sys.stderr)
+            if not hung:
+                print(f"mxref: the check did not end within {GRACE:g} s: killed", file=sys.stderr)
             os.kill(child, signal.SIGKILL)
             killed = True
         now = time.monotonic()
-        if not end and not killed and (hung := board.hung(now - looked)):
-            os.kill(child, signal.SIGKILL)
-            killed = True
+        if not end and not done and (hung := board.hung(now - looked)):
+            os.kill(child, signal.SIGTERM)
+            end = now + UNWINDING
         looked = now
     if hung:
-        return verdict, None, f"was killed: {hung}; --timeout SECONDS gives it longer"
+        return None, None, f"was killed: {hung}; --timeout SECONDS gives it longer"
     how = _in_words(os.waitstatus_to_exitcode(status))
     if first is None:
         return verdict, None, how

@@ -52,6 +52,18 @@ def test_a_target_that_hangs_is_killed(source: str, what: str, tmp_path: Path) -
     assert len(run.stderr) < 100_000
 
 
+def test_a_program_that_a_target_waits_for_ends_with_it(tmp_path: Path) -> None:
+    program = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid()))"
+    command = f"[sys.executable, '-c', {f'{program}; time.sleep(600)'!r}]"
+    run = verified(
+        tmp_path, f"import subprocess, sys\n{ENCODE}subprocess.run({command})\n", "--timeout=3"
+    )
+    assert run.returncode == 1
+    assert "encode of the target did not end" in run.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 def test_what_a_target_prints_is_bounded(tmp_path: Path) -> None:
     source = f"{ENCODE}import sys, mxref\n    print('a' * 50_000)\n"
     source += "    print('b' * 50_000, file=sys.stderr)\n    return mxref.encode(values, format)\n"
