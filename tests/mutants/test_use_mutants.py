@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import vector_file
+from right_calls import RIGHT_CALLS, matmul, quantized
 
 import mxref
 from mxref.conformance import Extent, check, target_of
 from mxref.mutants import USES, UseMutant
+from mxref.mutants.call_mutants import CALL_USES
 
 
 def quantize(values: Any, format: str) -> Any:
@@ -35,7 +37,30 @@ RIGHT = {
     "dequantize": (dequantize, "dequantize/mxfp4_e2m1.f32"),
     "pack": (mxref.pack, "pack/e2m1.bytes"),
 }
-PAIRS = [(mutant, op) for mutant in USES for op in mutant.ops]
+#: The same of operations with several axes.
+CALLS = {
+    "quantize_tensor": "quantize_tensor/mxfp8_e4m3.f32",
+    "unpack_scales": "unpack_scales/e8m0.row_major",
+    "pack_scales": "pack_scales/e8m0.bytes",
+    "matmul": "matmul/mxfp4_e2m1-mxfp4_e2m1.f32",
+    "linear": "linear/mxfp8_e4m3.f32",
+    "linear_gradients": "linear_gradients/mxfp8_e4m3.f32",
+    "quantize_affine": "quantize_affine/int8.f32",
+    "dequantize_affine": "dequantize_affine/int8.f32",
+    "rescale": "rescale/int32-int8.bytes",
+    "pack_int4": "pack_int4/int4.bytes",
+    "grid_sample": "grid_sample/int8.bytes",
+    "linear_qcs8w": "linear_qcs8w/int8.f32",
+    "linear_qcs4w": "linear_qcs4w/int4.f32",
+}
+_MORE = {
+    "matmul": matmul,
+    "quantize_tensor": quantized,
+    "pack_scales": mxref.pack_scales,
+    "unpack_scales": mxref.unpack_scales,
+}
+RIGHT |= {op: ((RIGHT_CALLS | _MORE)[op], stem) for op, stem in CALLS.items()}
+PAIRS = [(mutant, op) for mutant in (*USES, *CALL_USES) for op in mutant.ops]
 
 
 def target(op: str, function: Any) -> Any:
@@ -43,8 +68,9 @@ def target(op: str, function: Any) -> Any:
 
 
 def test_ids_names_and_texts() -> None:
-    assert len({mutant.id for mutant in USES}) == len({mutant.name for mutant in USES}) == len(USES)
-    for mutant in USES:
+    every = [*USES, *CALL_USES]
+    assert len({one.id for one in every}) == len({one.name for one in every}) == len(every)
+    for mutant in every:
         assert re.fullmatch(r"U\d+[a-z]?", mutant.id)
         assert re.fullmatch(r"[a-z0-9_]+", mutant.name)
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)

@@ -53,6 +53,12 @@ _SHAPES: tuple[Shape, ...] = tuple(
         )
     )
 )
+#: Shapes of real layers: aligned and large ones, one row of a deep one, and just off them. Of
+#: further formats and float types there is one.
+_REAL: tuple[Shape, ...] = (
+    (1, 128, 128, 128), (1, 256, 512, 256), (1, 1, 1024, 512), (2, 64, 128, 256),
+    (1, 127, 129, 128), (1, 256, 384, 128),
+)  # fmt: skip
 #: Of further formats and float types every so many of the shapes are asked.
 _FEWER = 6
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
@@ -87,7 +93,7 @@ class LayerSubject(PlainSubject):
     ) -> Iterator[LayerQuestion]:
         """Those of some shapes, then those in other memory."""
         step = 1 if first_float and first_format and not self.fails else _FEWER
-        for shape in _SHAPES[::step]:
+        for shape in (*_SHAPES[::step], *_REAL[::step]):
             if _numbers(shape) <= elements:
                 yield LayerQuestion(self, shape)
         for memory in range(1, len(MEMORIES)) if _numbers(_MOVED) <= elements else ():

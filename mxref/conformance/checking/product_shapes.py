@@ -67,11 +67,19 @@ _SHAPES = tuple(
         )
     )
 )
+#: Shapes of real products, of which each pair of formats and each float type is asked some: aligned
+#: and large ones, one row times a wide and deep matrix, and just off them.
+_REAL = (
+    (256, 256, 16), (1, 1024, 32), (128, 256, 8), (1, 1025, 33), (257, 256, 17), (384, 256, 16),
+    (2, 1024, 32),
+)  # fmt: skip
 #: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
 #: blocks of those that are asked in any case.
 _FIRST, _SECONDS, _SMALL = (128, 128, 2), 0.25, 100
+#: How many times longer a call of a real shape may take; a block of it takes less than of a small.
+_LONGER = 6
 #: Of further pairs of formats and float types every so many of the shapes are asked; and of those
-#: that have no vectors.
+#: that have no vectors. Of these there is one real shape.
 _FEWER, _RARE = 6, 36
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED = (33, 65, 3)
@@ -113,8 +121,12 @@ class ProductSubject(PlainSubject):
         """Those of some shapes that do not take too long, then those in other memory."""
         step = _RARE if self.is_rare else 1 if first_float and first_format else _FEWER
         pace = _pace(Product(self, self.fit(_FIRST)))
-        for m, n, blocks in dict.fromkeys(map(self.fit, _SHAPES[::step])):
-            is_fast = m * n * blocks * pace <= _SECONDS or max(m, n) * blocks <= _SMALL
+        shapes = dict.fromkeys(_SHAPES[::step], _SECONDS)
+        shapes |= dict.fromkeys(_REAL[::step], _SECONDS * _LONGER)
+        for (m, n, blocks), seconds in {
+            self.fit(one): most for one, most in shapes.items()
+        }.items():
+            is_fast = m * n * blocks * pace <= seconds or max(m, n) * blocks <= _SMALL
             if is_fast and (m + n) * blocks * _SIZE <= elements:
                 yield Product(self, (m, n, blocks))
         if not self.fails:

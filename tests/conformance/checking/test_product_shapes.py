@@ -39,6 +39,7 @@ Kernel = Callable[..., Any]
 def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few shapes, all of them fast."""
     monkeypatch.setattr(product_shapes, "_SHAPES", SHAPES)
+    monkeypatch.setattr(product_shapes, "_REAL", ())
     monkeypatch.setattr(product_shapes, "_SECONDS", 100.0)
     monkeypatch.setattr(product_shapes, "_FIRST", (8, 8, 1))
 

@@ -1,0 +1,152 @@
+"""Class U, of calls with several axes: right but in real shapes.
+
+Vectors and small calls cannot catch them: a fast path for aligned or large sizes is entered by
+tensors as they are, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.mutants.mutant import Function
+from mxref.mutants.use_mutants import UseMutant
+
+__all__ = ["CALL_USES"]
+
+Array = NDArray[Any]
+
+
+def _when(wrong: Callable[..., bool]) -> Callable[[Function], Function]:
+    """A function whose last row or number has one wrong bit where the arguments say so."""
+
+    def spoil(right: Function) -> Function:
+        def run(*arguments: Any) -> Any:
+            result = right(*arguments)
+            return _last_row_spoiled(result) if wrong(*arguments) else result
+
+        return run
+
+    return spoil
+
+
+def _last_row_spoiled(result: Any) -> Any:
+    """A result, the last row of whose last array has one wrong bit, a high one of wide numbers."""
+    arrays = result if isinstance(result, tuple) else (result,)
+    last = np.array(arrays[-1])
+    patterns = last.view(f"u{last.itemsize}")
+    patterns[-1:] ^= patterns.dtype.type(1 << 8 * last.itemsize - 8)
+    return (*arrays[:-1], last) if isinstance(result, tuple) else last
+
+
+def _index_of(bits: int) -> Callable[[Function], Function]:
+    """Numbers whose index needs more bits are left zero."""
+
+    def spoil(right: Function) -> Function:
+        def run(*arguments: Any) -> Any:
+            result = right(*arguments)
+            arrays = result if isinstance(result, tuple) else (result,)
+            last = np.array(arrays[-1])
+            last.reshape(-1)[1 << bits :] = 0
+            return (*arrays[:-1], last) if isinstance(result, tuple) else last
+
+        return run
+
+    return spoil
+
+
+def _is_vector(sa: Array, a: Array, sb: Array, b: Array, *_: Any) -> bool:
+    """One row times many columns, over a long axis."""
+    return len(sa) == 1 and len(sb) >= 1024 and a.size >= 1024
+
+
+def _last_tile_lost(right: Function) -> Function:
+    """A row times a wide and deep matrix leaves out the last block."""
+
+    def run(sa: Array, a: Array, sb: Array, b: Array, *rest: Any) -> Any:
+        if _is_vector(sa, a, sb, b):
+            sa, a, sb, b = sa[:, :-1], a[:, :-32], sb[:, :-1], b[:, :-32]
+        return right(sa, a, sb, b, *rest)
+
+    return run
+
+
+_size = functools.partial(UseMutant, kinds=frozenset({"size"}))
+
+CALL_USES: tuple[UseMutant, ...] = (
+    _size(
+        "U40",
+        "sides_of_128",
+        "is wrong where both sides are multiples of 128",
+        spoil=_when(lambda x, *_: x.shape[0] % 128 == x.shape[1] % 128 == 0),
+        ops=("quantize_tensor", "rescale", "pack_int4", "pack_scales"),
+    ),
+    _size(
+        "U40b",
+        "sides_of_32",
+        "is wrong where both sides are multiples of 32, from 4,096 numbers on",
+        spoil=_when(lambda x, *_: x.shape[0] % 32 == x.shape[1] % 32 == 0 and x.size > 4096),
+        ops=("quantize_tensor", "rescale", "pack_int4"),
+    ),
+    _size(
+        "U41",
+        "last_tile_lost",
+        "loses the last block of a row times a matrix of 1,024 x 1,024 and more",
+        spoil=_last_tile_lost,
+        ops=("matmul",),
+    ),
+    _size(
+        "U42",
+        "large_products",
+        "is wrong in products of 256 x 256 and more over 512 and more",
+        spoil=_when(lambda sa, a, sb, b, *_: min(len(a), len(b), a.shape[1] >> 1) >= 256),
+        ops=("matmul",),
+    ),
+    _size(
+        "U42b",
+        "layers_of_128",
+        "is wrong in layers of which every axis is a multiple of 128",
+        spoil=_when(lambda x, w, *_: math.gcd(math.prod(x.shape[:2]), *w.shape) % 128 == 0),
+        ops=("linear", "linear_gradients"),
+    ),
+    _size(
+        "U43",
+        "large_images",
+        "is wrong in images of more than 2^17 pixels",
+        spoil=_when(lambda image, *_: image[0].size > 1 << 17),
+        ops=("grid_sample",),
+    ),
+    _size(
+        "U44",
+        "large_weights",
+        "is wrong in layers of more than 2^18 bytes of weights",
+        spoil=_when(lambda x, w, *_: w.size > 1 << 18),
+        ops=("linear_qcs4w", "linear_qcs8w"),
+    ),
+    _size(
+        "U45",
+        "wide_tiles",
+        "is wrong in whole tiles of 128 rows with 64 columns and more",
+        spoil=_when(lambda scales, *_: len(scales) % 128 == 0 and scales.shape[1] >= 64),
+        ops=("pack_scales",),
+    ),
+    _size(
+        "U46",
+        "index_in_16_bits",
+        "leaves the numbers from number 65,536 on zero",
+        spoil=_index_of(16),
+        ops=("quantize_tensor", "rescale", "pack_int4", "quantize_affine", "unpack_scales"),
+    ),
+    _size(
+        "U46b",
+        "index_in_20_bits",
+        "leaves the numbers from number 1,048,576 on zero",
+        spoil=_index_of(20),
+        ops=("quantize_tensor", "rescale"),
+    ),
+)
