@@ -242,8 +242,9 @@ def test_a_full_disk(tmp_path: Path, old: bytes | None) -> None:
     if old is not None:
         out.write_bytes(old)
     before = sorted(tmp_path.iterdir())
-    # No file may grow beyond one block; the archive would have ten thousand bytes.
-    command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", sys.executable, "-m", "mxref"]
+    # No file may grow beyond one block, nor is bytecode; the archive would have ten thousand bytes.
+    limited = 'ulimit -f 1; exec env PYTHONDONTWRITEBYTECODE=1 "$@"'
+    command = ["sh", "-c", limited, "sh", sys.executable, "-m", "mxref"]
     result = helpers.run(*command, "quantize", path, *FP4, "-o", out)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert "File too large" in result.stderr
