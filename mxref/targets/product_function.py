@@ -38,16 +38,11 @@ class ProductFunction:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], taking: Callable[..., Any], multiples: object
+        cls, function: Callable[..., Any], taking: Callable[..., Any], multiples: Sequence[int]
     ) -> ProductFunction:
-        """The `matmul` of a target; `taking` is the same function for arrays of NumPy.
-
-        Raises:
-            ValueError: multiples that are no three positive integers.
-        """
-        some = tuple(multiples) if isinstance(multiples, Sequence) else ()
-        if len(some) != 3 or not all(type(n) is int and n > 0 for n in some):
-            raise ValueError(f"MULTIPLES must be three positive integers, got {multiples!r}")
+        """The `matmul` of a target; `taking` is the same function for arrays of NumPy."""
+        rows, columns, length = multiples
+        some = rows, columns, length
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # of a builtin

@@ -36,6 +36,8 @@ function             arguments                                             retur
 codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
+``MULTIPLES`` may also be a mapping by operation (`needs.py`): ``{"encode": 32, "quantize": 128}``.
+With ``REUSES_RESULT = True`` results are copied at once.
 
 ``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
 bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
@@ -109,12 +111,13 @@ from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.support.time_limit import limited
-from mxref.targets.array_libraries import library_of
+from mxref.targets.array_libraries import Library, library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
+from mxref.targets.needs import Needs, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
-from mxref.targets.product_function import MULTIPLES, ProductFunction
+from mxref.targets.product_function import ProductFunction
 
 __all__ = [
     "PythonTarget",
@@ -123,6 +126,20 @@ __all__ = [
     "reading_attributes",
     "target_of",
 ]
+
+
+#: What a target may say of itself, beside its operations.
+_CLAIMS = (
+    "POLICY",
+    "PROFILE",
+    "ARRAYS",
+    "DEVICE",
+    "FLOATS",
+    "FORMATS",
+    "THREADS",
+    "MULTIPLES",
+    "REUSES_RESULT",
+)
 
 
 class Target(Protocol):
@@ -162,6 +179,7 @@ class PythonTarget:
         profile: the profile that it claims to equal.
         threads: whether several threads may call it at once.
         own: its own formats and operations, which must be known when it is asked about them.
+        notes: what it is never asked because of what it needs, for reports.
     """
 
     name: str
@@ -173,6 +191,7 @@ class PythonTarget:
     profile: Profile | None = None
     threads: bool = False
     own: OwnDefinitions = field(default_factory=OwnDefinitions)
+    notes: tuple[str, ...] = ()
 
     @property
     def claims_formats(self) -> bool:
@@ -226,18 +245,7 @@ def target_of(module: object, name: str) -> PythonTarget:
 
 def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     """`target_of`, without handling exceptions of the attributes that it reads."""
-    names = (
-        *OPERATIONS,
-        "POLICY",
-        "PROFILE",
-        "ARRAYS",
-        "DEVICE",
-        "FLOATS",
-        "FORMATS",
-        "THREADS",
-        "MULTIPLES",
-    )
-    has = {one: getattr(module, one) for one in names if hasattr(module, one)}
+    has = {one: getattr(module, one) for one in (*OPERATIONS, *_CLAIMS) if hasattr(module, one)}
     found = {
         op: has[op]
         for op in OPERATIONS
@@ -251,24 +259,22 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
+    threads, reuses = (_is_said(has, one, name) for one in ("THREADS", "REUSES_RESULT"))
     try:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
+        needs = _needs(has, found)
+        hopeless = needs.hopeless()
+        operations = {
+            op: needs.filling(op, _called(op, function, library, reuses=reuses), policy)
+            for op, function in found.items()
+            if op not in hopeless
+        }
+        if "matmul" in operations:
+            product, some = operations["matmul"], needs.of_products()
+            operations["matmul"] = ProductFunction.of(found["matmul"], product, some)
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    operations = {
-        op: _limited(op, keeping_names(library.taking(function))) for op, function in found.items()
-    }
-    if "matmul" in found:
-        try:
-            multiples = has.get("MULTIPLES", MULTIPLES)
-            product = ProductFunction.of(found["matmul"], operations["matmul"], multiples)
-        except ValueError as error:
-            raise TargetError(f"target {name}: {error}") from None
-        operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
-    threads = has.get("THREADS", False)
-    if not isinstance(threads, int):  # an integer `THREADS` is a constant of the kernel
-        raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
         operations=operations,
@@ -277,9 +283,35 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
-        threads=threads is True,
+        threads=threads,
         own=own,
+        notes=(*hopeless.values(), *needs.notes()),
     )
+
+
+def _needs(has: Mapping[str, Any], found: Mapping[str, object]) -> Needs:
+    """What a target needs, of the operations that it has; a tuple is of products alone."""
+    given = has.get("MULTIPLES", {})
+    if not isinstance(given, Mapping) and "matmul" not in found:
+        return Needs({})  # a constant of the kernel
+    some = Needs.of(given).multiples
+    return Needs({op: one for op, one in some.items() if op in found})
+
+
+def _called(
+    op: str, function: Callable[..., Any], library: Library, *, reuses: bool
+) -> Callable[..., Any]:
+    """A target's function as it is called: with arrays of its library, within a time limit."""
+    taking = _limited(op, keeping_names(library.taking(function)))
+    return read_at_once(taking) if reuses else taking
+
+
+def _is_said(has: Mapping[str, Any], one: str, target: str) -> bool:
+    """Whether a target says True; an integer is a constant of the kernel."""
+    said = has.get(one, False)
+    if not isinstance(said, int):
+        raise TargetError(f"target {target}: {one} must be True or False, got {short(said)}")
+    return said is True
 
 
 def _limited(op: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -94,7 +94,7 @@ def begun(
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
     alone = notes_on_references(file.format for file in covered)
-    scope = Scope(notes=(*alone, *_needs(target, files, chosen)))
+    scope = Scope(notes=(*alone, *_needs(target, files, chosen), *getattr(target, "notes", ())))
     report = Report(
         target, chosen, (), not_covered, known=known or {}, profile=profile, scope=scope
     )

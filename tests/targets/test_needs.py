@@ -1,0 +1,151 @@
+"""What functions need: sizes that are multiples, and results that are read at once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import vector_file
+from right_calls import RIGHT_CALLS, quantized
+
+import mxref
+from mxref.conformance import Extent, TargetError, check, target_of
+from mxref.targets.needs import Needs
+
+#: Of each operation a vector file, its multiples, and the axes of its arguments that have them.
+ASKED: dict[str, tuple[str, Any, dict[int, tuple[int, ...]]]] = {
+    "encode": ("e4m3.bf16", 32, {0: (32,)}),
+    "decode": ("e2m1.f32", 24, {0: (24,)}),
+    "encode_stochastic": ("e2m1.f32", 8, {0: (8,), 1: (8,)}),
+    "quantize": ("mxfp4_e2m1.f64", 128, {0: (128,)}),
+    "dequantize": ("nvfp4.f32", 16, {0: (16,), 1: (16,)}),
+    "quantize_tensor": ("mxfp4_e2m1.f32", (32, 64), {0: (32, 64)}),
+    "linear": ("mxfp4_e2m1.f32", (16, 8, 64), {0: (1, 16, 64), 1: (8, 64)}),
+    "linear_gradients": ("mxfp8_e4m3.bf16", (8, 64), {0: (1, 1, 64), 1: (8, 64), 2: (1, 1, 8)}),
+}
+
+
+def strict(op: str, seen: list[tuple[int, ...]]) -> Any:
+    """A right kernel that takes its multiples alone."""
+
+    def kernel(*arguments: Any) -> Any:
+        for place, steps in ASKED[op][2].items():
+            shape = arguments[place].shape
+            seen.append(shape)
+            if any(n % step for n, step in zip(shape, steps, strict=False)):
+                raise ValueError(f"{op} takes multiples of {steps}, got {shape}")
+        return RIGHT_CALLS[op](*arguments)
+
+    return kernel
+
+
+@pytest.mark.parametrize("op", ASKED)
+def test_calls_are_filled_up_to_the_multiples_of_an_operation(op: str) -> None:
+    stem, multiples, _ = ASKED[op]
+    file, seen = vector_file(f"{op}/{stem}"), list[tuple[int, ...]]()
+    policy = "ocp+rounding=stochastic_a" if op == "encode_stochastic" else "ocp"
+    kernel = {op: strict(op, seen), "POLICY": policy, "FORMATS": [file.format]}
+    refusing = target_of(SimpleNamespace(**kernel), "kernel")
+    assert refusing.ask(file, file.input_words()[:3]).errors
+    target = target_of(SimpleNamespace(**kernel, MULTIPLES={op: multiples}), "kernel")
+    seen.clear()
+    for words in (file.input_words(), file.input_words()[:1], file.input_words()[:3]):
+        got = target.ask(file, words)
+        assert not got.errors
+        assert seen
+        right = target_of(SimpleNamespace(**{**kernel, op: RIGHT_CALLS[op]}), "right")
+        assert np.array_equal(got.words, right.ask(file, words).words)
+
+
+def by_32(values: Any, format: str) -> Any:
+    assert len(values) % 32 == 0
+    return mxref.encode(values, format)
+
+
+def last_lane(values: Any, format: str) -> Any:
+    codes = by_32(values, format)
+    codes[31::32] = mxref.encode(values[31::32], format, "ocp+rounding=toward_zero")
+    return codes
+
+
+def by_128(values: Any, format: str) -> Any:
+    assert len(values) % 128 == 0
+    return quantized(values, format)
+
+
+def last_block(values: Any, format: str) -> Any:
+    scales, codes = by_128(values, format)
+    codes[127::128, 5] = 0
+    return scales, codes
+
+
+@pytest.mark.parametrize(
+    ("op", "multiple", "right", "wrong"),
+    [("encode", 32, by_32, last_lane), ("quantize", 128, by_128, last_block)],
+)
+def test_a_right_kernel_of_multiples_passes_and_a_wrong_one_fails(
+    op: str, multiple: int, right: Any, wrong: Any
+) -> None:
+    file = vector_file(f"{op}/{'e2m1' if op == 'encode' else 'mxfp4_e2m1'}.f32")
+    reports = [
+        check(
+            target_of(SimpleNamespace(**{op: one}, MULTIPLES={op: multiple}), "kernel"),
+            [file],
+            extent=Extent(elements=40_000),
+        )
+        for one in (right, wrong)
+    ]
+    assert [report.passed for report in reports] == [True, False]
+    assert f"{op} is asked for multiples of {multiple} (n) alone" in str(reports[0].scope.notes)
+    assert " wrong only in calls with " in f" {reports[1].uses[0].text}"
+
+
+def own_buffer() -> Any:
+    room = np.zeros(1 << 17, np.uint8)
+
+    def encode(values: Any, format: str) -> Any:
+        room[: len(values)] = mxref.encode(values, format)
+        return room[: len(values)]
+
+    return encode
+
+
+@pytest.mark.parametrize("reuses", [True, False])
+def test_a_function_may_say_that_it_gives_back_its_own_buffer(reuses: bool) -> None:
+    kernel = SimpleNamespace(encode=own_buffer(), REUSES_RESULT=reuses)
+    report = check(
+        target_of(kernel, "kernel"), [vector_file("encode/e2m1.f32")], extent=Extent(elements=9_000)
+    )
+    assert report.passed is reuses
+    assert reuses or "is overwritten by the next call" in report.uses[0].text
+
+
+def test_multiples_that_leave_no_call_compare_nothing() -> None:
+    kernel = SimpleNamespace(encode=by_32, MULTIPLES={"encode": 1 << 25})
+    report = check(target_of(kernel, "kernel"), [vector_file("encode/e2m1.f32")])
+    assert not report.compared
+    assert not report.passed
+    text = "encode is not asked: a call with multiples of 33,554,432 (n) has more than 16,777,216"
+    assert text in str(report.scope.notes)
+
+
+@pytest.mark.parametrize(
+    ("multiples", "sentence"),
+    [
+        ({"encode": 0}, "MULTIPLES of encode must be a positive integer, got 0"),
+        ({"linear": 8}, "MULTIPLES of linear must be 3 positive integers (r, n, k), got 8"),
+        ({"matmul": (1, True, 32)}, "MULTIPLES of matmul must be 3 positive integers (m, n, k)"),
+        ({"encod": 8}, "an operation of MULTIPLES must be one of encode, "),
+        ({1: 8}, "an operation of MULTIPLES must be one of encode, "),
+    ],
+)
+def test_malformed_multiples_are_told_in_a_sentence(multiples: Any, sentence: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        target_of(SimpleNamespace(encode=by_32, MULTIPLES=multiples), "kernel")
+    assert str(caught.value).startswith(f"target kernel: {sentence}")
+
+
+def test_multiples_of_products_are_a_tuple_or_in_the_mapping() -> None:
+    assert Needs.of((16, 8, 64)) == Needs.of({"matmul": [16, 8, 64]})
