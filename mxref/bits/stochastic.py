@@ -30,17 +30,28 @@ from mxref.support.scratch import scratch
 __all__ = ["StochasticTable", "fits"]
 
 
-def fits(layout: FloatLayout, mantissa_bits: int, emin: int, draw: Stochastic) -> bool:
+def fits(
+    layout: FloatLayout, mantissa_bits: int, exponents: tuple[int, int], draw: Stochastic
+) -> bool:
     """Whether sums of random bits stay below the sign of integers as wide as the floats.
 
-    The numbers from 2**emin on and the powers of two must be normal as well.
+    The numbers from 2**emin on and the powers of two must be normal as well, and two binades of the
+    floats must lie above the format.
+
+    Args:
+        layout: of the floats.
+        mantissa_bits: m of the format.
+        exponents: emin and emax of the format.
+        draw: the random bits' variant and width.
 
     >>> from mxref.bits.floats import F32
-    >>> [fits(F32, 3, -6, Stochastic("a", np.zeros(1, int), width)) for width in (25, 26)]
+    >>> [fits(F32, 3, (-6, 8), Stochastic("a", np.zeros(1, int), width)) for width in (25, 26)]
     [True, False]
     """
+    emin, emax = exponents
     width = draw.width + (draw.variant == "b") + mantissa_bits
     fields = emin + layout.bias > NAN and width - emin <= layout.bias
+    fields &= emax + 2 <= layout.bias
     return width + 2 < layout.width - 1 and fields
 
 

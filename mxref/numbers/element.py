@@ -179,7 +179,8 @@ class Elements:
             return None
         for wide in (F32, F64):
             fmt = self.target
-            if layout.width <= wide.width and fits(wide, fmt.mantissa_bits, fmt.emin, draw):
+            ends = fmt.emin, fmt.emax
+            if layout.width <= wide.width and fits(wide, fmt.mantissa_bits, ends, draw):
                 return _stochastic_table(fmt, self.policy, wide)
         return None
 

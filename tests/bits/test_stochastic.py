@@ -9,7 +9,7 @@ import mxref
 from mxref import exact
 from mxref.bits.floats import LAYOUTS, Stochastic
 from mxref.bits.stochastic import fits
-from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat, Specials
 
 CHOICES = (
     {},
@@ -62,17 +62,44 @@ def test_random_bits_carry_where_the_slow_twin_says(format: str, variant: str) -
 
 
 @pytest.mark.parametrize(
-    ("float", "emin", "width", "right"),
+    ("float", "emin", "emax", "width", "right"),
     [
-        ("f32", -6, 25, True),
-        ("f32", -6, 26, False),  # 3 + 26 + 2 bits beside the sign
-        ("f64", -6, 32, True),
-        ("f32", -127, 1, False),  # no normal number
-        ("f64", -127, 1, True),
-        ("f32", -126, 20, False),  # 2**(N / u) is infinite
+        ("f32", -6, 8, 25, True),
+        ("f32", -6, 8, 26, False),  # 3 + 26 + 2 bits beside the sign
+        ("f64", -6, 8, 32, True),
+        ("f32", -127, 8, 1, False),  # no normal number
+        ("f64", -127, 8, 1, True),
+        ("f32", -126, 8, 20, False),  # 2**(N / u) is infinite
+        ("f32", 120, 125, 8, True),
+        ("f32", 120, 126, 8, False),  # a number in the binade below infinity may be an overflow
+        ("f64", 120, 126, 8, True),
     ],
 )
-def test_where_sums_fit(float: str, emin: int, width: int, right: bool) -> None:
+def test_where_sums_fit(float: str, emin: int, emax: int, width: int, right: bool) -> None:
     draw = Stochastic("a", np.zeros(1, np.int64), width)
-    assert fits(LAYOUTS[float], 3, emin, draw) == right
-    assert not fits(LAYOUTS["f32"], 3, -6, Stochastic("b", draw.bits, 25))
+    assert fits(LAYOUTS[float], 3, (emin, emax), draw) == right
+    assert not fits(LAYOUTS["f32"], 3, (-6, 8), Stochastic("b", draw.bits, 25))
+
+
+@pytest.mark.parametrize(
+    ("bits", "bias", "specials"),
+    [
+        ((4, 3), -113, Specials.INF_BELOW_NAN),  # 2**127 is one of its numbers
+        ((4, 3), -112, Specials.NONE),
+        ((3, 0), -119, Specials.NONE),
+        ((3, 2), -300, Specials.IEEE),
+    ],
+)
+def test_formats_up_to_the_end_of_float32(
+    bits: tuple[int, int], bias: int, specials: Specials
+) -> None:
+    """Of numbers that it has itself, a format's codes do not depend on random bits."""
+    fmt = ElementFormat("far", *bits, bias, specials)
+    codes = np.arange(fmt.max_code + 1, dtype=np.uint8)
+    for dtype in (np.float32, np.float64):
+        values = mxref.decode(codes, fmt, dtype)
+        some = np.isfinite(values)
+        found = mxref.encode(
+            values[some], fmt, rounding="stochastic_a", random_bits=255, random_width=8
+        )
+        assert found.tolist() == codes[some].tolist()
