@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.float32 import FLT_MAX, F64Array, fl, rounded
 from mxref.bits.floats import F16, F32, F64, U8, FloatLayout, compose
@@ -98,6 +99,13 @@ def numbers(fmt: CodeFormat) -> F64Array:
     result: F64Array = compose(every_code(fmt), F64).view(np.float64)
     result.flags.writeable = False
     return result
+
+
+def give_signs(quotients: NDArray[Any], x: NDArray[Any]) -> None:
+    """Give every NaN the sign of its element, since signs multiply; a processor gives any."""
+    nan = np.isnan(quotients)
+    if nan.any():
+        quotients[nan] = np.copysign(quotients[nan], x[nan])
 
 
 def _of(codes: U8, fmt: BlockFormat) -> F64Array:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import as_float32, wide
 from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout
 from mxref.bits.single import NATIVE, single
-from mxref.blocks.arithmetics import ARITHMETICS
+from mxref.blocks.arithmetics import ARITHMETICS, give_signs
 from mxref.blocks.keyed import maxima
 from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import Elements, nan_error
+from mxref.numbers.estimated import is_far
 from mxref.numbers.table import code_table
 from mxref.policy.policy import Policy
 from mxref.support.scratch import scratch
@@ -45,6 +46,8 @@ def quantize_named(
         return None
     if nan_error(fmt.element, policy.element) or single() is not NATIVE:
         return None
+    if not (is_far(fmt.element) and is_far(fmt.scale)):  # float32 may not hold their numbers
+        return None
     magnitude = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
     np.bitwise_and(lanes, layout.uint.type(layout.sign_bit - 1), out=magnitude)
     amax = maxima(magnitude)
@@ -57,6 +60,7 @@ def quantize_named(
         if steps.to != F32:
             return None
         x = lanes.view(np.float64) if layout == F64 else as_float32(lanes, layout).view(np.float32)
+        given = x
         if layout == F64:
             np.copyto(quotients, x, casting="same_kind")
             x = quotients
@@ -64,6 +68,7 @@ def quantize_named(
             x = np.multiply(x, np.float32(steps.first), out=quotients)
         by = steps.by.reshape(amax.shape).astype(np.float32)[:, np.newaxis]
         (np.divide if steps.divides else np.multiply)(x, by, out=quotients)
+        give_signs(quotients, given)
     codes: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
     table = code_table(Elements(fmt.element, policy.element), F32)
     table.write(target.view(np.uint32), codes.reshape(-1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, as_float32, wide
 from mxref.bits.floats import F16, F32, F64, U8, Bool, FloatLayout, Stochastic, split
-from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.arithmetics import ARITHMETICS, give_signs, numbers
 from mxref.blocks.estimates import Estimates
 from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
 from mxref.blocks.keyed import quantize_keyed, times_2_to_64
@@ -260,6 +260,7 @@ def _float32_rows(
         amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
         stored = None if tensor is None else tensor.value
         scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
+        give_signs(quotients, x)
     _refuse_nan(np.isnan(quotients), fmt, policy)
     if draw is None and x.size >= FEW:
         return scales.reshape(-1), _encoded(quotients, fmt.element, policy.element)

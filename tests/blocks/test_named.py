@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mxref
 from mxref.bits import single
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout
 from mxref.blocks import named, routes
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.two_level import TensorScale
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import (
+    E4M3,
+    OTHER_BLOCK_FORMATS,
+    UE4M3,
+    BlockFormat,
+    ElementFormat,
+    ScaleFormat,
+    Specials,
+)
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.policy import Policy
 
@@ -72,3 +81,25 @@ def test_which_blocks_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_taken("+scale_arithmetic=torchao+nan_to_finite=error")
     monkeypatch.setattr(named, "single", lambda: single.CAREFUL)
     assert not is_taken("+scale_arithmetic=cublas")
+
+
+@pytest.mark.parametrize(
+    ("element", "scale"),
+    [
+        (ElementFormat("far", 3, 2, 300), UE4M3),  # a table of float32 keys would have 16 GiB
+        (E4M3, ScaleFormat("far", 7, 0, -200, Specials.NONE)),
+        (E4M3, ScaleFormat("far", 1, 6, 200, Specials.NONE)),
+    ],
+)
+def test_numbers_that_float32_does_not_hold_are_those_of_few(
+    element: ElementFormat, scale: ScaleFormat
+) -> None:
+    fmt = BlockFormat("far", element, scale, 16)
+    values = np.random.default_rng(7).standard_normal((1024, 16)) * 2.0**-100
+    values[:, :2] = 0.0, 1e39  # infinity as a float32 number
+    for arithmetic in BY_STEPS:
+        choices = {"scale_arithmetic": arithmetic.value}
+        many = mxref.quantize(values, fmt, **choices)
+        few = mxref.quantize(values[:100], fmt, **choices)
+        assert many.codes[:100].tolist() == few.codes.tolist()
+        assert many.scale_codes[:100].tolist() == few.scale_codes.tolist()

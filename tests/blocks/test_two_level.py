@@ -111,6 +111,23 @@ def torchao_nan(row: list[int], codes: list[int]) -> bool:
     return all(a == b or (a, b) == (7, 3) for a, b in zip(row, codes, strict=True))
 
 
+@pytest.mark.parametrize("arithmetic", ARITHMETICS[1:])
+def test_a_nan_has_the_sign_of_its_element(arithmetic: str) -> None:
+    """A processor's sign depends on the processor, and on where in memory the element lies."""
+    several = [[1e-30, -1e-30, 0.0, -0.0], [np.inf, -np.inf, 1.0, -1.0], [np.nan, -np.nan, -1.0]]
+    values = np.float32([np.resize(some, 65) for some in several])
+    choices: dict[str, Any] = {"nan": "signed", "zero_sign": "kept"}
+    _, rows = exact.quantize_scaled(
+        values.view(np.uint32).tolist(), "f32", "e4m3", "ue4m3", arithmetic, **choices
+    )
+    fmt = block_format(E4M3, "ue4m3", 65, tensor=False)
+    for times in (1, 50):
+        many = np.tile(values, (times, 1))
+        blocks = mxref.quantize(many, fmt, scale_arithmetic=arithmetic, **choices)
+        assert blocks.codes.tolist() == [codes for _, codes in rows] * times
+        assert blocks.scale_codes[:, 0].tolist() == [scale for scale, _ in rows] * times
+
+
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("source", LAYOUTS)
