@@ -50,10 +50,12 @@ class Judge:
         return np.flatnonzero(~(is_right | is_usual))
 
     def bad(self, call: Call) -> bool:
-        """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
-        if call.error:
-            return True
-        return bool(call.changed.size) if call.way != "batch" else self.wrong_places(call).size > 0
+        """Whether an answer in a call is wrong, and not as it always is."""
+        return bool(call.error) or self.wrong_places(call).size > 0
+
+    def differs(self, call: Call) -> bool:
+        """Whether an answer in a call changed and is not right: it may be where others are not."""
+        return bool(call.error) or self.wrong(call).size > 0
 
     def wrong_places(self, call: Call) -> NDArray[np.int64]:
         """The places of a call where the answer is wrong."""

@@ -115,7 +115,7 @@ def judge_calls(
         return
     for way, (kind, text) in _OTHERWISE.items():
         refused = kind == "memory"
-        bad = [call for call in calls if call.way == way and call.differs]
+        bad = [call for call in calls if call.way == way and judge.differs(call)]
         bad = [call for call in bad if not (refused and call.error)]
         if bad:
             text = _RAISES if kind == "state" and bad[0].error else text

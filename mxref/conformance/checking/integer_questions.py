@@ -144,6 +144,9 @@ class IntegerQuestion(PlainQuestion):
         elif kind == "grid_sample":
             points = self.sizes[3] * self.sizes[4]
             found |= {"points": points, "samples": self.sizes[0] * points}
+            _, height, width, *_ = self.sizes
+            more = "more" if height > width else "no more"
+            found["longer"] = f"{more} pixels down than pixels across"
             _, _, align, padding, _ = self.arguments
             found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
         elif kind == "layer_groups":

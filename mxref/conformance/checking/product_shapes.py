@@ -200,28 +200,22 @@ class Product(PlainQuestion):
     @property
     def work(self) -> int:
         """The multiplications of blocks."""
-        rows, columns, blocks = self.shape
-        return rows * columns * blocks
+        return int(np.prod(self.shape))
 
     def resized(self, unit: str, count: int, draw: int) -> Product | None:
         """The product with another size, if it can have it."""
-        rows, columns, blocks = self.shape
-        shape = {
-            "rows": (count, columns, blocks),
-            "columns": (rows, count, blocks),
-            "summed elements": (rows, columns, count // _SIZE),
-            SHORTER: (count, count, blocks),
-        }.get(unit, (0, 0, 0))
-        is_whole = unit != "summed elements" or count % _SIZE == 0
-        if not (is_whole and all(shape) and self.subject.fit(shape) == shape):
-            return None
-        return replace(self, shape=shape, draw=draw, memory=0)
+        m, n, blocks = self.shape
+        length = 0 if count % _SIZE else count // _SIZE
+        more = {SHORTER: (count, count, blocks), "summed elements": (m, n, length)}
+        shapes = {"rows": (count, n, blocks), "columns": (m, count, blocks), **more}
+        shape = shapes.get(unit, (0, 0, 0))
+        fits = all(shape) and self.subject.fit(shape) == shape
+        return replace(self, shape=shape, draw=draw, memory=0) if fits else None
 
     @property
     def features(self) -> Features:
         """What a rule may speak of."""
-        rows, columns, blocks = self.shape
-        summed = blocks * _SIZE
+        rows, columns, summed = *self.shape[:2], self.shape[2] * _SIZE
         sizes = {"rows": rows, "columns": columns, "summed elements": summed}
         sizes |= {SHORTER: min(rows, columns), "outputs": rows * columns}
         sizes |= {"numbers of A": rows * summed, "numbers of B": columns * summed}

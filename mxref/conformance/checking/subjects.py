@@ -61,7 +61,7 @@ def product_subjects(target: PythonTarget, report: Report) -> list[ProductSubjec
     for row in report.rows:
         function = target.operations.get(row.op)
         if row.op in DOT_OPERATIONS and isinstance(function, ProductFunction):
-            fails = explaining(row, report) is None
+            fails = explaining(row, report) is None and _answers_fail(row, report)
             found += [
                 ProductSubject(one.op, one.format, one.float, function, fails)
                 for one in _files(row)
@@ -74,7 +74,8 @@ def layer_subjects(report: Report) -> list[LayerSubject]:
     found: list[LayerSubject] = []
     for row in report.rows:
         policy = explaining(row, report)
-        by, fails = policy or compared_with(row, report), policy is None
+        by = policy or compared_with(row, report)
+        fails = policy is None and _answers_fail(row, report)
         if row.op in LAYER_OPERATIONS and isinstance(by, Policy):
             found += [LayerSubject(one.op, one.format, one.float, by, fails) for one in _files(row)]
     return found
@@ -84,6 +85,14 @@ def _files(row: VerifyRow) -> list[VectorFile]:
     """The files of a row that are not errors alone; none if a known bug gives all answers."""
     some = [] if _has_known_bug(row) else row.outcomes
     return [one.file for one in some if len(one.errors) < len(one.file.cases)]
+
+
+def _answers_fail(row: VerifyRow, report: Report) -> bool:
+    """Whether answers are wrong in files that are asked about: those that are not errors alone."""
+    asked = {file.stem for file in _files(row)}
+    return any(
+        file.stem in asked and failure.case.id not in report.known for file, failure in row.failures
+    )
 
 
 def _has_known_bug(row: VerifyRow) -> bool:

@@ -17,6 +17,7 @@ from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import layer_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
 from mxref.conformance.checking.layer_shapes import LayerSubject
+from mxref.conformance.checking.subjects import layer_subjects
 from mxref.policy.policy import Policy
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
@@ -53,6 +54,16 @@ def by_address() -> Any:
         return right(x, seen.setdefault(key, w.copy()), bias, format)
 
     return linear
+
+
+def test_errors_of_other_float_types_hide_no_wrong_size() -> None:
+    """A kernel that gives float32 whatever it is asked for, and is right for the vectors."""
+    files = files_of("linear/mxfp8_e4m3.f32", "linear/mxfp8_e4m3.bf16")
+    target = target_of(
+        SimpleNamespace(linear=lambda *call: right(*call).astype(np.float32)), "layer"
+    )
+    (subject,) = layer_subjects(check(target, files, extent=Extent(elements=0)))
+    assert (subject.float, subject.fails) == ("f32", False)
 
 
 def without_bias(x: Any, w: Any, bias: Any, format: str) -> Any:

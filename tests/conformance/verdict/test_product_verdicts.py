@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ROOT, VECTORS
-from product_targets import BF16, named, product_file, product_target, sums_in, wrong_operands
+from product_targets import (
+    BF16,
+    blocks,
+    named,
+    product_file,
+    product_target,
+    sums_in,
+    wrong_operands,
+)
 
 import mxref
 from mxref.cases.read import read_vectors
@@ -63,6 +71,50 @@ def test_narrow_sums_are_outside_and_no_violation() -> None:
     assert kept is not None
     assert 8 <= int(kept[1]) <= 12
     assert told.text.endswith("MX 6.1 leaves the precision open)")
+
+
+def _narrowed(float: str) -> Any:
+    """Right sums, made bfloat16 by cutting bits off, or float16 that never overflows."""
+
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str, dtype: Any) -> Any:
+        out = mxref.matmul(blocks(sa, ca, fa), blocks(sb, cb, fb).T)
+        if dtype == BF16 and float == "bf16":
+            bits = np.where(np.isnan(out), 0x7FC00000, out.view(np.uint32))
+            return (bits >> 16).astype(np.uint16).view(BF16)
+        with np.errstate(over="ignore"):
+            out = mxref.matmul(blocks(sa, ca, fa), blocks(sb, cb, fb).T, dtype)
+        most = np.where(np.isinf(out), np.copysign(65504, out.astype(np.float32)), out)
+        return most.astype(dtype) if (float, dtype) == ("f16", np.float16) else out
+
+    return matmul
+
+
+@pytest.mark.usefixtures("small_shapes")
+@pytest.mark.parametrize(
+    ("float", "how"),
+    [
+        ("bf16", "bfloat16 ones are rounded toward zero"),
+        ("f16", "float16 ones end at the largest number"),
+    ],
+)
+def test_right_sums_to_narrow_floats_are_no_narrow_sums(float: str, how: str) -> None:
+    files = [product_file(), product_file(float=float)]
+    told = check(product_target(_narrowed(float)), files).rows[0].description
+    assert told is not None
+    assert told.text.endswith(f"; sums to float32 are right, and {how}")
+
+
+@pytest.mark.usefixtures("small_shapes")
+def test_answers_of_many_bits_are_no_narrow_sums() -> None:
+    """Blocks under a small scale are left out."""
+
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        kept = np.repeat(sa >= 107, 32, axis=1)[:, : ca.shape[1]]
+        return named("by_block")(sa, np.where(kept, ca, 0).astype(np.uint8), sb, cb, fa, fb)
+
+    told = checked(matmul).rows[0].description
+    assert told is not None
+    assert told.text.endswith("are outside every float32 accumulation, in any order")
 
 
 @pytest.mark.sampled(12)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import LAYOUTS
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
 from mxref.conformance.verdict.cause.accumulations import named_accumulations
@@ -39,7 +40,8 @@ class ProductDescription:
         compared: number of answers.
         is_layer: whether they are answers to linear layers.
         bits: where float32 gives not all answers, the most bits of sums that may give them; 0 where
-            sums of hardly any precision do.
+            sums of hardly any precision do, and where some answers have more bits.
+        narrow: that sums to float32 are right, and what is wrong with narrower ones, in words.
     """
 
     accumulations: tuple[str, ...]
@@ -48,6 +50,7 @@ class ProductDescription:
     compared: int
     is_layer: bool = False
     bits: int = 0
+    narrow: str = ""
 
     @property
     def text(self) -> str:
@@ -58,7 +61,9 @@ class ProductDescription:
         if self.any < self.compared:
             left = self.compared - self.any
             text = f"{left} of {self.compared} outputs are {OUTSIDE}, in any order"
-            if self.bits:
+            if self.narrow:
+                text += f", {self.narrow}"
+            elif self.bits:
                 text += (
                     f"; sums that keep at most {self.bits} bits may give them (float16 keeps 11, "
                     "bfloat16 8; MX 6.1 leaves the precision open)"
@@ -96,8 +101,46 @@ def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
             for one, some in zip(outcomes, widest, strict=True)
             for i in np.flatnonzero(~some).tolist()
         )
-    own = bits if bits >= _FEWEST else 0
-    return ProductDescription(names, within[0], within[1], compared, is_layer, own)
+    own = bits if bits >= _FEWEST and bits >= _longest(outcomes) else 0
+    narrow = "" if is_layer else _narrow(outcomes, widest)
+    return ProductDescription(names, within[0], within[1], compared, is_layer, own, narrow)
+
+
+def _longest(outcomes: Sequence[Outcome]) -> int:
+    """The most significant bits of an answer in float32, which no sum of fewer bits has."""
+    answers = [one.answers[:, 0] for one in outcomes if one.file.float == "f32"]
+    words = np.concatenate([np.empty(0, np.uint64), *answers])
+    exponents = words >> np.uint64(23) & np.uint64(0xFF)
+    normal = words[(exponents > 0) & (exponents < 0xFF)]
+    significands = (normal & np.uint64((1 << 23) - 1) | np.uint64(1 << 23)).tolist()
+    return max((24 - (n & -n).bit_length() + 1 for n in significands), default=0)
+
+
+def _narrow(outcomes: Sequence[Outcome], within: Sequence[NDArray[np.bool_]]) -> str:
+    """Where only sums to floats that are narrower than float32 are wrong, how they are; or nothing.
+
+    Args:
+        outcomes: those of a pair of formats.
+        within: which answers of each are inside their intervals.
+    """
+    bad = [(one, ~some) for one, some in zip(outcomes, within, strict=True) if not some.all()]
+    wide = {one.file.float for one in outcomes} - {one.file.float for one, _ in bad}
+    if not bad or "f32" not in wide:
+        return ""
+    names = " and ".join(dict.fromkeys(LAYOUTS[one.file.float].dtype.name for one, _ in bad))
+    found = []
+    for one, wrong in bad:
+        layout = LAYOUTS[one.file.float]
+        got, want = one.answers[wrong, 0], one.wanted(Policy())[wrong, 0]
+        below = want - got == 1
+        infinite = want & np.uint64(layout.sign_bit - 1) == layout.inf_bits
+        found.append((bool((below & infinite).all()), bool(below.all())))
+    how = "; sums to float32 are right"
+    if all(saturated for saturated, _ in found):
+        how += f", and {names} ones end at the largest number"
+    elif all(truncated for _, truncated in found):
+        how += f", and {names} ones are rounded toward zero"
+    return f"all of them {names}{how}"
 
 
 def _inside(outcome: Outcome, rounding: Rounding) -> NDArray[np.bool_]:
