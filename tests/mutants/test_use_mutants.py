@@ -15,6 +15,7 @@ import mxref
 from mxref.conformance import Extent, check, target_of
 from mxref.mutants import USES, UseMutant
 from mxref.mutants.call_mutants import CALL_USES
+from mxref.mutants.data_mutants import DATA_USES
 
 
 def quantize(values: Any, format: str) -> Any:
@@ -60,7 +61,7 @@ _MORE = {
     "unpack_scales": mxref.unpack_scales,
 }
 RIGHT |= {op: ((RIGHT_CALLS | _MORE)[op], stem) for op, stem in CALLS.items()}
-PAIRS = [(mutant, op) for mutant in (*USES, *CALL_USES) for op in mutant.ops]
+PAIRS = [(mutant, op) for mutant in (*USES, *CALL_USES, *DATA_USES) for op in mutant.ops]
 
 
 def target(op: str, function: Any) -> Any:
@@ -68,7 +69,7 @@ def target(op: str, function: Any) -> Any:
 
 
 def test_ids_names_and_texts() -> None:
-    every = [*USES, *CALL_USES]
+    every = [*USES, *CALL_USES, *DATA_USES]
     assert len({one.id for one in every}) == len({one.name for one in every}) == len(every)
     for mutant in every:
         assert re.fullmatch(r"U\d+[a-z]?", mutant.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
 from mxref.conformance.checking.level_two import ask_families
+from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, elements_of, first_calls
 from mxref.conformance.checking.subjects import (
@@ -113,6 +115,8 @@ def check(
     if isinstance(target, PythonTarget):
         further.ask_families(target)
         further.ask_every_output(target)
+        if extent.elements != 0:
+            further.ask_ordinary_calls(target)
     if extent.search:
         further.search()
     return further.reported(answered)
@@ -135,6 +139,8 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
     return one if chosen == policy else replace(one, choices=chosen)
 
 
+#: That every call which has a property is wrong.
+_OF_ALL = re.compile(r"\((\d+) of \1 such calls")
 #: Vector files, with what gives the target's answers to them.
 _AskedBy = tuple[list[VectorFile], AnyPolicy, Profile | None]
 
@@ -159,6 +165,7 @@ class _Further:
         self.uses: list[CallDependence] = []
         self.computed: list[Compared] = []
         self.asked_by: list[_AskedBy] = []
+        self.unsteady_by: list[_AskedBy] = []
         self.shapes: tuple[str, ...] = ()
 
     def note(self, *notes: str) -> None:
@@ -230,10 +237,12 @@ class _Further:
         unsteady = unsteady_rows(self.uses)
         for row in self.report.rows:
             policy = explaining(row, self.report, listing=self.extent.listing)
-            if policy is not None and (row.op, row.format) not in unsteady:
+            if policy is not None:
                 files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
                 profile = self.report.profile if row.profile else None
-                self.asked_by.append((files, policy, profile))
+                is_steady = (row.op, row.format) not in unsteady
+                by = self.asked_by if is_steady else self.unsteady_by
+                by.append((files, policy, profile))
 
     def ask_families(self, target: PythonTarget) -> None:
         """Exhaustive families: all at level 2, else those that are small, of a fast target."""
@@ -257,6 +266,23 @@ class _Further:
         self.computed += found
         if count := sum(one.cases for one in found):
             self.note(f"products: {count:,} outputs, of every row with every row")
+
+    def ask_ordinary_calls(self, target: PythonTarget) -> None:
+        """Whole calls drawn like tensors.
+
+        What is wrong in calls of few cases, or is not reproducible, may be so because of what the
+        cases of a call have in common: if all calls that have it are wrong.
+        """
+        uses, computed, scopes = ask_ordinary(target, self.asked_by, self.most, self.extent.seed)
+        kinds = "size", "company", "state"
+        unsure = {(use.op, use.format): use for use in self.uses if use.kind in kinds}
+        some = [by for by in self.unsteady_by if by[0] and (by[0][0].op, by[0][0].format) in unsure]
+        for use in ask_ordinary(target, some, self.most, self.extent.seed)[0]:
+            if use.kind == "data" and _OF_ALL.search(use.text):
+                self.uses[self.uses.index(unsure[use.op, use.format])] = use
+        self.uses += uses
+        self.computed += computed
+        self.scope = replace(self.scope, ordinary=tuple(scopes))
 
     def search(self) -> None:
         """A search for wrong answers."""

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["DEPENDENCES", "CallDependence", "Scope", "unsteady_rows"]
+__all__ = ["DEPENDENCES", "CallDependence", "OrdinaryScope", "Scope", "unsteady_rows"]
 
 #: Verdicts on ways of calling that change answers.
 DEPENDENCES = {
     "size": "depends on the size of the call",
     "state": "is not reproducible",
     "company": "mixes cases of a call",
+    "data": "treats ordinary calls otherwise",
     "memory": "depends on where its arrays lie in memory",
     "threads": "fails when called by two threads",
     "effect": "changes more than its result",
@@ -29,9 +30,9 @@ class CallDependence:
         op: the operation.
         format: the format.
         kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
-            `memory` (where an array lies), `threads`, `effect` (what a call changes beside its
-            result), `empty` (a call with no case), `numbers` (the numbers of a tensor, whatever its
-            size).
+            `data` (what all numbers of a call have in common), `memory` (where an array lies),
+            `threads`, `effect` (what a call changes beside its result), `empty` (a call with no
+            case), `numbers` (the numbers of a tensor, whatever its size).
         text: what is wrong, in one sentence.
     """
 
@@ -54,6 +55,27 @@ class CallDependence:
 
 
 @dataclass(frozen=True, slots=True)
+class OrdinaryScope:
+    """The ordinary calls of one operation and format.
+
+    Args:
+        op: the operation.
+        format: the format.
+        kinds: the number of kinds.
+        calls: the number of calls.
+        elements: the number of elements in them.
+        largest: that of the largest call.
+    """
+
+    op: str
+    format: str
+    kinds: int
+    calls: int
+    elements: int
+    largest: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a target was asked beside the cases of the vectors.
 
@@ -71,6 +93,7 @@ class Scope:
         level: the level of the vectors that were asked.
         families: number of exhaustive families that were asked.
         family_cases: number of their cases.
+        ordinary: whole calls drawn like tensors, by operation and format.
         notes: what was not asked or was refused, each with the reason.
     """
 
@@ -85,6 +108,7 @@ class Scope:
     level: int = 1
     families: int = 0
     family_cases: int = 0
+    ordinary: tuple[OrdinaryScope, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,6 +123,10 @@ class Scope:
             )
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
+        if self.ordinary:
+            calls = sum(one.calls for one in self.ordinary)
+            largest = max(one.largest for one in self.ordinary)
+            parts.append(f"{calls:,} calls drawn like tensors, of at most {largest:,} words each")
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
         if self.unsearched:

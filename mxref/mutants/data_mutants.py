@@ -1,0 +1,106 @@
+"""Class U: functions that take another way for whole calls of ordinary data, and are wrong there.
+
+The vectors mix specials into every call, so that they cannot catch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.mutants.mutant import Function
+from mxref.mutants.use_mutants import UseMutant
+
+__all__ = ["DATA_USES"]
+
+Array = NDArray[Any]
+
+
+def _where(holds: Callable[[Array], bool]) -> Callable[[Function], Function]:
+    """A function whose last array has a wrong bit in every third place where a property holds."""
+
+    def spoil(right: Function) -> Function:
+        def run(*arguments: Any) -> Any:
+            result = right(*arguments)
+            values = np.asarray(arguments[0])
+            if not (values.size and holds(values.astype(np.float64))):
+                return result
+            arrays = list(result) if isinstance(result, tuple) else [result]
+            last = np.array(arrays[-1])
+            last.view(f"u{last.itemsize}").reshape(-1)[::3] ^= 1
+            return (*arrays[:-1], last) if isinstance(result, tuple) else last
+
+        return run
+
+    return spoil
+
+
+_numbers = partial(UseMutant, kinds=frozenset({"data", "size"}), ops=("encode", "quantize"))
+_scales = partial(UseMutant, kinds=frozenset({"data", "size"}), ops=("dequantize",))
+
+DATA_USES: tuple[UseMutant, ...] = (
+    _numbers(
+        "U50",
+        "all_finite",
+        "is wrong in calls of finite numbers alone",
+        spoil=_where(lambda x: bool(np.isfinite(x).all())),
+    ),
+    _numbers(
+        "U51",
+        "all_in_range",
+        "is wrong in calls whose numbers are at most 6",
+        spoil=_where(lambda x: bool((np.abs(x) <= 6).all())),
+    ),
+    _numbers(
+        "U52",
+        "all_positive",
+        "is wrong in calls without a negative number or a zero",
+        spoil=_where(lambda x: bool((x > 0).all() and x.size > 40)),
+    ),
+    _numbers(
+        "U52b",
+        "all_negative",
+        "is wrong in calls of negative numbers",
+        spoil=_where(lambda x: bool((x < 0).all() and x.size > 40)),
+    ),
+    _numbers(
+        "U52c",
+        "after_relu",
+        "is wrong in calls of numbers from 0 on, of which more than a third are 0",
+        spoil=_where(lambda x: bool((x >= 0).all() and np.mean(x == 0) > 1 / 3 and x.size > 40)),
+    ),
+    _numbers(
+        "U53",
+        "sorted_numbers",
+        "is wrong in calls of sorted numbers",
+        spoil=_where(lambda x: bool((np.diff(x.ravel()) >= 0).all() and x.size > 40)),
+    ),
+    _numbers(
+        "U53b",
+        "equal_numbers",
+        "is wrong in calls of equal numbers other than 0",
+        spoil=_where(lambda x: bool((x == x.flat[0]).all() and x.flat[0] and x.size > 40)),
+    ),
+    _numbers(
+        "U54",
+        "sparse_numbers",
+        "is wrong in calls of which more than three quarters are zeros",
+        spoil=_where(lambda x: bool(np.isfinite(x).all() and np.mean(x == 0) > 3 / 4)),
+    ),
+    _scales(
+        "U55",
+        "equal_scales",
+        "is wrong in calls of which all blocks have one scale",
+        spoil=_where(lambda x: bool((x == x[0]).all() and len(x) > 4)),
+    ),
+    _scales(
+        "U55b",
+        "middle_scales",
+        "is wrong in calls whose scale codes lie from 64 to 190",
+        spoil=_where(lambda x: bool(((x >= 64) & (x <= 190)).all() and len(x) > 4)),
+    ),
+)
