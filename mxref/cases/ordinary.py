@@ -161,8 +161,8 @@ def special_words(file: VectorFile, words: Words, number: int) -> Words:
         found[middle, sorts.scales.start] = (last, 0, last - 1, other)[number // 2 % 4]
     elif sorts.element is not None:
         half = sorts.element.code_count // 2
-        some = (sorts.element.code_count - 1, 1, half, half - 1)
-        found[middle, (sorts.codes.start + sorts.codes.stop) // 2] = some[number // 2 % 4]
+        codes = (sorts.element.code_count - 1, 1, half, half - 1)
+        found[middle, (sorts.codes.start + sorts.codes.stop) // 2] = codes[number // 2 % 4]
     return found
 
 

@@ -123,7 +123,7 @@ class _Subject:
             return _Asked(file, kinds, turn, words, nothing, right.words, right.words, text)
         wanted, given = same_width(right.words, got)
         bits = self.profile is not None
-        equal = same_answers(file, wanted, given, words, bits=bits).all(axis=1)
+        equal = np.all(same_answers(file, wanted, given, words, bits=bits), axis=1)
         equal[[*right.errors]] = True
         return _Asked(file, kinds, turn, words, np.flatnonzero(~equal), wanted, given)
 
