@@ -43,8 +43,7 @@ def _heavy_tailed(draws: Draws, shape: tuple[int, ...]) -> F64Array:
     """Normal numbers, each further binade half as often."""
     bits = draws.below(shape, 1 << _REACH)
     further = sum((bits < 1 << power for power in range(_REACH)), np.zeros(shape, np.int64))
-    found: F64Array = np.ldexp(_normal(draws, shape), further)
-    return found
+    return np.asarray(np.ldexp(_normal(draws, shape), further), np.float64)
 
 
 def _signs(draws: Draws, shape: tuple[int, ...]) -> F64Array:
