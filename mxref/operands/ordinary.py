@@ -29,7 +29,10 @@ def _uniform(draws: Draws, shape: tuple[int, ...]) -> F64Array:
 
 def _normal(draws: Draws, shape: tuple[int, ...]) -> F64Array:
     """Nearly normal: a sum of four uniform numbers, of variance 4/3."""
-    return sum((_uniform(draws, shape) for _ in range(4)), np.zeros(shape))
+    found = np.zeros(shape)
+    for _ in range(4):
+        found += _uniform(draws, shape)
+    return found
 
 
 def _log_normal(draws: Draws, shape: tuple[int, ...]) -> F64Array:
@@ -43,7 +46,7 @@ def _heavy_tailed(draws: Draws, shape: tuple[int, ...]) -> F64Array:
     """Normal numbers, each further binade half as often."""
     bits = draws.below(shape, 1 << _REACH)
     further = sum((bits < 1 << power for power in range(_REACH)), np.zeros(shape, np.int64))
-    return np.asarray(np.ldexp(_normal(draws, shape), further), np.float64)
+    return _normal(draws, shape) * (1 << further)
 
 
 def _signs(draws: Draws, shape: tuple[int, ...]) -> F64Array:
