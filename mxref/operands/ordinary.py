@@ -50,7 +50,7 @@ def _heavy_tailed(draws: Draws, shape: tuple[int, ...]) -> F64Array:
 
 
 def _signs(draws: Draws, shape: tuple[int, ...]) -> F64Array:
-    return 1.0 - 2.0 * draws.below(shape, 2)
+    return np.where(draws.one_in(shape, 2), -1.0, 1.0)
 
 
 def _one_in(draws: Draws, shape: tuple[int, ...], n: int, numbers: F64Array) -> F64Array:
