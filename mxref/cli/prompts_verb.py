@@ -21,15 +21,18 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder to write")
     add_formats_argument(parser)
     add_file_arguments(parser)
+    about = "the cases of the vectors alone, without the questions that `verify` asks beside them"
+    parser.add_argument("--quick", action="store_true", help=about)
 
 
 def _run(options: argparse.Namespace) -> int:
+    from mxref.cases.beside import beside
     from mxref.formats.catalog import OTHER_CODE_FORMATS
     from mxref.targets.results import write_prompts
 
     # A program is asked about formats beside MX's only if they are named.
     left_out = () if options.format else OTHER_CODE_FORMATS
     files = [file for file in chosen_files(options) if file.format not in left_out]
-    size = write_prompts(options.folder, files)
+    size = write_prompts(options.folder, files, {} if options.quick else beside(files))
     print(f"{len(files)} file{'s' * (len(files) != 1)}, {size / 1e6:.1f} MB in {options.folder}")
     return 0

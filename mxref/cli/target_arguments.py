@@ -15,9 +15,6 @@ from mxref.support.bounded_output import bounded_output
 from mxref.support.time_limit import limited, set_limit
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from mxref.conformance import Target
     from mxref.golden import VectorFile
 
@@ -44,8 +41,6 @@ columns:
 }
 #: The longest line that lists what is not covered; a longer list needs --verbose.
 _LISTED = 80
-#: Search questions for a program, for each operation, format and float type.
-_DRAWN = 256
 
 
 def add_target_arguments(
@@ -100,6 +95,16 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose vector files."""
     add_name_options(parser)
     add_vectors_argument(parser)
+
+
+def _alone(options: argparse.Namespace) -> bool:
+    """Whether nothing beside the vectors is asked of a program."""
+    return is_quick(options) or getattr(options, "no_search", True)
+
+
+def is_quick(options: argparse.Namespace) -> bool:
+    """Whether only the vectors are asked."""
+    return bool(getattr(options, "quick", False))
 
 
 def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
@@ -184,9 +189,11 @@ def chosen_target(
     elif options.cmd is None:
         if options.timeout is not None:
             raise ValueError("--timeout must be absent with --results, which take no time")
+        from mxref.cases.beside import beside
         from mxref.targets.results import read_results
 
-        yield read_results(options.results, files, _stems(options))
+        drawn = {} if _alone(options) else beside(files)
+        yield read_results(options.results, files, _stems(options), drawn)
     else:
         with _command(options, files) as program:
             yield program
@@ -208,31 +215,15 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
 
     timeout = 10.0 if options.timeout is None else options.timeout
     if files:
-        drawn = _drawn(options, files)
-        yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
+        from mxref.cases.beside import beside
+
+        drawn = {} if _alone(options) else beside(files, options.seed)
+        yield command_results(
+            options.cmd, files, drawn=drawn, timeout=timeout, twice=not is_quick(options)
+        )
         return
     with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
         yield target
-
-
-def _drawn(
-    options: argparse.Namespace, files: Sequence[VectorFile]
-) -> dict[str, NDArray[np.uint64]]:
-    """The questions of a search for a program, by the stems of the files; none for other verbs."""
-    from mxref.cases.drawn import drawn
-    from mxref.operands.splitmix import splitmix64
-    from mxref.operations.registry import REGISTRY
-
-    if getattr(options, "no_search", True):
-        return {}
-    found = {}
-    for file in files:
-        if REGISTRY[file.op].questions and file.cases:
-            words = drawn(file.op, file.format, file.float, _DRAWN, options.seed)
-            if len(words) > _DRAWN:  # every pattern
-                words = words[splitmix64(options.seed, _DRAWN) % len(words)]
-            found[file.stem] = words
-    return found
 
 
 def _stems(options: argparse.Namespace) -> list[str]:

@@ -22,6 +22,7 @@ from mxref.cli.target_arguments import (
     chosen_files,
     chosen_target,
     is_chosen,
+    is_quick,
     not_covered_line,
 )
 from mxref.support.text import refuse_unknown
@@ -52,6 +53,8 @@ def add_extent_arguments(parser: argparse.ArgumentParser) -> None:
     about = "elements of the largest of the calls that ask the cases again in other sizes and "
     about += "orders (default: by the speed of the target); 0: no such calls"
     add("--sizes", type=int, metavar="N", help=about)
+    about = "the vectors alone, each once: no other calls, no search (seconds)"
+    add("--quick", action="store_true", help=about)
     about = "do not search for wrong answers on inputs that the vectors do not have"
     add("--no-search", action="store_true", help=about)
     add("--seed", type=int, default=0, metavar="N", help="seed of that search (default 0)")
@@ -206,6 +209,8 @@ def _extent(options: argparse.Namespace) -> Extent:
     """How much is asked beside the vectors; nothing for verbs without these options."""
     from mxref.conformance import Extent
 
+    if is_quick(options):
+        return Extent(elements=0, search=False)
     sizes: int | None = getattr(options, "sizes", 0)
     if sizes is not None and sizes < 0:
         raise ValueError(f"--sizes must be 0 or more, got {sizes}")

@@ -11,7 +11,6 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.names import names_of
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
 from mxref.operands.splitmix import drawn_order
@@ -28,6 +27,7 @@ from mxref.targets.line_protocol import (
     Dialogue,
     LineError,
     LineQuestion,
+    drawn_questions,
     in_rows,
     not_counted,
     prompt_lines,
@@ -262,6 +262,7 @@ def command_results(
     drawn: Mapping[str, NDArray[np.uint64]] | None = None,
     timeout: float = 10.0,
     restarts: int = 3,
+    twice: bool = True,
 ) -> ResultsTarget:
     """The answers of a program to all cases of vector files, asked in one go.
 
@@ -275,14 +276,15 @@ def command_results(
         drawn: further questions by the files' stems, one a row.
         timeout: seconds to wait for an answer.
         restarts: how often it is started again.
+        twice: whether every case is asked again.
 
     Raises:
         TargetError: it cannot be started, or claims something unknown.
     """
     cases = [question for file in files for question in questions_of(file)]
-    others = {stem: _drawn(stem, words) for stem, words in (drawn or {}).items()}
+    others = {stem: drawn_questions(stem, words) for stem, words in (drawn or {}).items()}
     more = [question for some in others.values() for question in some]
-    order = drawn_order(0, len(cases), len(cases)).tolist()
+    order = drawn_order(0, len(cases), len(cases) if twice else 0).tolist()
     again = [replace(cases[place], again=True) for place in order]
     with CommandTarget(command, timeout=timeout, restarts=restarts) as target:
         answers = target.answers([*cases, *more, *again], last=True)
@@ -300,15 +302,10 @@ def command_results(
             for stem, words in (drawn or {}).items()
             if len(words)
         },
-        "each case was asked twice, the second time in another order",
+        "each case was asked twice, the second time in another order"
+        if twice
+        else "each case was asked once (--quick)",
     )
-
-
-def _drawn(stem: str, words: NDArray[np.uint64]) -> list[LineQuestion]:
-    """The drawn questions beside the cases of a vector file, with ids of their own."""
-    names = names_of(stem)
-    questions = questions_of(without_cases(*names), words)
-    return [replace(one, id=f"{'.'.join(names)}.drawn_{one.id}") for one in questions]
 
 
 def _with_second_errors(first: Sequence[Answer], second: Mapping[int, Answer]) -> list[Answer]:
@@ -326,7 +323,7 @@ def _changed(
     """The second answers that differ from the first ones, by stem and id."""
     found: dict[str, dict[str, Answer]] = {}
     for place, (question, answer) in enumerate(zip(questions, first, strict=True)):
-        other = second[place]
+        other = second.get(place, answer)
         if not answer.error and not other.error and answer != other:
             found.setdefault(question.file.stem, {})[question.id] = other
     return found

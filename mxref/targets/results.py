@@ -16,12 +16,14 @@ from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
 from mxref.targets.line_protocol import (
+    DRAWN,
     LONGEST,
     Answer,
     AnswerReader,
     Claims,
     LineError,
     LineQuestion,
+    drawn_questions,
     in_order,
     in_rows,
     parse_answer,
@@ -115,22 +117,41 @@ def piped_results(stream: BinaryIO, files: Sequence[VectorFile], name: str) -> R
     return ResultsTarget(name, claims, by_file(questions, answers), note=note)
 
 
-def write_prompts(folder: Path, files: Sequence[VectorFile]) -> int:
+def write_prompts(
+    folder: Path,
+    files: Sequence[VectorFile],
+    drawn: Mapping[str, NDArray[np.uint64]] | None = None,
+) -> int:
     """Write one file of prompts for each vector file; returns the number of bytes.
+
+    Args:
+        folder: where to write.
+        files: the vector files.
+        drawn: questions beside their cases, by their stems.
 
     Raises:
         OSError: a file cannot be written.
     """
     size = 0
     for file in files:
-        text = b"".join(prompt_lines(questions_of(file)))
+        questions = [*questions_of(file), *_beside(file, drawn or {})]
+        text = b"".join(prompt_lines(questions))
         write_file(folder / prompts_name(file.stem), text)
         size += len(text)
     return size
 
 
+def _beside(file: VectorFile, drawn: Mapping[str, NDArray[np.uint64]]) -> list[LineQuestion]:
+    """The questions beside the cases of a file, as they are recorded."""
+    words = drawn.get(file.stem)
+    return [] if words is None else drawn_questions(file.stem, words, marked=True)
+
+
 def read_results(
-    folder: Path, files: Sequence[VectorFile], known: Collection[str]
+    folder: Path,
+    files: Sequence[VectorFile],
+    known: Collection[str],
+    drawn: Mapping[str, NDArray[np.uint64]] | None = None,
 ) -> ResultsTarget:
     """The answers in a folder, in files of the same names as those of the prompts.
 
@@ -138,6 +159,8 @@ def read_results(
         folder: where they are.
         files: the vector files whose answers are wanted.
         known: the stems of all vector files; files of other names are refused.
+        drawn: questions beside their cases, by their stems; a file of answers that has none of
+            them, as one made by an older mxref, is compared without them.
 
     Raises:
         TargetError: no such folder, no file, a file of another name, a line that is no answer to a
@@ -156,16 +179,21 @@ def read_results(
             "encode.e4m3.f32.txt; got none"
         )
     answers, claims = {}, Claims()
+    further: dict[str, tuple[NDArray[np.uint64], Answers]] = {}
     policies: dict[Policy, Path] = {}
     for file in files:
         if prompts_name(file.stem) not in found:
             continue
         path = found[prompts_name(file.stem)]
         reader = AnswerReader(str(path))
-        of_file = _read(path, reader, file)
+        beside = _beside(file, drawn or {})
+        of_file = _read(path, reader, file, beside)
         policies.setdefault(reader.claims.policy, path)
         if reader.claims.cover(file.format, file.float):
-            answers[file.stem] = of_file
+            answers[file.stem] = {id: one for id, one in of_file.items() if DRAWN not in id}
+            if drawn and any(question.id in of_file for question in beside):
+                given = [of_file.get(question.id, _NO_ANSWER) for question in beside]
+                further[file.stem] = drawn[file.stem], in_rows(given)
     if len(policies) > 1:
         one, other = list(policies.items())[:2]
         raise TargetError(
@@ -174,7 +202,12 @@ def read_results(
     for policy in policies:
         claims = replace(claims, policy=policy)
     note = "results in a folder: the cases of the vectors only"
-    return ResultsTarget(str(folder), claims, answers, note=note)
+    if further:
+        some = sum(len(words) for words, _ in further.values())
+        note = f"results in a folder: the vectors, and {some:,} questions beside them"
+        if old := len(answers.keys() & (drawn or {}).keys() - further.keys()):
+            note += f"; {old} file{'s' * (old > 1)} without these (mxref prompts writes them)"
+    return ResultsTarget(str(folder), claims, answers, drawn=further, note=note)
 
 
 def prompts_name(stem: str) -> str:
@@ -189,9 +222,11 @@ def _entries(folder: Path) -> list[Path]:
         raise TargetError(f"{folder} cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path, reader: AnswerReader, file: VectorFile) -> dict[str, Answer]:
-    """The answers in one file, in any order."""
-    questions = {question.id: question for question in questions_of(file)}
+def _read(
+    path: Path, reader: AnswerReader, file: VectorFile, beside: Sequence[LineQuestion]
+) -> dict[str, Answer]:
+    """The answers in one file, in any order; those to questions of another version are left out."""
+    questions = {question.id: question for question in (*questions_of(file), *beside)}
     answers: dict[str, Answer] = {}
     try:
         refuse_special(path)  # reading one might never begin or end
@@ -201,6 +236,8 @@ def _read(path: Path, reader: AnswerReader, file: VectorFile) -> dict[str, Answe
                 if fields is None:
                     continue
                 id, *rest = fields
+                if id not in questions and DRAWN in id:
+                    continue
                 if id not in questions:
                     raise LineError(f"line {reader.number}: {id!r} is no case of {file.stem}")
                 if id in answers:

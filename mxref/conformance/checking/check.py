@@ -303,9 +303,9 @@ class _Further:
         for file, policy, profile in (
             (file, policy, profile) for files, policy, profile in self.asked_by for file in files
         ):
-            if not REGISTRY[file.op].questions:
-                continue
             if isinstance(target, PythonTarget):
+                if not REGISTRY[file.op].questions:
+                    continue
                 count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
                 words = drawn(file.op, file.format, file.float, count, self.extent.seed)
             elif file.stem in target.drawn:  # it was asked before
