@@ -226,5 +226,5 @@ def test_how_much_is_asked_unless_it_is_said() -> None:
     parser = argparse.ArgumentParser()
     add_extent_arguments(parser)
     assert vars(parser.parse_args([])) == {
-        "sizes": None, "no_search": False, "seed": 0, "level": 1
+        "sizes": None, "quick": False, "no_search": False, "seed": 0, "level": 1
     }  # fmt: skip

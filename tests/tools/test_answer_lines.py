@@ -38,7 +38,7 @@ def test_the_example_as_a_command(example: Path, encode: Path, capsys: Capture) 
     out, _ = capsys.readouterr()
     assert out.splitlines()[-4:] == [
         "not covered: encode e2m1 (f16); decode",
-        "asked: the vectors (level 1); a search of 256 questions (seed 0)",
+        "asked: the vectors (level 1); a search of 3,584 questions (seed 0)",
         "note: each case was asked twice, the second time in another order",
         f"PASS {example}: {COUNT} cases, 0 failed: conforms",
     ]
