@@ -1,7 +1,7 @@
-"""Class U, of calls with several axes: right but in real shapes.
+"""Class U, of calls with several axes: right but in real shapes, or but for ordinary data.
 
-Vectors and small calls cannot catch them: a fast path for aligned or large sizes is entered by
-tensors as they are, and by nothing else.
+Vectors and small calls cannot catch them: a fast path for aligned sizes, for one scale, or for
+numbers without a sign is entered by tensors as they are, and by nothing else.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from mxref.mutants.use_mutants import UseMutant
 __all__ = ["CALL_USES"]
 
 Array = NDArray[Any]
+#: Where the data of a call decide, it is said so, or with a size that goes along.
+_DATA = frozenset({"data", "size"})
 
 
 def _when(wrong: Callable[..., bool]) -> Callable[[Function], Function]:
@@ -76,7 +78,35 @@ def _last_tile_lost(right: Function) -> Function:
     return run
 
 
+def _equal(array: Array) -> bool:
+    return bool(array.size) and bool((array == array.flat[0]).all())
+
+
+def _rises(array: Array) -> bool:
+    numbers = array.ravel().astype(np.float64)
+    return bool((numbers[1:] >= numbers[:-1]).all())
+
+
+def _sums_in_float16(right: Function) -> Function:
+    """Sums under one scale for all are rounded to float16 every 32 numbers."""
+
+    def run(sa: Array, a: Array, sb: Array, b: Array, *rest: Any) -> Any:
+        if not (_equal(np.concatenate([sa.ravel(), sb.ravel()])) and len(sa)):
+            return right(sa, a, sb, b, *rest)
+        blocks = sa.shape[1]
+        scale = np.ldexp(1.0, 2 * int(sa.flat[0]) - 254)
+        total = np.zeros((len(sa), len(sb)), np.float16)
+        for i in range(blocks):
+            columns, of_codes = slice(i, i + 1), slice(32 * i, 32 * i + 32)
+            part = right(sa[:, columns], a[:, of_codes], sb[:, columns], b[:, of_codes], *rest)
+            total += (part.astype(np.float64) / scale).astype(np.float16)
+        return (total.astype(np.float64) * scale).astype(np.float32)
+
+    return run
+
+
 _size = functools.partial(UseMutant, kinds=frozenset({"size"}))
+_data = functools.partial(UseMutant, kinds=_DATA)
 
 CALL_USES: tuple[UseMutant, ...] = (
     _size(
@@ -148,5 +178,54 @@ CALL_USES: tuple[UseMutant, ...] = (
         "leaves the numbers from number 1,048,576 on zero",
         spoil=_index_of(20),
         ops=("quantize_tensor", "rescale"),
+    ),
+    _data(
+        "U50",
+        "float16_under_one_scale",
+        "adds in float16 where all scales are equal",
+        spoil=_sums_in_float16,
+        ops=("matmul",),
+    ),
+    _data(
+        "U51",
+        "no_negative_numbers",
+        "is wrong where no number is below zero",
+        spoil=_when(lambda x, *_: bool((x >= 0).all())),
+        ops=("linear", "linear_gradients", "quantize_tensor", "quantize_affine", "linear_qcs8w"),
+    ),
+    _data(
+        "U52",
+        "one_multiplier",
+        "is wrong where all channels have one multiplier and one shift",
+        spoil=_when(lambda q, m, s, *_: _equal(m) and _equal(s) and m.size > 4),
+        ops=("rescale",),
+    ),
+    _data(
+        "U53",
+        "weights_of_one_sign",
+        "is wrong where no weight is below zero",
+        spoil=_when(lambda x, w, *_: bool((w >= 0).all()) and w.size > 64),
+        ops=("linear_qcs8w", "linear"),
+    ),
+    _data(
+        "U54",
+        "equal_scales",
+        "is wrong where all scales are equal",
+        spoil=_when(lambda scales, *_: _equal(scales) and scales.size > 8),
+        ops=("pack_scales", "unpack_scales"),
+    ),
+    _data(
+        "U55",
+        "sorted_numbers",
+        "is wrong where the numbers rise from first to last",
+        spoil=_when(lambda x, *_: x.size > 64 and _rises(x)),
+        ops=("quantize_tensor", "quantize_affine"),
+    ),
+    _data(
+        "U56",
+        "small_codes",
+        "is wrong where no code is beyond 3",
+        spoil=_when(lambda q, *_: q.size > 64 and int(np.abs(q.astype(np.int64)).max()) <= 3),
+        ops=("dequantize_affine", "pack_int4", "rescale"),
     ),
 )

@@ -18,7 +18,7 @@ from mxref.conformance.checking.call_questions import (
 )
 from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
 
-__all__ = ["finding"]
+__all__ = ["finding", "wrong_alone"]
 
 Function = Callable[..., Any]
 #: The first and the second reply to each question.
@@ -67,7 +67,7 @@ def finding(
         return found
     calls += list(_resized(function, calls))
     bad, part = [one for one in calls if one.wrong], calls[0].question.part
-    alone = _wrong_alone(function, bad)
+    alone = wrong_alone(function, bad)
     rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
     # Calls near a wrong one are wrong more often than those that are asked of every target.
     drawn = rule and replace(rule, inside=rule.inside[:asked])
@@ -138,7 +138,7 @@ def _only_later(calls: Sequence[CallReply], least: int) -> bool:
     return wrong >= least
 
 
-def _wrong_alone(function: Function, bad: Sequence[CallReply]) -> bool:
+def wrong_alone(function: Function, bad: Sequence[CallReply]) -> bool:
     """Whether the first wrong part of most of some wrong calls is wrong in small calls, too."""
     some = [(one.question, one.got) for one in bad if one.got is not None][:_ALONE]
     asked = [question.alone(got) for question, got in some]

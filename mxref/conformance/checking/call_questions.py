@@ -109,6 +109,13 @@ class CallQuestion(Protocol):
     def telling(self: Asked, most: int) -> Iterable[Asked]:
         """Further questions, of at most so many elements, that tell what wrong ones share."""
 
+    def ordinary(self: Asked) -> Iterable[tuple[Asked, Asked]]:
+        """The question with ordinary data of each kind, and so but for one number."""
+
+    @property
+    def data(self) -> Features:
+        """What the data of the call have in common."""
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -229,6 +236,15 @@ class PlainQuestion:
     def telling(self: Asked, most: int) -> Iterable[Asked]:
         """Further questions, of at most so many elements, that tell what wrong ones share."""
         return ()
+
+    def ordinary(self: Asked) -> Iterable[tuple[Asked, Asked]]:
+        """The question with ordinary data of each kind, and so but for one number."""
+        return ()
+
+    @property
+    def data(self) -> Features:
+        """What the data of the call have in common."""
+        return {}
 
 
 class PlainSubject:

@@ -24,6 +24,7 @@ from mxref.conformance.checking.call_questions import (
     fresh,
     nearest,
 )
+from mxref.conformance.checking.data_findings import data_finding
 from mxref.conformance.checking.kept_results import misused
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operands.returned import AnswerError
@@ -192,6 +193,8 @@ def _found(
         state = _state(function, subject, group.questions)
         sure = state is not None and state[0] in ("state", "effect")
         found = state if sure or (found is None and not fails) else found
+    if found is None and not fails:
+        found = data_finding(function, subject.manner, group.questions)
     if found is None and not fails and threads and subject.manner.threads:
         found = _threads(function, group.questions)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.axis_sizes import TELLING
+from mxref.conformance.checking.call_data import data_words, ordinary
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import Features, alike
 from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
@@ -211,6 +213,22 @@ class IntegerQuestion(PlainQuestion):
                 sizes[place] = count
                 if math.prod(sizes) <= most:
                     yield IntegerQuestion(self.subject, tuple(sizes), 3)
+
+    def ordinary(self) -> Iterator[tuple[IntegerQuestion, IntegerQuestion]]:
+        """The call with ordinary data of each kind, and so but for one number."""
+        for pair in ordinary(self.arguments):
+            calls = [replace(self.asked, arguments=one.of(self.arguments)) for one in pair]
+            with contextlib.suppress(ValueError):  # parameters that are not allowed
+                kind, broken = (replace(self, asked=one) for one in calls)
+                yield kind, broken
+
+    @property
+    def data(self) -> Features:
+        """What its arrays have in common."""
+        names = CALL_OPERATIONS[self.subject.op].parameters.split(", ")
+        given = zip(names, self.arguments, strict=False)
+        arrays = [(name, one) for name, one in given if isinstance(one, np.ndarray)]
+        return {key: word for one in arrays for key, word in data_words(*one).items()}
 
     @property
     def _by_values(self) -> bool:

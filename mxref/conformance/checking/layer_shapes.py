@@ -14,6 +14,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.axis_sizes import long_axes
+from mxref.conformance.checking.call_data import Data, data_words, ordinary
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     Manner,
@@ -117,12 +118,14 @@ class LayerQuestion(PlainQuestion):
         shape: sequences, rows of each, inputs and outputs.
         draw: which of several.
         memory: one of MEMORIES, by its number.
+        kind: what is done to random x and w to make them ordinary.
     """
 
     subject: LayerSubject
     shape: Shape
     draw: int = 0
     memory: int = 0
+    kind: Data | None = None
 
     @property
     def name(self) -> str:
@@ -171,6 +174,17 @@ class LayerQuestion(PlainQuestion):
     def again(self, draw: int, memory: int = 0) -> LayerQuestion:
         """The layer with other numbers, or in other memory."""
         return replace(self, draw=draw, memory=memory)
+
+    def ordinary(self) -> Iterator[tuple[LayerQuestion, LayerQuestion]]:
+        """The layer with ordinary data of each kind, and so but for one number."""
+        for kind, broken in ordinary(self.arguments[:2]):
+            yield replace(self, kind=kind), replace(self, kind=broken)
+
+    @property
+    def data(self) -> Features:
+        """What x and w have in common."""
+        x, w = self.arguments[:2]
+        return {**data_words("x", x), **data_words("w", w)}
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -228,7 +242,16 @@ def _words(question: LayerQuestion) -> tuple[int, ...]:
     """The words of the case."""
     one, shape = question.subject, question.shape
     seed = 2 * question.draw + sum(shape) % 2  # odd ones have a bias
-    return layer_words(one.op, one.format, one.float, shape, seed)
+    words = layer_words(one.op, one.format, one.float, shape, seed)
+    if question.kind is None:
+        return words
+    layer, layout = layer_of(one.op, words), LAYOUTS[one.float]
+    parts = (part for part in (layer.x, layer.w, layer.more) if part is not None)
+    first = len(words) - sum(part.size for part in parts)
+    given = layer.floats(layout)
+    arrays = (part.view(layout.uint).reshape(-1) for part in question.kind.of((given.x, given.w)))
+    changed = [word for part in arrays for word in part.tolist()]
+    return *words[:first], *changed, *words[first + len(changed) :]
 
 
 @lru_cache(16)

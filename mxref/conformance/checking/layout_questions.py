@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.call_data import Data, data_words, ordinary
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
@@ -38,6 +39,16 @@ Array = NDArray[Any]
 Function = Callable[..., Any]
 
 _BLOCK = 32
+#: What the arrays of an operation hold.
+_NAMES = {
+    "pack": ("codes",),
+    "unpack": ("codes",),
+    "pack_scales": ("scales",),
+    "unpack_scales": ("scales",),
+    "pack_blocks": ("scales", "codes"),
+    "unpack_blocks": ("scales", "codes"),
+    "quantize_tensor": ("numbers",),
+}
 #: Elements of a call that is made to tell what a wrong one's size has to do with it.
 _MOST = 1 << 18
 
@@ -143,6 +154,7 @@ class LayoutQuestion(PlainQuestion):
         memory: one of MEMORIES, by its number.
         draw: the number of the set of random words.
         values: the numbers of a tensor instead of random ones.
+        kind: what is done to random arrays to make them ordinary.
     """
 
     subject: LayoutSubject
@@ -151,6 +163,7 @@ class LayoutQuestion(PlainQuestion):
     memory: int = 0
     draw: int = 0
     values: Array | None = field(default=None, repr=False)
+    kind: Data | None = None
     arguments: tuple[Any, ...] = field(init=False, repr=False)
     wanted: NDArray[np.uint8] = field(init=False, repr=False)
     may_refuse: bool = field(init=False, repr=False)
@@ -222,6 +235,17 @@ class LayoutQuestion(PlainQuestion):
                 yield LayoutQuestion(self.subject, (length, lines), 0)
                 yield LayoutQuestion(self.subject, (lines, length), 1)
 
+    def ordinary(self) -> Iterator[tuple[LayoutQuestion, LayoutQuestion]]:
+        """The call with ordinary data of each kind, and so but for one number."""
+        for kind, broken in ordinary(_arrays(self)):
+            yield replace(self, kind=kind), replace(self, kind=broken)
+
+    @property
+    def data(self) -> Features:
+        """What its arrays have in common."""
+        arrays = zip(_NAMES[self.subject.op], _arrays(self), strict=True)
+        return {key: word for one in arrays for key, word in data_words(*one).items()}
+
     def _wrong_block(self, got: NDArray[np.uint64]) -> Array:
         """The numbers of the first block of a tensor with a wrong scale or code."""
         values, name, axis = self.arguments
@@ -265,25 +289,36 @@ def _elements_in(op: str, shape: tuple[int, int]) -> int:
 
 
 def _arguments(question: LayoutQuestion) -> tuple[Any, ...]:
-    """The arguments of a call: random codes, never 0, and random numbers."""
+    """The arguments of a call."""
+    subject, shape = question.subject, question.shape
+    op, name, arrays = subject.op, subject.format, _arrays(question)
+    if op == "quantize_tensor":
+        return *arrays, name, question.axis
+    if op in ("pack_scales", "unpack_scales"):
+        return arrays if op == "pack_scales" else (subject.inverse(*arrays), shape)
+    if op in ("pack", "unpack"):
+        return (*arrays, name) if op == "pack" else (subject.inverse(*arrays, name), name, shape[1])
+    return (*arrays, name) if op == "pack_blocks" else (subject.inverse(*arrays, name), name)
+
+
+def _arrays(question: LayoutQuestion) -> tuple[Array, ...]:
+    """Random codes, never 0, and random numbers, of a kind if the question has one."""
     subject, (rows, columns) = question.subject, question.shape
     op, name = subject.op, subject.format
     seed = (question.draw << 40) + (rows << 20) + columns
-    if op == "quantize_tensor":
-        drawn = _numbers(seed, rows, columns, LAYOUTS[subject.float])
-        return drawn if question.values is None else question.values, name, question.axis
-    if op in ("pack_scales", "unpack_scales"):
-        scales = _codes(seed, rows * columns, 255).reshape(rows, columns)
-        return (scales,) if op == "pack_scales" else (subject.inverse(scales), (rows, columns))
-    if op in ("pack", "unpack"):
-        codes = _codes(seed, columns, element_format(name).code_count)
-        return (codes, name) if op == "pack" else (subject.inverse(codes, name), name, columns)
-    count = block_format(name).element.code_count
-    codes = _codes(seed, 32 * columns, count).reshape(columns, 32)
-    scales = _codes(seed + (1 << 39), columns, 255)
-    if op == "pack_blocks":
-        return scales, codes, name
-    return subject.inverse(scales, codes, name), name
+    if question.values is not None:
+        found: tuple[Array, ...] = (question.values,)
+    elif op == "quantize_tensor":
+        found = (_numbers(seed, rows, columns, LAYOUTS[subject.float]),)
+    elif op in ("pack_scales", "unpack_scales"):
+        found = (_codes(seed, rows * columns, 255).reshape(rows, columns),)
+    elif op in ("pack", "unpack"):
+        found = (_codes(seed, columns, element_format(name).code_count),)
+    else:
+        count = block_format(name).element.code_count
+        codes = _codes(seed, 32 * columns, count).reshape(columns, 32)
+        found = _codes(seed + (1 << 39), columns, 255), codes
+    return found if question.kind is None else question.kind.of(found)
 
 
 def _codes(seed: int, count: int, codes: int) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, U8
 from mxref.conformance.checking.array_memory import MEMORIES, laid
 from mxref.conformance.checking.axis_sizes import long_axes
+from mxref.conformance.checking.call_data import data_words
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     Manner,
@@ -29,10 +30,17 @@ from mxref.conformance.checking.call_questions import (
     in_shapes,
 )
 from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
+from mxref.conformance.checking.product_data import (
+    AS_DRAWN,
+    BLOCK,
+    POSITIVE,
+    PRODUCT_KINDS,
+    ProductData,
+    drawn,
+)
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.formats.catalog import BlockFormat, ElementFormat
+from mxref.formats.catalog import BlockFormat
 from mxref.operands.returned import float_words
-from mxref.operands.splitmix import splitmix64
 from mxref.operations.product_words import pair_formats
 from mxref.targets.calls import is_fault
 from mxref.targets.product_function import ProductFunction
@@ -41,7 +49,6 @@ __all__ = ["Product", "ProductSubject", "first_wrong", "wrong_rows"]
 
 Words = NDArray[np.uint64]
 
-_SIZE = 32
 _SIZES = (
     1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15, 16, 17, 21, 31, 32, 33, 44, 53, 63, 64, 65, 86, 100, 127,
     128, 129, 150, 192, 237, 255, 256, 257,
@@ -127,7 +134,7 @@ class ProductSubject(PlainSubject):
             self.fit(one): most for one, most in shapes.items()
         }.items():
             is_fast = m * n * blocks * pace <= seconds or max(m, n) * blocks <= _SMALL
-            if is_fast and (m + n) * blocks * _SIZE <= elements:
+            if is_fast and (m + n) * blocks * BLOCK <= elements:
                 yield Product(self, (m, n, blocks))
         if not self.fails:
             for memory in range(1, len(MEMORIES)):
@@ -136,7 +143,7 @@ class ProductSubject(PlainSubject):
     def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """A shape with the multiples that the target takes."""
         rows, columns, length = self.function.multiples
-        steps = rows, columns, -(-length // _SIZE)
+        steps = rows, columns, -(-length // BLOCK)
         m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
         return m, n, blocks
 
@@ -158,20 +165,36 @@ class Product(PlainQuestion):
         shape: rows, columns and blocks along the summed axis.
         draw: which of several.
         memory: one of MEMORIES, by its number.
+        kind: what its numbers have in common.
     """
 
     subject: ProductSubject
     shape: tuple[int, int, int]
     draw: int = 0
     memory: int = 0
+    kind: ProductData = AS_DRAWN
 
     def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
         single = self.subject.fails and which == 0
         element = self.subject.formats[which].element
-        return _drawn(
-            element, self.shape[which], self.shape[2], 2 * self.draw + which, single=single
-        )
+        shape, draw = (self.shape[which], self.shape[2]), 2 * self.draw + which
+        return drawn(element, *shape, draw, single=single, kind=self.kind)
+
+    def ordinary(self) -> Iterator[tuple[Product, Product]]:
+        """The product with one scale, with no negative number and with both, and so but for one."""
+        if not self.subject.fails:
+            for kind in PRODUCT_KINDS:
+                if not kind.positive or self.shape[2] <= POSITIVE[kind.equal]:
+                    yield replace(self, kind=kind), replace(self, kind=replace(kind, broken=True))
+
+    @property
+    def data(self) -> Features:
+        """What the scales and the numbers have in common."""
+        sides = self.side(0), self.side(1)
+        scales, numbers = (np.concatenate([one[i].ravel() for one in sides]) for i in (0, 2))
+        sign = {"sign": data_words("numbers", numbers)["numbers sign"]}
+        return {"scales": data_words("scales", scales)["scales equal"], **sign}
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -189,13 +212,13 @@ class Product(PlainQuestion):
     def name(self) -> str:
         """The shapes of both operands."""
         rows, columns, blocks = self.shape
-        return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+        return f"({rows:,}, {blocks * BLOCK:,}) x ({blocks * BLOCK:,}, {columns:,})"
 
     @property
     def elements(self) -> int:
         """The elements of both operands."""
         rows, columns, blocks = self.shape
-        return (rows + columns) * blocks * _SIZE
+        return (rows + columns) * blocks * BLOCK
 
     @property
     def work(self) -> int:
@@ -205,7 +228,7 @@ class Product(PlainQuestion):
     def resized(self, unit: str, count: int, draw: int) -> Product | None:
         """The product with another size, if it can have it."""
         m, n, blocks = self.shape
-        length = 0 if count % _SIZE else count // _SIZE
+        length = 0 if count % BLOCK else count // BLOCK
         more = {SHORTER: (count, count, blocks), "summed elements": (m, n, length)}
         shapes = {"rows": (count, n, blocks), "columns": (m, count, blocks), **more}
         shape = shapes.get(unit, (0, 0, 0))
@@ -215,7 +238,7 @@ class Product(PlainQuestion):
     @property
     def features(self) -> Features:
         """What a rule may speak of."""
-        rows, columns, summed = *self.shape[:2], self.shape[2] * _SIZE
+        rows, columns, summed = *self.shape[:2], self.shape[2] * BLOCK
         sizes = {"rows": rows, "columns": columns, "summed elements": summed}
         sizes |= {SHORTER: min(rows, columns), "outputs": rows * columns}
         sizes |= {"numbers of A": rows * summed, "numbers of B": columns * summed}
@@ -299,38 +322,6 @@ def _outputs(product: Product) -> Words:
     exact = product.side(0)[2] @ product.side(1)[2].T
     found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
     found.flags.writeable = False
-    return found
-
-
-@cache
-def _few(element: ElementFormat) -> tuple[NDArray[np.float64], U8]:
-    """The numbers that are drawn, and their codes."""
-    every = {element.value(code): code for code in range(1 << element.bits)}
-    few = {number: code for number, code in every.items() if abs(number) in (0.5, 1, 1.5, 2)}
-    return np.array([*few]), np.array([*few.values()], np.uint8)
-
-
-@lru_cache(16)  # both sides, asked for arrays and for outputs
-def _drawn(
-    element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool
-) -> tuple[U8, U8, NDArray[np.float64]]:
-    """What `Product.side` gives; `single` for one element of a row that is not zero."""
-    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (_SIZE + 1) + 2))
-    of_row, place, of_block, of_element = np.split(
-        (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
-    )
-    few, codes = _few(element)
-    chosen = (of_element % len(few)).reshape(rows, blocks * _SIZE)
-    powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
-    kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
-    if single:
-        place = place % chosen.shape[1]
-        place[::5] = chosen.shape[1] - 1
-        kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
-    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
-    found = (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
-    for array in found:  # of the cache
-        array.flags.writeable = False
     return found
 
 

