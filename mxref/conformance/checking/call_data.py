@@ -29,6 +29,8 @@ def _without_sign(array: Array) -> Array:
 
 
 def _below_zero(array: Array) -> Array:
+    if array.dtype.kind == "u":
+        return array.copy()
     opposite = ~array if array.dtype.kind in "iu" else -array
     return np.where(array > 0, opposite, array).astype(array.dtype)
 
