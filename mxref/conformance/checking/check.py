@@ -207,8 +207,7 @@ class _Further:
         others = [use for use in self.uses if use.kind in _VAGUE]
         self.uses = steady + [use for use in others if (use.op, use.format) not in mended]
         self.uses += [use for use in uses if (use.op, use.format) not in known]
-        if count:
-            self.note(f"calls that follow others: {count:,}")
+        self.scope = replace(self.scope, following=count)
 
     def ask_in_many_sizes(self, target: PythonTarget) -> None:
         """Layouts and integers in many sizes; of a slow target in smaller ones: there are many."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,10 +109,10 @@ def _wrong(one: FreshCalls, call: FreshCall, kept: list[object] | None = None) -
     Args:
         one: what the calls are.
         call: the call.
-        kept: what its result is added to; then the function is given its own arguments.
+        kept: what its result is added to.
     """
     try:
-        result = one.function(*(call.given() if kept is None else call.arguments))
+        result = one.function(*call.given())
         if kept is not None:
             kept.append(result)
         return call.judge(result)
@@ -255,12 +254,10 @@ class _Plan:
             return ""
         self.many.add(key)
         sets = [self.fresh(one) for _ in range(_SETS)]
-        given = [tuple(call.given()) for call in sets]
         self.count += _MANY
         kept: list[object] = []
         for number in range(_MANY):
-            call = replace(sets[number % _SETS], arguments=given[number % _SETS])
-            if wrong := _wrong(one, call, kept):
+            if wrong := _wrong(one, sets[number % _SETS], kept):
                 return f"{_NEXT.format(number)}: {wrong}"
             del kept[1:]
         if wrong := sets[0].judge(kept[0]):
@@ -283,7 +280,7 @@ class _Plan:
     def held(self, one: FreshCalls) -> tuple[FreshCall, object]:
         """A call, and its result; one that is always right in place of a wrong one."""
         call, kept = self.fresh(one), list[object]()
-        wrong = _wrong(one, FreshCall(tuple(call.given()), call.judge), kept)
+        wrong = _wrong(one, call, kept)
         return (FreshCall((), lambda _: ""), None) if wrong else (call, kept[0])
 
 
