@@ -200,7 +200,7 @@ class _Further:
     def ask_calls_that_follow(self, target: PythonTarget) -> None:
         """Calls after others; what is found there says more than the sizes of wrong calls."""
         is_fast = self.most >= PACES[0][1]
-        uses, count = ask_following_calls(fresh_calls(target, self.report), many=is_fast)
+        uses, count = ask_following_calls(fresh_calls(target, self.report, self.most), many=is_fast)
         mended = {(use.op, use.format) for use in uses}
         steady = [use for use in self.uses if use.kind not in _VAGUE]
         known = {(use.op, use.format) for use in steady}

@@ -23,6 +23,7 @@ from mxref.conformance.checking.fresh_calls import (
     named,
 )
 from mxref.conformance.checking.kept_results import overwritten
+from mxref.conformance.checking.repeated_calls import elements_of
 from mxref.conformance.checking.repeated_cases import RepeatedCases
 from mxref.conformance.checking.subjects import layer_subjects, product_subjects, subjects
 from mxref.conformance.verdict.call_dependence import CallDependence
@@ -75,21 +76,26 @@ def ask_following_calls(
     return list(found.values()), plan.count
 
 
-def fresh_calls(target: PythonTarget, report: Report) -> list[FreshCalls]:
+def fresh_calls(target: PythonTarget, report: Report, elements: int) -> list[FreshCalls]:
     """Calls of every operation, format and float type that answered some cases.
 
     Args:
         target: the implementation.
         report: its answers to the vectors.
+        elements: the largest number of elements in a call.
     """
     wanted = wanted_by(report)
     outcomes = [outcome for row in report.rows for outcome in row.outcomes]
     cases = [RepeatedCases(target.operations[one.file.op], one) for one in outcomes]
-    found: list[FreshCalls] = [OfCases(one, wanted) for one in cases if one.usable]
+    found: list[FreshCalls] = [
+        OfCases(one, wanted, max(elements // elements_of(one.file, 1), 1))
+        for one in cases
+        if one.usable
+    ]
     every = subjects(report), product_subjects(target, report), layer_subjects(report)
     for subject in itertools.chain(*every):
         if subject.answerable and not subject.fails:
-            some = subject.questions(_MOST, first_float=False, first_format=False)
+            some = subject.questions(min(elements, _MOST), first_float=False, first_format=False)
             asked = list(itertools.islice(some, _LOOKED_AT))
             if asked:
                 function = called(target.operations[subject.op])

@@ -74,10 +74,12 @@ class OfCases:
     Args:
         cases: the file, with the target's first answers.
         right: the right answers to all its cases.
+        rows: how many cases a call has at most.
     """
 
     cases: RepeatedCases
     right: Callable[[RepeatedCases], NDArray[np.uint64]]
+    rows: int = _ROWS
 
     @property
     def key(self) -> tuple[str, str]:
@@ -92,7 +94,7 @@ class OfCases:
     def call(self, number: int) -> FreshCall | None:
         """Some cases in an order of their own."""
         one, file = self.cases, self.cases.file
-        rows = one.chosen(_ROWS, _TURN + number)
+        rows = one.chosen(min(_ROWS, self.rows), _TURN + number)
         asked = [*REGISTRY[file.op].calls(file.format, file.float, one.inputs[rows])]
         if len(asked) != 1:
             return None
