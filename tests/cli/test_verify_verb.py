@@ -219,7 +219,7 @@ def test_how_much_is_asked(kit: Kit) -> None:
     sizes = kit.run(*options, "--sizes", "40", "--no-search", extent=())
     calls = f"cases again, twice, in {asked['calls']} calls of 1 to 33 rows"
     follow = f"{asked['following']} calls that follow others"
-    said = f"\nasked: the vectors (level 1); {calls}, at most 40 elements each; {follow}\n"
+    said = f"\nasked: the vectors (level 1); {calls}, at most 40 elements each; {follow}"
     assert said in sizes.out
 
 
