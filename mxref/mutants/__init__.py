@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
     from mxref.mutants.museum import MUTANTS, mutants_of
     from mxref.mutants.mutant import Mutant, origins
+    from mxref.mutants.sequence_mutants import SEQUENCES
     from mxref.mutants.use_mutants import USES, UseMutant
 
 __all__ = [
     "EQUIVALENT",
     "MUTANTS",
+    "SEQUENCES",
     "USES",
     "Equivalent",
     "Mutant",
@@ -29,6 +31,7 @@ if not TYPE_CHECKING:
         "mxref.mutants.equivalents": ("EQUIVALENT", "Equivalent", "equivalent"),
         "mxref.mutants.museum": ("MUTANTS", "mutants_of"),
         "mxref.mutants.mutant": ("Mutant", "origins"),
+        "mxref.mutants.sequence_mutants": ("SEQUENCES",),
         "mxref.mutants.use_mutants": ("USES", "UseMutant"),
     }
 

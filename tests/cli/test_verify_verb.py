@@ -218,7 +218,8 @@ def test_how_much_is_asked(kit: Kit) -> None:
     assert (asked["seed"], asked["searched"]) == (3, 64)  # of a target as slow as that
     sizes = kit.run(*options, "--sizes", "40", "--no-search", extent=())
     calls = f"cases again, twice, in {asked['calls']} calls of 1 to 33 rows"
-    said = f"\nasked: the vectors (level 1); {calls}, at most 40 elements each\n"
+    follow = f"{asked['following']} calls that follow others"
+    said = f"\nasked: the vectors (level 1); {calls}, at most 40 elements each; {follow}"
     assert said in sizes.out
 
 

@@ -12,9 +12,10 @@ from mxref.conformance.checking.repeated_calls import FIRST
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
 
-__all__ = ["UNITS", "Judge", "Wanted", "usual_answers"]
+__all__ = ["UNITS", "Judge", "Wanted", "usual_answers", "wanted_by"]
 
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[RepeatedCases], NDArray[np.uint64]]
@@ -30,6 +31,21 @@ UNITS = {
 }
 #: Rows of a call that all right ones have at most where it is vectors that are wrong, not tails.
 _TAIL = 8
+
+
+def wanted_by(report: Report) -> Wanted:
+    """What gives the right answers to the cases of a report, each file's once."""
+    has_profile = {o.file.stem for row in report.rows if row.profile for o in row.outcomes}
+    right: dict[str, NDArray[np.uint64]] = {}
+
+    def wanted(one: RepeatedCases) -> NDArray[np.uint64]:
+        stem = one.file.stem
+        if stem not in right:
+            profile = report.profile if stem in has_profile else None
+            right[stem] = one.outcome.wanted(report.policy, profile)
+        return right[stem]
+
+    return wanted
 
 
 @dataclass(frozen=True, slots=True)

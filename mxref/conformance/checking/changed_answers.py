@@ -19,7 +19,13 @@ from mxref.conformance.checking.call_rules import (
     places_text,
     size_rule,
 )
-from mxref.conformance.checking.case_judge import UNITS, Judge, Wanted, usual_answers
+from mxref.conformance.checking.case_judge import (
+    UNITS,
+    Judge,
+    Wanted,
+    usual_answers,
+    wanted_by,
+)
 from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
 from mxref.conformance.checking.one_case import by_company, of_one_case
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
@@ -62,17 +68,9 @@ def ask_cases_again(
         report: its answers to the vectors.
         most: the largest number of elements in a call.
     """
-    outcomes = [(row, outcome) for row in report.rows for outcome in row.outcomes]
-    cases = [RepeatedCases(target.operations[one.file.op], one) for _, one in outcomes]
-    profiles = {one.file.stem: report.profile if row.profile else None for row, one in outcomes}
-    right: dict[str, NDArray[np.uint64]] = {}
-
-    def wanted(one: RepeatedCases) -> NDArray[np.uint64]:
-        stem = one.file.stem
-        if stem not in right:
-            right[stem] = one.outcome.wanted(report.policy, profiles[stem])
-        return right[stem]
-
+    outcomes = [outcome for row in report.rows for outcome in row.outcomes]
+    cases = [RepeatedCases(target.operations[one.file.op], one) for one in outcomes]
+    wanted = wanted_by(report)
     every = list(ask_again(cases, most, threads=target.threads))
     uses: list[CallDependence] = []
     for key in dict.fromkeys((call.file.op, call.file.format) for call in every):

@@ -12,6 +12,7 @@ from mxref.conformance.checking.call_effects import FloatState, changed_argument
 from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
+from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
 from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
@@ -43,6 +44,8 @@ from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Extent", "check"]
 
+#: Kinds of use of which a sequence of calls, where one is wrong, says more.
+_VAGUE = ("size", "company", "numbers", "memory")
 #: Questions that decide between policies of integers.
 _DECIDING = 48
 
@@ -109,6 +112,7 @@ def check(
         further.ask_in_many_sizes(target)
         further.ask_products_and_layers(target)
         further.ask_formats_without_vectors(target)
+        further.ask_calls_that_follow(target)
         further.look_at_arguments(target, state)
         further.ask_empty_calls(target, answered)
     further.decide_what_answers_are_compared_with()
@@ -192,6 +196,18 @@ class _Further:
     def look_for_causes(self, answered: Sequence[Answered]) -> None:
         """What gives the answers of each row, unless they depend on the call."""
         self.report = with_rows(self.report, [[one] for one in answered], self.uses)
+
+    def ask_calls_that_follow(self, target: PythonTarget) -> None:
+        """Calls after others; what is found there says more than the sizes of wrong calls."""
+        is_fast = self.most >= PACES[0][1]
+        uses, count = ask_following_calls(fresh_calls(target, self.report, self.most), many=is_fast)
+        mended = {(use.op, use.format) for use in uses}
+        steady = [use for use in self.uses if use.kind not in _VAGUE]
+        known = {(use.op, use.format) for use in steady}
+        others = [use for use in self.uses if use.kind in _VAGUE]
+        self.uses = steady + [use for use in others if (use.op, use.format) not in mended]
+        self.uses += [use for use in uses if (use.op, use.format) not in known]
+        self.scope = replace(self.scope, following=count)
 
     def ask_in_many_sizes(self, target: PythonTarget) -> None:
         """Layouts and integers in many sizes; of a slow target in smaller ones: there are many."""

@@ -84,6 +84,7 @@ class Scope:
         smallest: the least number of rows in a call; 0 if there was none.
         largest: the greatest number of rows in a call.
         elements: the largest number of elements that a call may have.
+        following: number of calls whose place after others is what is asked.
         searched: number of questions of the search.
         searched_in: the operations and formats of which every question of the search was asked; of
             slow targets fewer are.
@@ -101,6 +102,7 @@ class Scope:
     smallest: int = 0
     largest: int = 0
     elements: int = 0
+    following: int = 0
     searched: int = 0
     searched_in: tuple[tuple[str, str], ...] = ()
     unsearched: str = ""
@@ -121,6 +123,8 @@ class Scope:
                 f"cases again, twice, in {self.calls:,} calls of {rows}, "
                 f"at most {self.elements:,} elements each"
             )
+        if self.following:
+            parts.append(f"{self.following:,} calls that follow others")
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.ordinary:
