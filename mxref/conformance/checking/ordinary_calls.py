@@ -21,6 +21,7 @@ from mxref.conformance.checking.ordinary_features import features_of
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.call_dependence import CallDependence, OrdinaryScope
+from mxref.operands.ordinary import CODES
 from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.profiles import Profile
@@ -33,6 +34,8 @@ Words = NDArray[np.uint64]
 
 #: Rows of calls of numbers or codes, and of blocks: small, middle, large.
 _ROWS = {False: (64, 1024, 16_384), True: (8, 128, 512)}
+#: The part of the largest call that one of these has at most: there are many of them.
+_SHARE = 64
 #: Wrong rows that are asked again among cases of the vectors.
 _AGAIN = 64
 #: Wrong rows that are put into other calls, to see which of these are wrong.
@@ -101,10 +104,11 @@ class _Subject:
         every = _ROWS[is_block]
         for number, file in enumerate(self.files):
             for place, kinds in enumerate(kinds_of(file)):
-                is_every = number == 0 and not kinds[1]
-                for turn in range(3) if is_every else ((place + number) % 3,):
+                is_every = number == 0 and not all(kinds)
+                other = (place + place // len(CODES) + number) % 3  # of each pair of kinds
+                for turn in range(3) if is_every else (other,):
                     words = ordinary_words(file, kinds, every[turn], seed)
-                    words = words[: max(most // words.shape[1], 2)]
+                    words = words[: max(most // _SHARE // words.shape[1], 2)]
                     special = special_words(file, words, place + turn + number)
                     for when, some in enumerate((words, special, words)):
                         yield self.asked(file, kinds, when, some)
@@ -178,8 +182,8 @@ def ask_ordinary(
 ) -> tuple[list[CallDependence], list[Compared], list[OrdinaryScope]]:
     """Ordinary calls of every operation on numbers or blocks, in every format and float type.
 
-    The first float type of an operation and format is asked each kind in three sizes, or in one if
-    there are scale codes as well; the others each kind in one size, by turns.
+    The first float type of an operation and format is asked each kind in three sizes, or if a call
+    has both codes and scale codes, each pair in one; the others each kind in one size, by turns.
 
     Args:
         target: the implementation.

@@ -49,3 +49,4 @@ def test_no_kind_is_left_out(op: str) -> None:
     assert report.passed
     assert RIGHT.keys() == KINDS.keys()
     assert not log.empty((op,)), log.table()
+    assert min(log.largest[op, kind] for kind in KINDS[op]) >= 1000, log.table()
