@@ -132,7 +132,7 @@ def drawn_questions(
     >>> drawn_questions("encode/e2m1.bf16", words)[0].line()
     'encode.e2m1.bf16.drawn_0 encode e2m1 bf16 3fc0'
     >>> drawn_questions("encode/e2m1.bf16", words, marked=True)[0].id
-    'encode.e2m1.bf16.drawn_0_17bfc7a9'
+    'encode.e2m1.bf16.drawn_0_f335c8d5'
     """
     names = names_of(stem)
     found = []

@@ -42,7 +42,7 @@ def around(size: int) -> list[int]:
     """Sizes that tell what makes a wrong one so: near it, some steps on, and rounded to each step.
 
     >>> around(4097)[:10]
-    [1, 2048, 2049, 3073, 3585, 3841, 3969, 4033, 4065, 4080]
+    [1, 2048, 2049, 3073, 3585, 3841, 3969, 4033, 4065, 4081]
     """
     steps = [size + way * step for step in _AROUND for way in (-1, 1)]
     rounded = [n for step in _AROUND for n in (size // step * step, -(-size // step) * step)]

@@ -98,11 +98,12 @@ class Judge:
         """The first wrong answer of a call, as reports show failures."""
         if call.error:
             return call.error
-        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
-        which = int(next(iter(self.wrong(call)), 0))
-        number = int(call.rows[call.changed[which]])
+        one, wrong = self.of[call.file.stem], self.wrong_places(call)
+        place = wrong[0] if wrong.size else call.changed[0]
+        number, changed = int(call.rows[place]), np.flatnonzero(call.changed == place)
+        got = call.got[changed[0]] if changed.size else one.first[number]
         case = call.file.cases[number]
-        failure = Failure(number, case, stripped(right[which]), stripped(call.got[which]))
+        failure = Failure(number, case, stripped(self.wanted(one)[number]), stripped(got))
         place = f"with {len(call.rows):,} {self.unit}, {case.id}"
         return f"{place}: {difference(call.file, failure)}"
 

@@ -34,8 +34,9 @@ Words = NDArray[np.uint64]
 
 #: Rows of calls of numbers or codes, and of blocks: small, middle, large.
 _ROWS = {False: (64, 1024, 16_384), True: (8, 128, 512)}
-#: The part of the largest call that one of these has at most: there are many of them.
-_SHARE = 64
+#: The part of the largest call that one of these has at most, since there are many of them; and
+#: the words that each may have.
+_SHARE, _LEAST = 64, 256
 #: Wrong rows that are asked again among cases of the vectors.
 _AGAIN = 64
 #: Wrong rows that are put into other calls, to see which of these are wrong.
@@ -101,14 +102,14 @@ class _Subject:
     def calls(self, most: int, seed: int) -> Iterator[_Asked]:
         """The calls of all files: each kind in its sizes, three times."""
         is_block = self.files[0].op in ("quantize", "dequantize")
-        every = _ROWS[is_block]
+        every, longest = _ROWS[is_block], min(most, max(most // _SHARE, _LEAST))
         for number, file in enumerate(self.files):
             for place, kinds in enumerate(kinds_of(file)):
                 is_every = number == 0 and not all(kinds)
                 other = (place + place // len(CODES) + number) % 3  # of each pair of kinds
                 for turn in range(3) if is_every else (other,):
                     words = ordinary_words(file, kinds, every[turn], seed)
-                    words = words[: max(most // _SHARE // words.shape[1], 2)]
+                    words = words[: max(longest // words.shape[1], 2)]
                     special = special_words(file, words, place + turn + number)
                     for when, some in enumerate((words, special, words)):
                         yield self.asked(file, kinds, when, some)
@@ -171,7 +172,8 @@ class _Subject:
             return "data", f"wrong in {counts} ({kinds}): {example.text}"
         wrong, inside = sum(call.wrong for call in telling), int(rule.inside.sum())
         counts = f"{wrong} of {inside} such calls, right in the other {len(telling) - inside}"
-        return "data", f"wrong only in calls with {rule.text} ({counts}): {example.text}"
+        kind = "size" if rule.unit else "data"
+        return kind, f"wrong only in calls with {rule.text} ({counts}): {example.text}"
 
 
 def ask_ordinary(
