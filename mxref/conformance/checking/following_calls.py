@@ -41,6 +41,8 @@ _MANY = 66
 _SETS = 3
 #: Calls with numbers of their own that must be wrong before it is said why.
 _TIMES = 2
+#: Calls with other numbers, and nothing before them, that must be right.
+_RIGHT = 8
 #: So many calls that are wrong one after the other are so for good.
 _LASTING = 3
 _AFTER = "not reproducible: wrong after"
@@ -199,7 +201,8 @@ class _Plan:
             if not wrong:
                 return ""
             text = f"{_AFTER} {what.format(raised)}: {wrong}"
-        return text
+        # What is wrong for some numbers is so without the other call, too.
+        return "" if any(_wrong(one, self.fresh(one)) for _ in range(_RIGHT)) else text
 
     def differing(self, one: FreshCalls, call: FreshCall) -> Iterator[_Earlier]:
         """Calls that differ in one argument: other values of it, another type, another name."""
@@ -264,7 +267,8 @@ class _Plan:
         kept: list[object] = []
         for number in range(_MANY):
             if wrong := _wrong(one, sets[number % _SETS], kept):
-                return f"{_NEXT.format(number)}: {wrong}"
+                # Numbers that were not right before may be wrong in every call.
+                return f"{_NEXT.format(number)}: {wrong}" if number >= _SETS else ""
             del kept[1:]
         if wrong := sets[0].judge(kept[0]):
             return f"the result of a call is overwritten by a later one of its size: {wrong}"
