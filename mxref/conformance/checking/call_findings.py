@@ -32,6 +32,8 @@ _MORE, _MOST = 2, 20_000
 _ALONE = 8
 #: The draw of calls of other sizes than a wrong one's, and their work in that of the largest call.
 _DRAW, _TIMES = 3, 4
+#: Small wrong calls of which it is looked where they are wrong.
+_PLACES = 48
 #: From so many wrong calls on, each later than a right one of its size, it is state and no chance.
 _LATER = 4
 
@@ -210,6 +212,7 @@ def _exact_least(
 
 def _where(bad: Sequence[CallReply]) -> str:
     """Where in the answers the wrong words stand, if one rule says it; else nothing."""
-    lines = [one.question.wrong_lines(one.got) for one in bad if one.got is not None]
+    few = sorted(bad, key=lambda one: one.question.elements)[:_PLACES]
+    lines = [one.question.wrong_lines(one.got) for one in few if one.got is not None]
     units = dict.fromkeys(unit for some in lines for unit in some)
     return "".join(places_text([some[unit] for some in lines], unit) for unit in units)
