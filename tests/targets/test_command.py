@@ -329,6 +329,7 @@ def test_the_second_time_has_another_order(program: Program, files: Files, tmp_p
 def test_a_search_is_made_in_the_same_run(
     program: Program, tmp_path: Path, capsys: Capture
 ) -> None:
+    """Of 256 questions, and of 256 ordinary numbers of each of 13 kinds."""
     folder = copy_vectors(tmp_path / "vectors", "encode/e2m1.f32.jsonl")
     arguments = ["verify", "--cmd", program(PROGRAMS["encode"]), "--vectors", str(folder)]
     assert main([*arguments, "--no-search"]) == 0
@@ -337,7 +338,7 @@ def test_a_search_is_made_in_the_same_run(
     for seed in ("0", "3"):
         assert main([*arguments, "--seed", seed]) == 1
         out, _ = capsys.readouterr()
-        assert f"asked: the vectors (level 1); a search of 256 questions (seed {seed})\n" in out
+        assert f"asked: the vectors (level 1); a search of 3,584 questions (seed {seed})\n" in out
         assert "  encode.e2m1.f32.search_0: in " in out
     arguments[2] = program(PROGRAMS["encode"].replace("0x15", "99"))
     assert main(arguments) == 0
