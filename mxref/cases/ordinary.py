@@ -6,18 +6,16 @@ what is the same in a whole call (the scale of a tensor, the width of random bit
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.blocks.arithmetics import numbers
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import CodeFormat, block_format, code_format
-from mxref.numbers.element import decode
 from mxref.operands.draws import Draws, Ints, Words
 from mxref.operands.ordinary import (
     CODES,
@@ -35,7 +33,6 @@ __all__ = [
     "ordinary_words",
     "sorts_of",
     "special_words",
-    "values_of",
 ]
 
 #: Operations of which whole calls are drawn.
@@ -117,25 +114,25 @@ def ordinary_words(file: VectorFile, kinds: tuple[str, str], rows: int, seed: in
     sorts = sorts_of(file)
     draws = Draws(f"ordinary {seed} {file.op} {file.format} {file.float} {kinds} {rows}")
     parts: list[Words] = []
-    if file.op in ("quantize", "dequantize") and block_format(file.format).tensor_scale:
+    if sorts.numbers.start or sorts.scales.start:  # behind the scale of the tensor
         bits = draws.between(100, 150, (1, 1)) << F32.mantissa_bits
         parts.append(np.broadcast_to(bits | draws.below((1, 1), 1 << 23), (rows, 1)).astype("u8"))
     if sorts.scales.stop:
         parts.append(_scales(scale_kind, draws, rows, sorts.scale).astype(np.uint64))
     if sorts.codes.stop and sorts.element is not None:
         width = sorts.codes.stop - sorts.codes.start
-        values = values_of(sorts.element)
-        codes = ordinary_codes(kind, draws, (rows, width), values, sorts.element.min_normal)
+        values, least = numbers(sorts.element), sorts.element.min_normal
+        codes = ordinary_codes(kind, draws, (rows, width), values, least)
         parts.append(codes.astype(np.uint64))
     if sorts.numbers.stop:
         width, unit = sorts.numbers.stop - sorts.numbers.start, 1.0
         if width == 1 and sorts.element is not None:
             reach = math.frexp(sorts.element.max_normal)[1] - 1
             unit = 2.0 ** min(reach - 2, _LARGEST)
-        numbers = ordinary_numbers(kind, draws, (rows, width), sorts.layout, unit)
+        patterns = ordinary_numbers(kind, draws, (rows, width), sorts.layout, unit)
         if file.op == "shared_scale":
-            numbers &= np.uint64(sorts.layout.sign_bit - 1)
-        parts.append(numbers)
+            patterns &= np.uint64(sorts.layout.sign_bit - 1)
+        parts.append(patterns)
     if file.op == "encode_stochastic":
         parts += [
             draws.below((rows, 1), 1 << _WIDTH).astype("u8"),
@@ -164,12 +161,6 @@ def special_words(file: VectorFile, words: Words, number: int) -> Words:
         codes = (sorts.element.code_count - 1, 1, half, half - 1)
         found[middle, (sorts.codes.start + sorts.codes.stop) // 2] = codes[number // 2 % 4]
     return found
-
-
-@functools.cache
-def values_of(fmt: CodeFormat) -> NDArray[np.float64]:
-    """The numbers that all codes of a format stand for, in the order of codes."""
-    return np.asarray(decode(np.arange(fmt.code_count), fmt, dtype="float64"))
 
 
 def _scales(kind: str, draws: Draws, rows: int, fmt: CodeFormat | None) -> Ints:

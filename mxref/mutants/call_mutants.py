@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant
+from mxref.mutants.use_mutants import UseMutant, changed
 
 __all__ = ["CALL_USES"]
 
@@ -30,20 +30,16 @@ def _when(wrong: Callable[..., bool]) -> Callable[[Function], Function]:
     def spoil(right: Function) -> Function:
         def run(*arguments: Any) -> Any:
             result = right(*arguments)
-            return _last_row_spoiled(result) if wrong(*arguments) else result
+            return changed(result, _spoil_last_row) if wrong(*arguments) else result
 
         return run
 
     return spoil
 
 
-def _last_row_spoiled(result: Any) -> Any:
-    """A result, the last row of whose last array has one wrong bit, a high one of wide numbers."""
-    arrays = result if isinstance(result, tuple) else (result,)
-    last = np.array(arrays[-1])
-    patterns = last.view(f"u{last.itemsize}")
-    patterns[-1:] ^= patterns.dtype.type(1 << 8 * last.itemsize - 8)
-    return (*arrays[:-1], last) if isinstance(result, tuple) else last
+def _spoil_last_row(patterns: Array) -> None:
+    """Change one bit of the last row, a high one of wide numbers."""
+    patterns[-1:] ^= patterns.dtype.type(1 << 8 * patterns.itemsize - 8)
 
 
 def _index_of(bits: int) -> Callable[[Function], Function]:
@@ -51,13 +47,12 @@ def _index_of(bits: int) -> Callable[[Function], Function]:
 
     def spoil(right: Function) -> Function:
         def run(*arguments: Any) -> Any:
-            result = right(*arguments)
-            arrays = result if isinstance(result, tuple) else (result,)
-            last = np.array(arrays[-1])
-            last.reshape(-1)[1 << bits :] = 0
-            return (*arrays[:-1], last) if isinstance(result, tuple) else last
+            return changed(right(*arguments), lose)
 
         return run
+
+    def lose(patterns: Array) -> None:
+        patterns.reshape(-1)[1 << bits :] = 0
 
     return spoil
 

@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant
+from mxref.mutants.use_mutants import UseMutant, changed
 
 __all__ = ["DATA_USES"]
 
 Array = NDArray[Any]
+
+
+def _spoil_thirds(patterns: Array) -> None:
+    patterns.reshape(-1)[::3] ^= 1
 
 
 def _where(holds: Callable[[Array], bool]) -> Callable[[Function], Function]:
@@ -29,10 +33,7 @@ def _where(holds: Callable[[Array], bool]) -> Callable[[Function], Function]:
             values = np.asarray(arguments[0])
             if not (values.size and holds(values.astype(np.float64))):
                 return result
-            arrays = list(result) if isinstance(result, tuple) else [result]
-            last = np.array(arrays[-1])
-            last.view(f"u{last.itemsize}").reshape(-1)[::3] ^= 1
-            return (*arrays[:-1], last) if isinstance(result, tuple) else last
+            return changed(result, _spoil_thirds)
 
         return run
 

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant
+from mxref.mutants.use_mutants import UseMutant, changed
 
 __all__ = ["SEQUENCES"]
 
@@ -23,10 +24,11 @@ _LATE = 33
 
 def _spoiled(result: Any) -> Any:
     """A result whose last array has a wrong last bit in each number."""
-    arrays = result if isinstance(result, tuple) else (result,)
-    last = np.array(arrays[-1])
-    last.view(f"u{last.itemsize}")[...] ^= 1
-    return (*arrays[:-1], last) if isinstance(result, tuple) else last
+
+    def spoil(patterns: NDArray[Any]) -> None:
+        patterns[...] ^= 1
+
+    return changed(result, spoil)
 
 
 def _kept_without(kind: type | tuple[type, ...]) -> Callable[[Function], Function]:

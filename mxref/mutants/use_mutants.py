@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
 
-__all__ = ["USES", "UseMutant"]
+__all__ = ["USES", "UseMutant", "changed"]
 
 Array = NDArray[Any]
 #: The bytes of an array that is allocated but not written.
@@ -52,7 +52,7 @@ def _bits(array: Array) -> Array:
     return array.view(f"u{array.itemsize}")
 
 
-def _changed(result: Any, change: Callable[[Array], None]) -> Any:
+def changed(result: Any, change: Callable[[Array], None]) -> Any:
     """A result whose last array is a copy, the patterns of which are changed in place."""
     arrays = result if isinstance(result, tuple) else (result,)
     last = np.array(arrays[-1])
@@ -76,7 +76,7 @@ def _where(
     def spoil(right: Function) -> Function:
         def run(*arguments: Any) -> Any:
             result = right(*arguments)
-            return _changed(result, change) if wrong(_rows(arguments)) else result
+            return changed(result, change) if wrong(_rows(arguments)) else result
 
         return run
 
@@ -93,7 +93,7 @@ def _tail_not_written(right: Function) -> Function:
             if left:
                 patterns.view(np.uint8)[-left:] = _FILLER & 7
 
-        return _changed(result, change)
+        return changed(result, change)
 
     return run
 
@@ -105,7 +105,7 @@ def _every_sixteenth(right: Function) -> Function:
         nonlocal calls
         calls += 1
         result = right(*arguments)
-        return _changed(result, _flipped(slice(None))) if calls % 16 == 0 else result
+        return changed(result, _flipped(slice(None))) if calls % 16 == 0 else result
 
     return run
 
@@ -193,7 +193,7 @@ def _computed(result: Any, rows: int, limit: int) -> Any:
     def change(patterns: Array) -> None:
         patterns[limit * len(patterns) // rows :] = 0
 
-    return _changed(result, change) if rows > limit else result
+    return changed(result, change) if rows > limit else result
 
 
 def _grid_of_call_before(right: Function) -> Function:

@@ -19,6 +19,7 @@ from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.claims import claimable
+from mxref.targets.drawn_lines import drawn_questions
 from mxref.targets.imports import TargetError
 from mxref.targets.line_protocol import (
     Answer,
@@ -27,7 +28,6 @@ from mxref.targets.line_protocol import (
     Dialogue,
     LineError,
     LineQuestion,
-    drawn_questions,
     in_rows,
     not_counted,
     prompt_lines,

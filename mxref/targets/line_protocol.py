@@ -6,25 +6,22 @@ The section with that name in `vectors/README.md` is the contract with authors o
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.names import names_of
 from mxref.cases.records import VectorFile, words
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
-from mxref.targets.calls import Answers, without_cases
+from mxref.targets.calls import Answers
 from mxref.targets.claims import claimable, claimed_names, claims_cover
 from mxref.targets.imports import TargetError
 
 __all__ = [
-    "DRAWN",
     "LONGEST",
     "PROTOCOL",
     "Answer",
@@ -33,7 +30,6 @@ __all__ = [
     "Dialogue",
     "LineError",
     "LineQuestion",
-    "drawn_questions",
     "in_order",
     "in_rows",
     "not_counted",
@@ -46,8 +42,6 @@ __all__ = [
 PROTOCOL = 1
 #: The most characters of a line of answers, without its end.
 LONGEST = 1 << 16
-#: What stands before the number of a question beside the cases, in its id.
-DRAWN = ".drawn_"
 _HEX = re.compile("[0-9a-fA-F]*")
 
 
@@ -116,30 +110,6 @@ def questions_of(
     is_padded = REGISTRY[file.op].varied
     rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
     return [LineQuestion(str(number), file, row) for number, row in enumerate(rows, first)]
-
-
-def drawn_questions(
-    stem: str, inputs: NDArray[np.uint64], *, marked: bool = False
-) -> list[LineQuestion]:
-    """Questions beside the cases of a vector file, with ids of their own.
-
-    Args:
-        stem: the file's.
-        inputs: the words, one question a row.
-        marked: whether an id tells what is asked, so that recorded answers to others are known.
-
-    >>> words = np.array([[0x3FC0]], np.uint64)
-    >>> drawn_questions("encode/e2m1.bf16", words)[0].line()
-    'encode.e2m1.bf16.drawn_0 encode e2m1 bf16 3fc0'
-    >>> drawn_questions("encode/e2m1.bf16", words, marked=True)[0].id
-    'encode.e2m1.bf16.drawn_0_f335c8d5'
-    """
-    names = names_of(stem)
-    found = []
-    for one in questions_of(without_cases(*names), inputs):
-        mark = f"_{zlib.crc32(one.line().encode('ascii')):08x}" if marked else ""
-        found.append(replace(one, id=f"{'.'.join(names)}{DRAWN}{one.id}{mark}"))
-    return found
 
 
 def prompt_lines(questions: Iterable[LineQuestion], *, header: bool = True) -> Iterator[bytes]:

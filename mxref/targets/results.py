@@ -15,15 +15,14 @@ from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
+from mxref.targets.drawn_lines import DRAWN, drawn_questions
 from mxref.targets.line_protocol import (
-    DRAWN,
     LONGEST,
     Answer,
     AnswerReader,
     Claims,
     LineError,
     LineQuestion,
-    drawn_questions,
     in_order,
     in_rows,
     parse_answer,

@@ -23,16 +23,19 @@ Array = NDArray[Any]
 _SMALL, _FEW = 3, 16
 
 
+def _opposite(array: Array) -> Array:
+    """The numbers of the other sign; of integers the complement, which always is one."""
+    return ~array if array.dtype.kind in "iu" else -array
+
+
 def _without_sign(array: Array) -> Array:
-    opposite = ~array if array.dtype.kind in "iu" else -array
-    return np.where(array < 0, opposite, array).astype(array.dtype)
+    return np.where(array < 0, _opposite(array), array).astype(array.dtype)
 
 
 def _below_zero(array: Array) -> Array:
     if array.dtype.kind == "u":
         return array.copy()
-    opposite = ~array if array.dtype.kind in "iu" else -array
-    return np.where(array > 0, opposite, array).astype(array.dtype)
+    return np.where(array > 0, _opposite(array), array).astype(array.dtype)
 
 
 def _row_signs(array: Array) -> Array:

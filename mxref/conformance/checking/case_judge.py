@@ -104,8 +104,8 @@ class Judge:
         got = call.got[changed[0]] if changed.size else one.first[number]
         case = call.file.cases[number]
         failure = Failure(number, case, stripped(self.wanted(one)[number]), stripped(got))
-        place = f"with {len(call.rows):,} {self.unit}, {case.id}"
-        return f"{place}: {difference(call.file, failure)}"
+        where = f"with {len(call.rows):,} {self.unit}, {case.id}"
+        return f"{where}: {difference(call.file, failure)}"
 
 
 def usual_answers(

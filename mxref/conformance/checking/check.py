@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -143,8 +142,6 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
     return one if chosen == policy else replace(one, choices=chosen)
 
 
-#: That every call which has a property is wrong.
-_OF_ALL = re.compile(r"\((\d+) of \1 such calls")
 #: Vector files, with what gives the target's answers to them.
 _AskedBy = tuple[list[VectorFile], AnyPolicy, Profile | None]
 
@@ -293,9 +290,8 @@ class _Further:
         kinds = "size", "company", "state"
         unsure = {(use.op, use.format): use for use in self.uses if use.kind in kinds}
         some = [by for by in self.unsteady_by if by[0] and (by[0][0].op, by[0][0].format) in unsure]
-        for use in ask_ordinary(target, some, self.most, self.extent.seed)[0]:
-            if use.kind == "data" and _OF_ALL.search(use.text):
-                self.uses[self.uses.index(unsure[use.op, use.format])] = use
+        for use in ask_ordinary(target, some, self.most, self.extent.seed, sure=True)[0]:
+            self.uses[self.uses.index(unsure[use.op, use.format])] = use
         self.uses += uses
         self.computed += computed
         self.scope = replace(self.scope, ordinary=tuple(scopes))

@@ -24,6 +24,7 @@ from mxref.conformance.verdict.call_dependence import CallDependence, OrdinarySc
 from mxref.operands.ordinary import CODES
 from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import REGISTRY
 from mxref.profiles import Profile
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 from mxref.targets.target import PythonTarget
@@ -48,7 +49,7 @@ class _Asked:
     """One call and what is wrong with it.
 
     Args:
-        file: the vector file without which nothing is known of the words.
+        file: the vector file, which says what the words are.
         kinds: its kinds.
         turn: 0 for the call itself, 1 with a special in it, 2 once more after that.
         words: its words.
@@ -101,7 +102,7 @@ class _Subject:
 
     def calls(self, most: int, seed: int) -> Iterator[_Asked]:
         """The calls of all files: each kind in its sizes, three times."""
-        is_block = self.files[0].op in ("quantize", "dequantize")
+        is_block = bool(REGISTRY[self.files[0].op].blocks)
         every, longest = _ROWS[is_block], min(most, max(most // _SHARE, _LEAST))
         for number, file in enumerate(self.files):
             for place, kinds in enumerate(kinds_of(file)):
@@ -156,24 +157,28 @@ class _Subject:
                 found.append(self.asked(call.file, call.kinds, call.turn, words))
         return found
 
-    def finding(self, calls: Sequence[_Asked]) -> tuple[str, str]:
-        """The kind and the text of what is wrong with calls whose rows are right among others."""
+    def finding(self, calls: Sequence[_Asked]) -> tuple[str, str, bool]:
+        """What is wrong with calls whose rows are right among others: its kind and its text.
+
+        Also whether every call that has some property is wrong.
+        """
         bad = [call for call in calls if call.wrong]
         example = next((call for call in bad if not call.error), bad[0])
         if all(call.turn == 2 for call in bad):
             text = "a call has other answers after the same call with one special in it"
-            return "state", f"not reproducible: {text}: {example.text}"
+            return "state", f"not reproducible: {text}: {example.text}", False
         telling = self.telling(calls, example)
         rule = rule_of([call.features for call in telling], [call.wrong for call in telling])
         if rule is None:
             names = (" and ".join(filter(None, call.kinds)) for call in bad)
             kinds = ", ".join(dict.fromkeys(names))
             counts = f"{len(bad)} of {len(calls)} ordinary calls"
-            return "data", f"wrong in {counts} ({kinds}): {example.text}"
+            return "data", f"wrong in {counts} ({kinds}): {example.text}", False
         wrong, inside = sum(call.wrong for call in telling), int(rule.inside.sum())
         counts = f"{wrong} of {inside} such calls, right in the other {len(telling) - inside}"
         kind = "size" if rule.unit else "data"
-        return kind, f"wrong only in calls with {rule.text} ({counts}): {example.text}"
+        text = f"wrong only in calls with {rule.text} ({counts}): {example.text}"
+        return kind, text, kind == "data" and wrong == inside
 
 
 def ask_ordinary(
@@ -181,6 +186,8 @@ def ask_ordinary(
     asked_by: Iterable[tuple[Sequence[VectorFile], AnyPolicy, Profile | None]],
     most: int,
     seed: int = 0,
+    *,
+    sure: bool = False,
 ) -> tuple[list[CallDependence], list[Compared], list[OrdinaryScope]]:
     """Ordinary calls of every operation on numbers or blocks, in every format and float type.
 
@@ -192,6 +199,7 @@ def ask_ordinary(
         asked_by: vector files with the policy or profile that gives the target's answers to them.
         most: the largest number of elements in a call.
         seed: another seed gives other numbers.
+        sure: whether only that counts which every call with some property has.
 
     Returns:
         What depends on the call, wrong answers that do not, and what was asked.
@@ -214,5 +222,7 @@ def ask_ordinary(
         if alone:
             computed += alone
         elif any(call.wrong for call in calls):
-            uses.append(CallDependence(op, format, *subject.finding(calls)))
+            kind, text, is_sure = subject.finding(calls)
+            if is_sure or not sure:
+                uses.append(CallDependence(op, format, kind, text))
     return uses, computed, scopes

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.ordinary import sorts_of, values_of
+from mxref.blocks.arithmetics import numbers as numbers_of
+from mxref.cases.ordinary import sorts_of
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import CodeFormat
 
@@ -69,7 +70,7 @@ def features_of(file: VectorFile, words: NDArray[np.uint64]) -> dict[str, str]:
             found["in range"] = bool((magnitude[finite] <= limit).all() and finite.all())
     if sorts.codes.stop and sorts.element is not None:
         codes = words[:, sorts.codes]
-        values = values_of(sorts.element)[codes.astype(np.int64)]
+        values = numbers_of(sorts.element)[codes.astype(np.int64)]
         least = sorts.element.min_normal
         found |= {
             "NaN codes": not np.isnan(values).any(),
@@ -88,5 +89,5 @@ def features_of(file: VectorFile, words: NDArray[np.uint64]) -> dict[str, str]:
 
 
 def _finite_values(fmt: CodeFormat) -> NDArray[np.float64]:
-    values = values_of(fmt)
+    values = numbers_of(fmt)
     return values[np.isfinite(values)]
