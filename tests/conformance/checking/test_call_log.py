@@ -45,7 +45,8 @@ def test_no_kind_is_left_out(op: str) -> None:
     if op == "encode_stochastic":
         functions.POLICY = "ocp+rounding=stochastic_a"
     target = target_of(functions, "target")
-    report = check(target, [vector_file(stem)], extent=Extent(search=False))
+    # Whatever the machine's speed is, so that no call is shorter.
+    report = check(target, [vector_file(stem)], extent=Extent(elements=2_200_000, search=False))
     assert report.passed
     assert RIGHT.keys() == KINDS.keys()
     assert not log.empty((op,)), log.table()
