@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ class IntegerSubject(PlainSubject):
         return IntegerQuestion(self, EMPTY[self.kind]) if self.kind in EMPTY else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class IntegerQuestion(PlainQuestion):
     """One call of an integer operation.
 
@@ -95,25 +95,27 @@ class IntegerQuestion(PlainQuestion):
         sizes: of the call, as _UNITS says.
         draw: the number of the set of random words.
         memory: one of MEMORIES, by its number.
-        asked: the call, if it is not a random one.
+        given: the call, if it is not a random one.
     """
 
     subject: IntegerSubject
     sizes: tuple[int, ...]
     draw: int = 0
     memory: int = 0
-    asked: Asked = field(default=None, repr=False)  # type: ignore[assignment]
-    wanted: Array = field(init=False, repr=False)
+    given: Asked | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        one = self.subject
-        if self.asked is None:
-            draws = Draws(f"{self.sizes} {self.draw}")
-            asked = CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
-            object.__setattr__(self, "asked", asked)
-        choices = CALL_OPERATIONS[one.op].parse(one.format, one.policy)
-        right = CALL_OPERATIONS[one.op].run(self.asked, choices)
-        object.__setattr__(self, "wanted", result_words(right, self.asked))
+    @cached_property
+    def asked(self) -> Asked:
+        """The call, made when it is first needed: few of those that could be asked are."""
+        one, draws = self.subject, Draws(f"{self.sizes} {self.draw}")
+        return self.given or CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
+
+    @cached_property
+    def wanted(self) -> Array:
+        """The right answer, as words."""
+        one = CALL_OPERATIONS[self.subject.op]
+        choices = one.parse(self.subject.format, self.subject.policy)
+        return result_words(one.run(self.asked, choices), self.asked)
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -158,6 +160,14 @@ class IntegerQuestion(PlainQuestion):
         if kind in ("int4", "rescale"):
             found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
         return found
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the operation takes the call's parameters."""
+        try:
+            return self.wanted is not None
+        except ValueError:
+            return False
 
     @property
     def part(self) -> str:
@@ -218,8 +228,8 @@ class IntegerQuestion(PlainQuestion):
         """The call with ordinary data of each kind, and so but for one number."""
         for pair in ordinary(self.arguments):
             calls = [replace(self.asked, arguments=one.of(self.arguments)) for one in pair]
-            with contextlib.suppress(ValueError):  # parameters that are not allowed
-                kind, broken = (replace(self, asked=one) for one in calls)
+            kind, broken = (replace(self, given=one) for one in calls)
+            if kind.allowed and broken.allowed:
                 yield kind, broken
 
     @property
@@ -263,4 +273,4 @@ class IntegerQuestion(PlainQuestion):
             rest[-1] = 0
         arguments = (np.repeat(value, count).reshape(shape), first, second, *rest)
         asked = replace(self.asked, arguments=arguments, shape=shape)
-        return IntegerQuestion(self.subject, sizes, asked=asked)
+        return IntegerQuestion(self.subject, sizes, given=asked)

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ _BY_POLICY: dict[str, Callable[[Policy], Function]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LayoutQuestion(PlainQuestion):
     """One call of an operation on layouts.
 
@@ -164,15 +165,26 @@ class LayoutQuestion(PlainQuestion):
     draw: int = 0
     values: Array | None = field(default=None, repr=False)
     kind: Data | None = None
-    arguments: tuple[Any, ...] = field(init=False, repr=False)
-    wanted: NDArray[np.uint8] = field(init=False, repr=False)
-    may_refuse: bool = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "arguments", _arguments(self))
+    @cached_property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the function is given, made when it is first needed."""
+        return _arguments(self)
+
+    @cached_property
+    def _right(self) -> tuple[NDArray[np.uint8], bool]:
         right, may_refuse = self.subject.answer(self.arguments)
-        object.__setattr__(self, "wanted", self.words(right).astype(np.uint8))
-        object.__setattr__(self, "may_refuse", may_refuse)
+        return self.words(right).astype(np.uint8), may_refuse
+
+    @property
+    def wanted(self) -> NDArray[np.uint8]:
+        """The right answer, as bytes."""
+        return self._right[0]
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether an exception is right as well."""
+        return self._right[1]
 
     def words(self, result: object) -> NDArray[np.uint64]:
         """A result as words, checked as far as its shape is known, and one NaN for all."""
