@@ -17,6 +17,7 @@ from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
 from mxref.conformance import Extent, Report, check, load_target
 from mxref.conformance.checking.target_speed import PACES
+from mxref.conformance.verdict.cause import causes
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.targets.asked_files import read_for
 
@@ -157,5 +158,9 @@ EVERY = [*WRONG, *RIGHT]
 @pytest.mark.parametrize(
     "path", [*WRONG, *RIGHT], ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
-def test_in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> None:
+def test_in_all_formats(
+    path: Path, read_once: dict[str, VectorFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whether it is caught: the test above asks why.
+    monkeypatch.setattr(causes, "find_causes", lambda *_: ())
     assert in_all_formats(path, read_once).passed is path.stem.startswith("right_")

@@ -173,10 +173,10 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
         return "state", f"{text}; {order}"
     found = size_rule(sized, judge.unit)
     vague = found is None or _VAGUE.fullmatch(found[0].text)
-    if vague and (alone := of_one_case(judge, one, example, largest)):
-        return "size", f"{alone}: {judge.example(example)}"
     if vague and by_company(judge, one, example):
         return "company", f"an answer depends on what else is in the call: {gave}"
+    if vague and (alone := of_one_case(judge, one, example, largest)):
+        return "size", f"{alone}: {judge.example(example)}"
     wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
     if found is not None:
         rule, counts = found

@@ -177,7 +177,7 @@ class _Plan:
             raised = [_raised(one, arguments) for _, arguments in some]
             if not some or not (wrong := _wrong(one, call)):
                 continue
-            if all(_wrong(one, self.fresh(one)) for _ in range(_LASTING)):
+            if self.lasts(one):
                 (what, _), *more = some
                 text = "a call that differs in one argument" if len(more) > 1 else what
                 return f"{_AFTER} {text.format(raised[0])}, and then in every one: {wrong}"
@@ -185,6 +185,13 @@ class _Plan:
                 if text := self.reproduced(one, earlier, number):
                     return text
         return ""
+
+    def lasts(self, one: FreshCalls) -> bool:
+        """Whether some calls are wrong one after the other, and so is the first, which was not."""
+        first = one.call(0)
+        if first is None or not all(_wrong(one, self.fresh(one)) for _ in range(_LASTING)):
+            return False
+        return bool(_wrong(one, first))
 
     def reproduced(
         self, one: FreshCalls, earlier: Callable[..., Iterator[_Earlier]], number: int

@@ -29,18 +29,18 @@ from mxref.operations.intervals import allowed
 from mxref.products.intervals import Bounds
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of many shapes have tests of their own: here small ones are asked."""
-    small = [shape for shape in product_shapes._SHAPES if math.prod(shape) <= 4000]
-    monkeypatch.setattr(product_shapes, "_SHAPES", small)
+    for name in ("_SHAPES", "_REAL"):
+        small = [shape for shape in getattr(product_shapes, name) if math.prod(shape) <= 4000]
+        monkeypatch.setattr(product_shapes, name, small)
 
 
 def checked(matmul: Any, **claims: Any) -> Report:
     return check(product_target(matmul, **claims), [product_file()])
 
 
-@pytest.mark.usefixtures("small_shapes")
 @pytest.mark.sampled(14)
 def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
     policy = "ocp+accumulation=sequential"
@@ -50,7 +50,6 @@ def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
     assert other.verdict == "conforms under ocp+accumulation=pairwise"
 
 
-@pytest.mark.usefixtures("small_shapes")
 def test_an_order_without_a_name_passes() -> None:
     report = check(load_target(str(ROOT / "tools/examples/my_matmul.py")), [product_file()])
     assert report.passed
@@ -59,7 +58,6 @@ def test_an_order_without_a_name_passes() -> None:
     assert "in some order, which is none of the named ones" in told.text
 
 
-@pytest.mark.usefixtures("small_shapes")
 @pytest.mark.sampled(12)
 def test_narrow_sums_are_outside_and_no_violation() -> None:
     report = checked(sums_in(BF16))
@@ -89,7 +87,6 @@ def _narrowed(float: str) -> Any:
     return matmul
 
 
-@pytest.mark.usefixtures("small_shapes")
 @pytest.mark.parametrize(
     ("float", "how"),
     [
@@ -104,7 +101,6 @@ def test_right_sums_to_narrow_floats_are_no_narrow_sums(float: str, how: str) ->
     assert told.text.endswith(f"; sums to float32 are right, and {how}")
 
 
-@pytest.mark.usefixtures("small_shapes")
 def test_answers_of_many_bits_are_no_narrow_sums() -> None:
     """Blocks under a small scale are left out."""
 

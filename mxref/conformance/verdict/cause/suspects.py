@@ -160,11 +160,15 @@ def _spoiled(change: Callable[[Any], None], own: Policy) -> Answer:
 
 def _put_over(run: Callable[..., Any], own: str) -> Answer:
     """The bug of a mutant, otherwise right under its own policy, moved to another policy."""
+    meant_by = Policy.parse(own)
+
+    def made(questions: Questions) -> Words:
+        with np.errstate(all="ignore"):
+            return call_operation(run, questions.file, questions.inputs)
 
     def answer(questions: Questions, policy: Policy) -> Words:
-        with np.errstate(all="ignore"):
-            wrong = call_operation(run, questions.file, questions.inputs)
-        meant, right = questions.answers(Policy.parse(own)), questions.answers(policy)
+        wrong = questions.once(f"answers of {id(run)}", meant_by, lambda: made(questions))
+        meant, right = questions.answers(meant_by), questions.answers(policy)
         if wrong.shape == meant.shape == right.shape:
             return np.where(wrong == meant, right, wrong)
         wrong, meant = same_width(wrong, meant)
