@@ -11,8 +11,8 @@ from mxref.conformance.checking.call_rules import Features, rule_of
 
 __all__ = ["data_finding"]
 
-#: The elements of the calls: small, middle and large ones.
-_ELEMENTS = (40, 700, 9000, 250_000)
+#: About how many elements the calls have, at most three times as many: small to large ones.
+_ELEMENTS = (40, 700, 9000, 60_000)
 
 
 def data_finding(
