@@ -78,6 +78,7 @@ def _like(draw: st.DrawFn, one: CallOperation, format: str, seeds: st.SearchStra
         if isinstance(field.kind, Size):
             sizes[field.name] = 1 if field.kind.most == 1 else min(draw(_COUNTS), max(left, 1))
             left //= sizes[field.name]
+            sizes["*"] = min(sizes["*"], max(left, 1))
             parts[field.name] = np.int64(sizes[field.name])
         elif field.shape:
             own = st.sampled_from(parts[field.name].reshape(-1).tolist() or [field.kind.easy])
