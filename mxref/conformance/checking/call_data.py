@@ -103,17 +103,19 @@ class Data:
         return found
 
 
-def ordinary(arrays: Sequence[Any]) -> Iterator[tuple[Data, Data]]:
+def ordinary(arrays: Sequence[Any], numbers: int = 1) -> Iterator[tuple[Data, Data]]:
     """The changes that change a call, each also with one number that stays as it was.
 
-    Numbers are the first array and others with rows and columns; parameters become equal alone.
+    Numbers are the first arrays, by default one, and integers with rows and columns; parameters
+    become equal alone.
 
     >>> call = np.int8([[1, 2], [3, -9]]), np.int32([5, 6]), np.int8([2, 3]), 0
     >>> [(one.change.__name__, one.which) for one, _ in ordinary(call)][-3:]
     [('_equal', (1,)), ('_equal', (2,)), ('_equal', (1, 2))]
     """
     places = [i for i, one in enumerate(arrays) if isinstance(one, np.ndarray) and one.size > 1]
-    wide = [i for i in places if i == 0 or (arrays[i].ndim > 1 and arrays[i].dtype.kind != "f")]
+    words = [i for i in places if arrays[i].ndim > 1 and arrays[i].dtype.kind != "f"]
+    wide = [i for i in places if i < numbers or i in words]
     rest = [i for i in places if i not in wide]
     groups: list[tuple[int, ...]] = [(i,) for i in wide]
     if len(wide) > 1:

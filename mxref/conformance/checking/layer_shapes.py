@@ -177,7 +177,7 @@ class LayerQuestion(PlainQuestion):
 
     def ordinary(self) -> Iterator[tuple[LayerQuestion, LayerQuestion]]:
         """The layer with ordinary data of each kind, and so but for one number."""
-        for kind, broken in ordinary(self.arguments[:2]):
+        for kind, broken in ordinary(self.arguments[:2], numbers=2):
             yield replace(self, kind=kind), replace(self, kind=broken)
 
     @property
