@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 from helpers import vector_file
 from numpy.typing import NDArray
 
 import mxref
 from mxref.cases.records import VectorFile
 from mxref.conformance import PythonTarget, target_of
+from mxref.conformance.checking import product_shapes
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.matmul_operands import OPERANDS
 
@@ -24,6 +27,13 @@ Product = Callable[..., NDArray[Any]]
 def product_file(pair: str = E4M3, float: str = "f32") -> VectorFile:
     """The vectors of a pair of formats."""
     return vector_file(f"matmul/{pair}.{float}")
+
+
+def limit_shapes(patch: pytest.MonkeyPatch, most: int, step: int = 1) -> None:
+    """Products of at most so many outputs times blocks are asked alone, every `step`-th of them."""
+    for name in ("_SHAPES", "_REAL"):
+        shapes = [shape for shape in getattr(product_shapes, name) if math.prod(shape) <= most]
+        patch.setattr(product_shapes, name, shapes[::step])
 
 
 def blocks(scales: NDArray[Any], codes: NDArray[Any], name: str) -> mxref.Blocks:

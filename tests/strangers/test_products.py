@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from limits import assert_limits, recorded
+from product_targets import limit_shapes
 
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
@@ -85,9 +86,7 @@ def shapes_at_any_speed(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     named = str(request.node.name).partition("[")[2][:3]
     step = FEWER if named not in TRUE and named else 1
     monkeypatch.setattr(product_shapes, "_SECONDS", math.inf)
-    for name in ("_SHAPES", "_REAL"):
-        shapes = [shape for shape in getattr(product_shapes, name) if math.prod(shape) <= LARGEST]
-        monkeypatch.setattr(product_shapes, name, shapes[::step])
+    limit_shapes(monkeypatch, LARGEST, step)
 
 
 def said(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.bits.floats import LAYOUTS
 from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
@@ -21,11 +21,11 @@ from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.call_data import Data, data_words, ordinary
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features
+from mxref.conformance.checking.layout_numbers import drawn_codes, drawn_numbers
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.formats.catalog import block_format, element_format
-from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.packing.scales import pack_scales, unpack_scales
@@ -321,38 +321,13 @@ def _arrays(question: LayoutQuestion) -> tuple[Array, ...]:
     if question.values is not None:
         found: tuple[Array, ...] = (question.values,)
     elif op == "quantize_tensor":
-        found = (_numbers(seed, rows, columns, LAYOUTS[subject.float]),)
+        found = (drawn_numbers(seed, rows, columns, LAYOUTS[subject.float]),)
     elif op in ("pack_scales", "unpack_scales"):
-        found = (_codes(seed, rows * columns, 255).reshape(rows, columns),)
+        found = (drawn_codes(seed, rows * columns, 255).reshape(rows, columns),)
     elif op in ("pack", "unpack"):
-        found = (_codes(seed, columns, element_format(name).code_count),)
+        found = (drawn_codes(seed, columns, element_format(name).code_count),)
     else:
         count = block_format(name).element.code_count
-        codes = _codes(seed, 32 * columns, count).reshape(columns, 32)
-        found = _codes(seed + (1 << 39), columns, 255), codes
+        codes = drawn_codes(seed, 32 * columns, count).reshape(columns, 32)
+        found = drawn_codes(seed + (1 << 39), columns, 255), codes
     return found if question.kind is None else question.kind.of(found)
-
-
-def _codes(seed: int, count: int, codes: int) -> NDArray[np.uint8]:
-    """Codes from 1 to `codes` - 1."""
-    drawn = splitmix64(seed, -(-count // 8)).astype("<u8").view(np.uint8)[:count]
-    return 1 + drawn % np.uint8(codes - 1)
-
-
-def _numbers(seed: int, rows: int, columns: int, layout: FloatLayout) -> Array:
-    """Numbers whose binades rise from row to row and from column to column.
-
-    One in eight lies 1 to 4 ulp below a power of two.
-    """
-    m = layout.mantissa_bits
-    drawn = splitmix64(seed, rows * columns).reshape(rows, columns)
-    row, column = np.arange(rows)[:, np.newaxis], np.arange(columns)
-    below = (drawn >> np.uint64(56) & np.uint64(3)).astype(np.int64)
-    exponent = (layout.inf_bits >> m) // 2 + row % 5 + column % 7 - below
-    fraction = drawn.view(np.int64) & ((1 << m) - 1)
-    near = drawn >> np.uint64(58) & np.uint64(7)
-    fraction = np.where(near == 0, (1 << m) - 1 - (fraction & 3), fraction)
-    sign = (drawn >> np.uint64(63)).astype(layout.uint) << np.array(layout.width - 1, layout.uint)
-    bits = (exponent << m | fraction).astype(layout.uint) | sign
-    found: Array = bits.astype(layout.uint).view(layout.dtype)
-    return found

@@ -13,6 +13,7 @@ from helpers import ROOT, VECTORS
 from product_targets import (
     BF16,
     blocks,
+    limit_shapes,
     named,
     product_file,
     product_target,
@@ -23,7 +24,6 @@ from product_targets import (
 import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, check, load_target, target_of, verify
-from mxref.conformance.checking import product_shapes
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.operations.intervals import allowed
 from mxref.products.intervals import Bounds
@@ -32,9 +32,7 @@ from mxref.products.intervals import Bounds
 @pytest.fixture(autouse=True)
 def small_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of many shapes have tests of their own: here small ones are asked."""
-    for name in ("_SHAPES", "_REAL"):
-        small = [shape for shape in getattr(product_shapes, name) if math.prod(shape) <= 4000]
-        monkeypatch.setattr(product_shapes, name, small)
+    limit_shapes(monkeypatch, 4000)
 
 
 def checked(matmul: Any, **claims: Any) -> Report:
