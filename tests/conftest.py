@@ -37,6 +37,10 @@ for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
 
+# Two processes share the cores: a thread of OpenBLAS that waits for another keeps one busy, and a
+# product takes three times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Where no bytecode may lie beside sources, this process and those that tests start share it
 # elsewhere: to compile all tests and rewrite their asserts takes longer than to collect them.
 if sys.dont_write_bytecode:
