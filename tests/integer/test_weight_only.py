@@ -121,7 +121,8 @@ def test_sums_that_int64_holds_are_those_of_python_integers(
 ) -> None:
     """Up to the largest that are sure to fit; and those that are next below a power of two."""
     drawn, held = np.random.default_rng(6), set()
-    for spread, groups, k in itertools.product(range(26), (1, 3), (3, 6, 384)):
+    cases = itertools.product(range(26), (1, 3), (3, 6, 384), (7, 2**24 - 1))
+    for spread, groups, k, largest in cases:
         x = np.ldexp(
             drawn.integers(-(1 << 24) + 1, 1 << 24, (3, k)), drawn.integers(0, spread + 1, k)
         )
@@ -131,7 +132,7 @@ def test_sums_that_int64_holds_are_those_of_python_integers(
         )
         w = drawn.choice([-128, 127, 3, -1], (4, k))
         x[0], w[0] = (2**24 - 1) * 2.0**spread, -128  # the largest sum there is
-        scales[0] = 7 if spread % 2 else 2**24 - 1
+        scales[0] = largest
         x[0, 0] = w[0, 0] = 1  # and its last bit
         with monkeypatch.context() as patch:
             patch.setattr(weighted_sums, "_HELD", 0)
