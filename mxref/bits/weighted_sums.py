@@ -1,4 +1,4 @@
-"""Exact sums of float32 numbers times integers, held as Python integers; rounding and bounds.
+"""Exact sums of float32 numbers times integers, held as integers; rounding and bounds.
 
 The inputs are fixed-point numbers cut into slices of 32 bits. A slice is below 2**32, a weight is
 at most 2**8 and a sum has at most 2**13 terms. So every partial sum of the float64 matrix product
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl, wide
-from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, split
+from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, floor_log2, split
 
 Array = NDArray[Any]
 F64Array = NDArray[np.float64]
 
 _SLICE, _TERMS, _KEPT = 32, 1 << 13, 52
+#: Bits of a weight, of the magnitudes that float64 adds exactly, and of those that int64 holds.
+_WEIGHT, _EXACT, _HELD = 9, 53, 62
 
 
 def exact_sums(bits: Array, weights: I64, scales: F64Array) -> tuple[Array, int]:
@@ -30,28 +32,51 @@ def exact_sums(bits: Array, weights: I64, scales: F64Array) -> tuple[Array, int]
         scales: (N, G), finite numbers that float32 holds, one for K / G weights.
 
     Returns:
-        Python integers (M, N), and the exponent of their unit.
+        Integers (M, N), int64 if all of them are sure to fit, else Python's; and the exponent of
+        their unit.
 
-    >>> exact_sums(np.uint32([[0x3F800000]]), np.array([[3]]), np.array([[0.5]]))[0] % 3
-    array([[0]], dtype=object)
+    >>> exact_sums(np.uint32([[0x3F800000]]), np.array([[3]]), np.array([[0.5]]))
+    (array([[3]]), -1)
     """
     x, factor = split(bits, F32), split(scales.view(np.uint64), F64)
-    significand = np.where(x.is_inf | x.is_nan, 0, x.significand)
-    lowest = int(x.exponent.min(initial=0, where=significand != 0))
-    place = np.where(significand != 0, x.exponent - lowest, 0)
+    finite = np.where(x.is_inf | x.is_nan, 0, x.significand)
+    significand, place, lowest = _in_one_unit(finite, x.exponent)
     significand = np.where(x.negative, -significand, significand)
-    least = int(factor.exponent.min(initial=0, where=factor.significand != 0))
-    sign = np.where(factor.negative, -1, 1)
-    moved = np.where(factor.significand != 0, factor.exponent - least, 0)
-    multipliers = (sign * factor.significand).astype(object) << moved.astype(object)
+    multiplier, moved, least = _in_one_unit(factor.significand, factor.exponent)
+    multiplier = np.where(factor.negative, -multiplier, multiplier)
     size = weights.shape[1] // max(scales.shape[1], 1)
-    total = np.zeros((len(bits), len(weights)), object)
+    terms = _bits(significand, place) + _WEIGHT + size.bit_length()
+    whole = terms + _bits(multiplier, moved) + scales.shape[1].bit_length()
+    fits = terms <= _EXACT and whole <= _HELD
+    dot, dtype = (_short_dot, np.int64) if fits else (_dot, object)
+    multipliers = multiplier.astype(dtype) << moved.astype(dtype)
+    total: Array = np.zeros((len(bits), len(weights)), dtype)
     for group in range(scales.shape[1]):
         part = slice(group * size, (group + 1) * size)
-        total += (
-            _dot(significand[:, part], place[:, part], weights[:, part]) * multipliers[:, group]
-        )
+        sums = dot(significand[:, part], place[:, part], weights[:, part])
+        total += sums * multipliers[:, group]
     return total, lowest + least
+
+
+def _in_one_unit(significand: I64, exponent: I64) -> tuple[I64, I64, int]:
+    """Significands without zeros at their ends, their places from the lowest of all on; that one.
+
+    Zeros are in place 0.
+    """
+    ends = floor_log2(np.maximum(significand & -significand, 1))
+    lowest = int((exponent + ends).min(initial=0, where=significand != 0))
+    return significand >> ends, np.where(significand != 0, exponent + ends - lowest, 0), lowest
+
+
+def _bits(significand: I64, place: I64) -> int:
+    """Bits of the largest magnitude of significand * 2**place."""
+    return int((floor_log2(np.maximum(np.abs(significand), 1)) + 1 + place).max(initial=0))
+
+
+def _short_dot(significand: I64, place: I64, weights: I64) -> I64:
+    """Sums of significand * 2**place * weight that float64 adds exactly in every order."""
+    found: I64 = ((significand << place).astype(np.float64) @ weights.T).astype(np.int64)
+    return found
 
 
 def _dot(significand: I64, place: I64, weights: I64) -> Array:
@@ -73,22 +98,37 @@ def _dot(significand: I64, place: I64, weights: I64) -> Array:
 
 
 def rounded_sums(sums: Array, exponent: int) -> NDArray[np.float32]:
-    """Python integers times 2**exponent, each rounded once to float32; 0 is +0.
+    """Integers as `exact_sums` gives them times 2**exponent, rounded once to float32; 0 is +0.
 
     >>> rounded_sums(np.array([3 << 199, -(1 << 200) - 1], object), -200).tolist()
     [1.5, -1.0]
+    >>> rounded_sums(np.array([3 << 59, -(1 << 60) - 1]), -60).tolist()
+    [1.5, -1.0]
     """
+    kept, drops = (_rounded_to_odd if sums.dtype == object else _held_to_odd)(sums)
+    parts = Parts.finite((sums < 0).astype(bool), kept, drops + exponent)
+    result: NDArray[np.float32] = floats_from(compose(parts, F32), F32)
+    return result
+
+
+def _held_to_odd(sums: I64) -> tuple[I64, I64]:
+    """The magnitudes' upper bits, and how many are dropped: the last bit says if one was set.
+
+    Next below a power of two one more than needed is dropped, as float64 rounds up to it.
+    """
+    size = np.abs(sums)
+    drops = np.maximum(floor_log2(np.maximum(size, 1)) + 1 - _KEPT, 0)
+    return size >> drops | (size & (np.int64(1) << drops) - 1 != 0), drops
+
+
+def _rounded_to_odd(sums: Array) -> tuple[I64, I64]:
+    """The same of Python integers."""
     flat = sums.reshape(-1).tolist()
     drops = [max(abs(n).bit_length() - _KEPT, 0) for n in flat]
-    # Rounded to odd: the last bit kept says whether a bit that is set was dropped.
     kept = [
         abs(n) >> d | (d > 0 and n & (1 << d) - 1 != 0) for n, d in zip(flat, drops, strict=True)
     ]
-    negative = np.array([n < 0 for n in flat], bool)
-    exponents = np.array(drops, np.int64) + exponent
-    parts = Parts.finite(negative, np.array(kept, np.int64), exponents)
-    result: NDArray[np.float32] = floats_from(compose(parts, F32), F32).reshape(sums.shape)
-    return result
+    return np.array(kept, np.int64).reshape(sums.shape), np.array(drops).reshape(sums.shape)
 
 
 def with_specials(
@@ -133,6 +173,7 @@ def bounds_of_sums(
     """
     sums, exponent = exact_sums(bits, weights, scales)
     total, _ = exact_sums(bits & np.uint32(F32.sign_bit - 1), large, np.abs(scales))
+    sums, total = sums.astype(object), total.astype(object)
     finer = max(exponent + 149, 0)
     exponent, divisor = exponent - finer, max(2**24 - steps, 1)
     radius = steps * (total << finer) + (divisor * weights.shape[1] << -149 - exponent)

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.distinct import distinct
+
 __all__ = ["Asked", "Read", "groups_of", "one_row"]
 
 Words: TypeAlias = NDArray[np.uint64]
@@ -35,7 +37,7 @@ class Asked:
 
 def groups_of(words: Words, default: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """Each different word, with a mask of the cases that have it; of no cases, the default."""
-    for word in np.unique(words).tolist() if len(words) else [default]:
+    for word in distinct(words).tolist() if len(words) else [default]:
         yield word, words == np.uint64(word)
 
 

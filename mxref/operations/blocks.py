@@ -28,6 +28,7 @@ from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
 
@@ -87,7 +88,7 @@ class _OfBlocks(Operation):
         answers = np.zeros((len(words), self.counts(format, (), Policy())[1]), np.uint64)
         arithmetic = policy_of(policy).scale.scale_arithmetic.value
         kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
-        for bits in np.unique(words[:, 0]).tolist():
+        for bits in distinct(words[:, 0]).tolist():
             same = words[:, 0] == np.uint64(bits)
             tensor = TensorScale(bits, kind)
             answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)

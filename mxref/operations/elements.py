@@ -20,6 +20,7 @@ from mxref.operands.shown import show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of
 from mxref.policy.policy import READS, Policy
+from mxref.support.distinct import distinct
 
 __all__ = [
     "Decode",
@@ -200,7 +201,7 @@ class EncodeStochastic(Operation):
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
         """The codes, by the fast path."""
         codes = np.empty((len(words), 1), np.uint8)
-        for width in np.unique(words[:, 2]):
+        for width in distinct(words[:, 2]):
             some = words[:, 2] == width
             values, draws = floats_of(words[some, :1], slot), words[some, 1:2]
             codes[some] = encode(values, format, policy, random_bits=draws, random_width=int(width))

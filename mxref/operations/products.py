@@ -27,6 +27,7 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
 from mxref.products.intervals import Bounds
+from mxref.support.distinct import distinct
 
 __all__ = [
     "Matmul",
@@ -89,7 +90,7 @@ def groups(
     """Cases of one length, in parts of few rows: their numbers, and both operands of each."""
     rows = [operands(stripped(row)) for row in words]
     lengths = np.array([len(a.codes) for a, _ in rows])
-    for length in np.unique(lengths):
+    for length in distinct(lengths):
         some = np.flatnonzero(lengths == length)
         for start in range(0, some.size, _ROWS):
             part = some[start : start + _ROWS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -113,6 +114,39 @@ def test_sums_at_the_ends_of_float32_are_those_of_the_twin(order: str) -> None:
             w = drawn.choice([0, 1, -1, 127, -128, 3], (3, 4))
             check(x, w, drawn.choice(special, 3), order)
             check(x, w, drawn.choice(special, (3, 2)), order)
+
+
+def test_sums_that_int64_holds_are_those_of_python_integers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to the largest that are sure to fit; and those that are next below a power of two."""
+    drawn, held = np.random.default_rng(6), set()
+    cases = itertools.product(range(26), (1, 3), (3, 6, 384), (7, 2**24 - 1))
+    for spread, groups, k, largest in cases:
+        x = np.ldexp(
+            drawn.integers(-(1 << 24) + 1, 1 << 24, (3, k)), drawn.integers(0, spread + 1, k)
+        )
+        x = np.float32(x)
+        scales = np.float32(
+            drawn.integers(-5, 6, (4, groups)) * 2.0 ** -drawn.integers(0, 9, groups)
+        )
+        w = drawn.choice([-128, 127, 3, -1], (4, k))
+        x[0], w[0] = (2**24 - 1) * 2.0**spread, -128  # the largest sum there is
+        scales[0] = largest
+        x[0, 0] = w[0, 0] = 1  # and its last bit
+        with monkeypatch.context() as patch:
+            patch.setattr(weighted_sums, "_HELD", 0)
+            want = weighted_sums.exact_sums(x.view(np.uint32), w, np.float64(scales))
+        found = weighted_sums.exact_sums(x.view(np.uint32), w, np.float64(scales))
+        held.add(found[0].dtype)
+        assert want[0].dtype == object
+        assert (found[0].tolist(), found[1]) == (want[0].tolist(), want[1])
+        ends = [weighted_sums.rounded_sums(*each) for each in (found, want)]
+        assert bits(ends[0]) == bits(ends[1])
+        near = np.array([s * ((1 << spread + 36) + i) for s in (1, -1) for i in range(-3, 4)])
+        ends = [weighted_sums.rounded_sums(each, -40) for each in (near, near.astype(object))]
+        assert bits(ends[0]) == bits(ends[1])
+    assert held == {np.dtype(object), np.dtype(np.int64)}
 
 
 def test_sums_of_many_terms() -> None:

@@ -372,12 +372,13 @@ def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
     assert asked[:5] == ["-std=c++17", "-O2", "-x", "cu", "-arch=sm_100a"]
 
 
-@pytest.mark.parametrize("number", [80, 90, 100])
-def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "what"), [(80, "-c"), (90, "-cubin"), (100, "-cubin")])
+def test_nvcc_takes_it(number: int, what: str, tmp_path: Path) -> None:
+    """Once with the part of the host, which is the same for every architecture."""
     tool("nvcc")
     architecture = f"-gencode=arch=compute_{number},code=sm_{number}"
     options = ["-std=c++17", "-O0", "-Xcicc=-O0", "-Werror=all-warnings"]
-    built("nvcc", *options, architecture, "-x", "cu", "-c", FOLDER / "mx_check.cpp",
+    built("nvcc", *options, architecture, "-x", "cu", what, FOLDER / "mx_check.cpp",
           "-o", tmp_path / "mx_check.o")  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.distinct import distinct
+
 __all__ = [
     "SHORTER",
     "Features",
@@ -165,7 +167,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
     counts = [name for name, value in features[0].items() if isinstance(value, int)]
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
-        sizes = np.unique(column).tolist()
+        sizes = distinct(column).tolist()
         lower = [(below, size, sizes[-1], 0) for below, size in pairwise(sizes)]
         upper = [(0, sizes[0], size, above) for size, above in pairwise(sizes)]
         ends = zip([0, *sizes], sizes, [*sizes[1:], 0], strict=False)
@@ -186,7 +188,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
         powers = column & column - 1 == 0
         yield Rule(f"{text} no power of two", ~powers, name)
         for step in _STEPS[1:]:
-            wrong = np.unique(column[bad])
+            wrong = distinct(column[bad])
             rests = set((wrong % step).tolist())
             if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
                 inside = np.isin(column % step, list(rests))

@@ -14,6 +14,7 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
+from mxref.support.distinct import distinct
 
 __all__ = ["UNITS", "Judge", "Wanted", "usual_answers", "wanted_by"]
 
@@ -76,9 +77,11 @@ class Judge:
     def wrong_places(self, call: Call) -> NDArray[np.int64]:
         """The places of a call where the answer is wrong."""
         first, usual = self.of[call.file.stem].first, self.usual[call.file.stem]
-        odd = np.flatnonzero(~same_answers(call.file, usual, first).all(axis=1))
-        same = np.setdiff1d(np.flatnonzero(np.isin(call.rows, odd)), call.changed)
-        return np.union1d(same, call.changed[self.wrong(call)])
+        is_right = np.asarray(same_answers(call.file, usual, first).all(axis=1))
+        is_wrong = ~is_right[call.rows]
+        is_wrong[call.changed] = False
+        is_wrong[call.changed[self.wrong(call)]] = True
+        return np.flatnonzero(is_wrong)
 
     def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
         """The calls to the vectors, whose wrong answers became right later."""
@@ -90,7 +93,7 @@ class Judge:
                     usual = self.usual[call.file.stem][rows]
                     same = same_answers(call.file, usual, call.got).all(axis=1)
                     found.append(rows[same])
-            wrong = np.unique(np.concatenate(found))
+            wrong = distinct(np.concatenate(found))
             every = np.arange(len(one.inputs))
             yield Call(one.file, every, 0, 0, "batch", wrong, one.first[wrong])
 
@@ -118,7 +121,7 @@ def usual_answers(
     """
     found = one.first.copy()
     changed = [call.rows[call.changed] for call in calls if call.file is one.file]
-    rows = np.unique(np.concatenate([np.empty(0, np.int64), *changed]))
+    rows = distinct(np.concatenate([np.empty(0, np.int64), *changed]))
     found[rows] = right[rows]
     rows = rows[~same_answers(one.file, right[rows], one.first[rows]).all(axis=1)]
     if _by_size([call for call in calls if call.file is one.file], rows, right):
@@ -145,6 +148,6 @@ def _by_size(calls: Sequence[Call], rows: NDArray[np.int64], right: NDArray[np.u
             changed = call.rows[call.changed]
             good = call.changed[same_answers(call.file, right[changed], call.got).all(axis=1)]
             is_right = np.isin(np.arange(len(call.rows)), good)[np.isin(call.rows, rows)]
-            for each in np.unique(is_right).tolist():
+            for each in distinct(is_right).tolist():
                 sizes[each].append(len(call.rows))
     return bool(all(sizes.values())) and _TAIL <= max(sizes[True]) < min(sizes[False])

@@ -36,6 +36,7 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.numbers.element import encode
+from mxref.support.distinct import distinct
 from mxref.targets.calls import without_cases
 
 __all__ = [
@@ -214,7 +215,7 @@ def _words(fmt: ElementFormat | ScaleFormat, layout: FloatLayout) -> Words:
     if layout.width == 16:
         return words
     ends = np.array([0, 1, layout.inf_bits - 1, layout.inf_bits, layout.nan_bits], np.uint64)
-    every = np.unique(np.concatenate([ends, ends | np.uint64(layout.sign_bit), words[:, 0]]))
+    every = distinct(np.concatenate([ends, ends | np.uint64(layout.sign_bit), words[:, 0]]))
     is_nan = every & np.uint64(layout.sign_bit - 1) > layout.inf_bits
     return every[~is_nan | (is_nan.cumsum() <= _NANS), np.newaxis]
 

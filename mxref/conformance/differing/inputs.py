@@ -17,6 +17,7 @@ from mxref.conformance.differing.sides import Words, rounded_to
 from mxref.formats.catalog import BlockFormat
 from mxref.golden.vector_cases import own_files
 from mxref.operands.splitmix import splitmix64
+from mxref.support.distinct import distinct
 
 __all__ = ["blocks", "data"]
 
@@ -47,7 +48,7 @@ def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
 
 def _alone(fmt: BlockFormat, layout: FloatLayout) -> Words:
     amax = probes("shared_scale", fmt.element.name, layout.name)[:, 0]
-    amax = np.unique(amax if layout.width == 16 else amax[:-COUNT])
+    amax = distinct(amax if layout.width == 16 else amax[:-COUNT])
     rows = np.zeros((len(amax), fmt.elements_per_block), np.uint64)
     rows[:, 0] = amax
     return rows[amax < layout.sign_bit]
@@ -57,7 +58,7 @@ def _grid(fmt: BlockFormat, layout: FloatLayout) -> Words:
     """Blocks of scale 1 with one number or midpoint of the format, or a float next to it."""
     anchor = pattern(1, fmt.element.emax, layout)
     points = np.concatenate(grid(fmt.element, layout)).astype(np.int64)
-    near = np.unique(np.concatenate([points + step for step in (-1, 0, 1)]))
+    near = distinct(np.concatenate([points + step for step in (-1, 0, 1)]))
     limit = pattern(1, fmt.element.emax + 1, layout)
     near = near[(near >= 0) & (near < limit)].astype(np.uint64)
     near = np.concatenate([near, near | np.uint64(layout.sign_bit)])

@@ -37,6 +37,7 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["block_pools"]
 
@@ -191,7 +192,7 @@ def _small(setting: Setting, found: Policy) -> Pool:
     points, code, amax = _points(setting, found, _exponent(setting))
     low, high = _ends(setting, code)
     tiny = around(power_bits(end_powers(layout), layout), layout)
-    kept = np.unique(np.concatenate([points[points <= 2 * low], tiny[tiny <= low]]))
+    kept = distinct(np.concatenate([points[points <= 2 * low], tiny[tiny <= low]]))
     zeros = np.array([0, layout.sign_bit], np.uint64)
     others = np.concatenate([zeros, both_signs(kept, layout)])
     blocks = _filled(others, min(amax, high), layout)

@@ -14,6 +14,7 @@ from mxref.cases.grid import grid, pattern
 from mxref.conformance.identification.equal_members import narrower
 from mxref.formats.catalog import CodeFormat
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = [
     "Maker",
@@ -73,7 +74,7 @@ def near(points: Words, layout: FloatLayout, ulps: int = 1) -> Words:
     steps = np.arange(-ulps, ulps + 1)[:, np.newaxis]
     found = (points.astype(np.int64) + steps).reshape(-1)
     found = found[(found >= 0) & (found <= layout.inf_bits)]
-    return np.unique(found).astype(np.uint64)
+    return distinct(found).astype(np.uint64)
 
 
 def around(points: Words, layout: FloatLayout) -> Words:
@@ -93,7 +94,7 @@ def around(points: Words, layout: FloatLayout) -> Words:
         after = np.where(grid == narrow.inf_bits - 1, last, np.roll(wide, -1, axis=0))
         middles = (wide + after)[:-1] // 2
         found += [near(middles.astype(np.uint64).reshape(-1), layout), wide.astype(np.uint64)]
-    return np.unique(np.concatenate([one.reshape(-1) for one in found]))
+    return distinct(np.concatenate([one.reshape(-1) for one in found]))
 
 
 def end_powers(layout: FloatLayout) -> list[int]:

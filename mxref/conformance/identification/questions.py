@@ -36,6 +36,7 @@ from mxref.golden.designed_blocks import resized
 from mxref.operands.word_rows import padded
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["pools"]
 
@@ -107,13 +108,13 @@ def _encode(setting: Setting) -> list[Pool]:
         (
             _SMALL,
             (*rounds, *signs),
-            both_signs(np.unique(small), layout),
+            both_signs(distinct(small), layout),
             np.append(ties[:2], both_signs(np.zeros(1, np.uint64), layout)),
         ),
         (
             "overflow",
             (*rounds, *beyond),
-            both_signs(np.unique(large), layout),
+            both_signs(distinct(large), layout),
             both_signs(np.array([layout.inf_bits], np.uint64), layout),
         ),
         ("NaN", ("nan", "nan_to_finite", "int8_range"), nans(layout), nans(layout)),

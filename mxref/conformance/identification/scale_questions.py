@@ -24,6 +24,7 @@ from mxref.conformance.identification.pools import (
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import CodeFormat
 from mxref.policy.scale_rule import ScaleRule
+from mxref.support.distinct import distinct
 
 __all__ = [
     "SCALE_READS",
@@ -55,7 +56,7 @@ def edges(fmt: CodeFormat, layout: FloatLayout, exponents: Sequence[int]) -> Wor
                 sorted(significands), np.uint64
             )
             found.append(times(base, exponent, layout))
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _log2_edges(layout: FloatLayout, exponents: Sequence[int]) -> Words:
@@ -69,7 +70,7 @@ def _log2_edges(layout: FloatLayout, exponents: Sequence[int]) -> Words:
 def usual_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     """Amaxes whose scales are far from both ends under every rule and type."""
     points = near(around(edges(fmt, layout, (-7, 0, 9)), layout), layout)
-    return np.unique(np.concatenate([points, _log2_edges(layout, (-6, 1, 3, 10))]))
+    return distinct(np.concatenate([points, _log2_edges(layout, (-6, 1, 3, 10))]))
 
 
 def rounded_down(layout: FloatLayout) -> Words:
@@ -108,7 +109,7 @@ def extreme_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     logs = _log2_edges(layout, [p for p in (-100, -40, 40, 100) if layout.exponent_bits > 5])
     low = np.arange(0, 9, dtype=np.uint64)
     found = np.concatenate([some, close, top, tops, logs, low, rounded_down(layout)])
-    found = np.unique(found)
+    found = distinct(found)
     return found[found < np.uint64(layout.inf_bits)]
 
 
@@ -122,7 +123,7 @@ def shared_scale_pools(setting: Setting) -> list[Pool]:
     usual, extreme = usual_amaxes(fmt, layout), extreme_amaxes(fmt, layout)
     must = edges(fmt, layout, (-3, 4))
     special = np.array([0, layout.inf_bits, layout.nan_bits], np.uint64)
-    whole = np.unique(np.concatenate([usual, extreme]))[:, np.newaxis]
+    whole = distinct(np.concatenate([usual, extreme]))[:, np.newaxis]
     return [
         pool_of("scale rule", SCALE_READS, usual, must[:: max(1, must.size // 12)]),
         pool_of("ends of the scales", SCALE_READS + RANGE_READS, extreme, special),
@@ -138,7 +139,7 @@ def encode_scale_pools(setting: Setting) -> list[Pool]:
     def ladder(exponents: Sequence[int]) -> Words:
         kept = [e for e in exponents if layout.emin - layout.mantissa_bits <= e <= layout.bias]
         found = [around(times(one, e, layout), layout) for e in kept]
-        return np.unique(np.concatenate([*found, np.zeros(0, np.uint64)]))
+        return distinct(np.concatenate([*found, np.zeros(0, np.uint64)]))
 
     ends = end_powers(layout)
     usual = ladder((-7, -2, 0, 1, 6))

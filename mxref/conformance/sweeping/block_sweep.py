@@ -28,6 +28,7 @@ from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
 from mxref.golden.level2 import CHECKED, compare
 from mxref.operands.word_rows import same_width
+from mxref.support.distinct import distinct
 
 __all__ = ["BlockTally", "key_float", "scale_count", "sweep_blocks"]
 
@@ -182,7 +183,7 @@ def _compared(
     scales: tuple[int, ...] = ()
     if file.op == "quantize":
         other = ~same[:, 0] & ~raised
-        scales = tuple(np.unique(got[other, 0]).tolist())
+        scales = tuple(distinct(got[other, 0]).tolist())
         same, want, got = same[:, 1:], want[:, 1:], got[:, 1:]
     judged = ~other
     found = None

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.distinct import distinct
+
 __all__ = ["KEPT", "Found", "Interval", "Tally", "find"]
 
 #: Intervals that are kept.
@@ -121,7 +123,7 @@ def _merged(errors: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]
 
 def _distinct(answers: NDArray[Any]) -> tuple[int, ...]:
     """The smallest different answers; bytes are counted, which is faster than sorting."""
-    some = np.bincount(answers).nonzero()[0] if answers.dtype == np.uint8 else np.unique(answers)
+    some = np.bincount(answers).nonzero()[0] if answers.dtype == np.uint8 else distinct(answers)
     return tuple(some[:_ANSWERS].tolist())
 
 

@@ -21,6 +21,7 @@ from mxref.conformance.verdict.describe.tables import magnitudes, number_table, 
 from mxref.conformance.verdict.describe.units import U64, Units, units_of
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["Description", "Part", "describe_failures"]
 
@@ -154,7 +155,7 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
     for value in _common(want ^ got):
         if value.bit_count() == 1:
             yield f"bit {value.bit_length() - 1} is wrong", want ^ got == value
-    several = np.unique(got).tolist()
+    several = distinct(got).tolist()
     if fmt is not None and len(several) <= _SEVERAL:
         yield f"becomes {' or '.join(map(show, several))}{meant}", np.ones(len(got), bool)
 

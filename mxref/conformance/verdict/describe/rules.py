@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, adjacent
+from mxref.support.distinct import distinct
 
 __all__ = ["FeatureRule", "Literal", "common", "cover"]
 
@@ -167,7 +168,7 @@ def _told(
 
 def _widest(table: Table) -> FloatLayout | None:
     """The layout of most fraction bits among the units, if they have float types."""
-    numbers = np.unique(table.get("float type", np.zeros(0, np.int64)))
+    numbers = distinct(table.get("float type", np.zeros(0, np.int64)))
     layouts = [list(LAYOUTS.values())[number] for number in numbers]
     return max(layouts, key=lambda layout: layout.mantissa_bits, default=None)
 
@@ -218,7 +219,7 @@ class _Search:
         self.table = {name: table[name] for name in names}
         self.layout = _widest(table)
         self.passed = {name: table[name][~failed] for name in names}
-        self.classes = {n: np.unique(table[n]).tolist() for n in names if FEATURES[n].names}
+        self.classes = {n: distinct(table[n]).tolist() for n in names if FEATURES[n].names}
 
     def hulls(self, chosen: Indices | Bool) -> list[Literal]:
         """The narrowest literal of each feature that is known of all the chosen units."""
@@ -227,7 +228,7 @@ class _Search:
             values = column[chosen]
             low, high = int(values.min()), int(values.max())
             if name in self.classes:
-                literal = Literal(name, tuple(np.unique(values).tolist()))
+                literal = Literal(name, tuple(distinct(values).tolist()))
             else:
                 literal = Literal(name, (low,)) if low == high else Literal(name, (), low, high)
             found += [literal] if high != UNKNOWN else []
@@ -292,7 +293,7 @@ class _Search:
 
     def _stretch(self, name: str, some: Indices, outside: Bool) -> Indices:
         """The most of some failures between two neighbouring successes of an ordered feature."""
-        found, stops = self.table[name][some], np.unique(self.passed[name][outside])
+        found, stops = self.table[name][some], distinct(self.passed[name][outside])
         places = np.searchsorted(stops, found)
         pure = (found != UNKNOWN) & (stops[np.minimum(places, len(stops) - 1)] != found)
         stretch: Indices = some[pure & (places == np.bincount(places[pure], minlength=1).argmax())]
