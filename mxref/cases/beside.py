@@ -6,23 +6,38 @@ of seed 0 are those of `mxref prompts` and of recorded answers, the same on ever
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.blocks.arithmetics import numbers
 from mxref.cases.drawn import drawn
+from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words
 from mxref.cases.records import VectorFile
-from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.operands.draws import Draws, Words
-from mxref.operands.ordinary import NUMBERS, ordinary_numbers
+from mxref.operands.ordinary import (
+    CODES,
+    NUMBERS,
+    SCALES,
+    ordinary_codes,
+    ordinary_numbers,
+    ordinary_scales,
+)
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import padded
+from mxref.operations.product_words import pair_formats
+from mxref.operations.registry import LAYER_OPERATIONS
 
 __all__ = ["beside"]
 
-#: Questions of the search; ordinary numbers, and ordinary blocks, of each kind.
+#: Questions of the search; ordinary numbers, and ordinary blocks and codes, of each kind.
 _SEARCH, _NUMBERS, _BLOCKS = 256, 256, 16
+#: Blocks of dot products.
+_DOT = (1, 2, 4)
 #: Rows and columns of tensors: aligned ones, tails, and larger ones than in the vectors.
 _TENSORS = ((1, 32), (32, 1), (2, 64), (64, 64), (33, 96), (3, 100), (128, 32), (31, 33), (7, 257))
 
@@ -35,7 +50,7 @@ def beside(files: Iterable[VectorFile], seed: int = 0) -> dict[str, Words]:
         seed: another seed gives other questions.
 
     >>> from mxref.targets.calls import without_cases
-    >>> beside([without_cases("decode", "e4m3", "f32")])
+    >>> beside([without_cases("decode", "e4m3", "f32")])  # a file without cases
     {}
     """
     found = {}
@@ -55,23 +70,58 @@ def _searched(file: VectorFile, seed: int) -> Words:
 
 
 def _ordinary(file: VectorFile, seed: int) -> Iterator[Words]:
-    """Ordinary numbers of every kind, alone, in blocks, and in tensors of many sizes."""
-    layout = LAYOUTS.get(file.float)
-    if layout is None:
-        return
-    name = f"ordinary {seed} {file.op} {file.format} {file.float}"
+    """Ordinary numbers and codes of every kind: alone, in blocks, tensors, layers and products."""
+    if file.op in OPERATIONS:
+        rows = _NUMBERS if file.op in ("encode", "encode_scale", "shared_scale") else _BLOCKS
+        for kinds in kinds_of(file):
+            yield from ordinary_words(file, kinds, rows, seed)
+    elif file.op == "quantize_tensor":
+        yield from _tensors(file, seed)
+    elif file.op in LAYER_OPERATIONS:
+        yield from _layers(file, seed)
+    elif file.op == "matmul":
+        yield from _products(file, seed)
+
+
+def _draws(file: VectorFile, seed: int, *kind: object) -> Draws:
+    return Draws(f"ordinary {seed} {file.op} {file.format} {file.float} {kind}")
+
+
+def _tensors(file: VectorFile, seed: int) -> Iterator[Words]:
     for number, kind in enumerate(NUMBERS):
-        draws = Draws(f"{name} {kind}")
-        if file.op in ("encode", "encode_scale"):
-            yield from ordinary_numbers(kind, draws, (_NUMBERS, 1), layout)
-        elif file.op == "shared_scale":
-            unsigned = np.uint64(layout.sign_bit - 1)
-            yield from ordinary_numbers(kind, draws, (_NUMBERS, 1), layout) & unsigned
-        elif file.op == "quantize" and file.format in BLOCK_FORMATS:
-            yield from ordinary_numbers(kind, draws, (_BLOCKS, 32), layout)
-        elif file.op == "quantize_tensor":
-            rows, columns = _TENSORS[number % len(_TENSORS)]
-            for axis in (0, 1):
-                values = ordinary_numbers(kind, draws, (rows, columns), layout)
-                sizes = np.array([rows, columns, axis], np.uint64)
-                yield np.concatenate([sizes, values.reshape(-1)])
+        draws, (rows, columns) = _draws(file, seed, kind), _TENSORS[number % len(_TENSORS)]
+        for axis in (0, 1):
+            values = ordinary_numbers(kind, draws, (rows, columns), LAYOUTS[file.float])
+            sizes = np.array([rows, columns, axis], np.uint64)
+            yield np.concatenate([sizes, values.reshape(-1)])
+
+
+def _layers(file: VectorFile, seed: int) -> Iterator[Words]:
+    """Layers of the search whose x has one sign, or is what ReLU leaves, or one number."""
+    layout = LAYOUTS[file.float]
+    sign, first = np.uint64(layout.sign_bit), 5 if file.op == "linear" else 4  # behind the sizes
+    for number, shape in enumerate(SHAPES):
+        drawn = layer_words(file.op, file.format, file.float, shape, (seed + 2 << 20) + number)
+        words = np.array(drawn, np.uint64)
+        x = slice(first, first + math.prod(shape[:3]))
+        given = words[x]
+        for values in (
+            given & ~sign,
+            given | sign,
+            np.where(given & sign, np.uint64(0), given),
+            np.broadcast_to(given.max(), given.shape),
+        ):
+            words[x] = values
+            yield words.copy()
+
+
+def _products(file: VectorFile, seed: int) -> Iterator[Words]:
+    """Dot products of every kind of codes and of scales, both operands of one kind."""
+    for scale_kind, (number, kind) in itertools.product(SCALES, enumerate(CODES)):
+        draws, sides = _draws(file, seed, kind, scale_kind), []
+        for fmt in pair_formats(file.format):
+            values, least = numbers(fmt.element), fmt.element.min_normal
+            scales = ordinary_scales(scale_kind, draws, (_DOT[number % len(_DOT)],))
+            codes = ordinary_codes(kind, draws, (scales.size, 32), values, least)
+            sides.append(np.concatenate([scales, codes.reshape(-1)]))
+        yield np.concatenate(sides).astype(np.uint64)

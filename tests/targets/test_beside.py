@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from mxref.cli import main
 from mxref.conformance import check, command_results, read_results
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
+from mxref.operations.product_words import operands
+from mxref.operations.registry import REGISTRY
+from mxref.policy.policy import Policy
 from mxref.targets.results import write_prompts
 
 STEM = "encode/e2m1.f32"
@@ -82,6 +86,54 @@ def test_tensors_of_further_sizes_are_asked() -> None:
     file = vector_file("quantize_tensor/mxfp4_e2m1.f32")
     shapes = {stripped(row)[:2] for row in beside([file])[file.stem]}
     assert {(64, 64), (33, 96), (7, 257)} <= shapes
+
+
+def positive_codes(words: list[int]) -> bool:
+    """A block of dequantize whose FP4 codes are all positive, and none subnormal."""
+    return all(2 <= code < 8 for code in words[1:])
+
+
+def no_negative_input(words: list[int]) -> bool:
+    """A layer of more than eight inputs of which none is negative, and several are not zero."""
+    x = words[5 : 5 + math.prod(words[:3])]  # behind the sizes and whether it has a bias
+    return len(x) > 8 and all(word < 1 << 31 for word in x) and len({*x}) > 2
+
+
+def positive_products(words: list[int]) -> bool:
+    """A dot product of several blocks of positive, normal FP4 codes."""
+    a, b = operands(words)
+    return len(a.scales) > 1 and all(2 <= code < 8 for side in (a, b) for code in side.codes)
+
+
+#: What is wrong for ordinary data of an operation alone.
+OF_KIND = {
+    "dequantize/mxfp4_e2m1.f32": positive_codes,
+    "linear/mxfp4_e2m1.f32": no_negative_input,
+    "matmul/mxfp4_e2m1-mxfp4_e2m1.f32": positive_products,
+}
+
+
+@pytest.mark.parametrize("stem", OF_KIND)
+def test_what_is_wrong_for_ordinary_data_alone_fails(stem: str, tmp_path: Path) -> None:
+    """Nor do the vectors ask it; with the slow twin's answers to all questions it passes."""
+    file = vector_file(stem)
+    drawn = beside([file])
+    write_prompts(tmp_path, [file], drawn)
+    (path,) = tmp_path.iterdir()
+    asked = [line.split() for line in path.read_text("ascii").splitlines()[1:]]
+    words = [[int(word, 16) for word in line[4:]] for line in asked]
+    operation, policy = REGISTRY[file.op], Policy.parse("ocp")
+    answers = operation.exact(file.format, file.float, words, policy)
+    is_wrong = [OF_KIND[stem](one) for one in words]
+    assert not any(is_wrong[: len(file.cases)])
+    assert sum(is_wrong) > 3
+    for flip in (0, 1):
+        lines = (
+            f"{line[0]} {' '.join(f'{word ^ flip * wrong:x}' for word in answer)}\n"
+            for line, answer, wrong in zip(asked, answers, is_wrong, strict=True)
+        )
+        path.write_text("".join(lines), "ascii")
+        assert check(read_results(tmp_path, [file], [stem], drawn), [file]).passed is (flip == 0)
 
 
 def test_quick_asks_the_vectors_alone(
