@@ -89,7 +89,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update",
         action="store_true",
-        help="write the reports of tests/snapshots anew",
+        help="write the reports of tests/snapshots and the table of docs/check.md anew",
     )
 
 

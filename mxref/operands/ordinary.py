@@ -77,7 +77,7 @@ NUMBERS: Mapping[str, Callable[[Draws, tuple[int, ...]], F64Array]] = {
 
 
 #: Kinds of codes: which codes an array has, by the numbers that all codes of a format stand for,
-#: and the least normal one.
+#: and the least normal one. Of the last three it is said how they lie.
 CODES: Mapping[str, Callable[[F64Array, float], NDArray[np.bool_]]] = {
     "finite": lambda values, _: np.isfinite(values),
     "normal": lambda values, least: np.isfinite(values) & (np.abs(values) >= least),
@@ -85,6 +85,7 @@ CODES: Mapping[str, Callable[[F64Array, float], NDArray[np.bool_]]] = {
     "negative": lambda values, least: np.isfinite(values) & (values <= -least),
     "not negative": lambda values, _: np.isfinite(values) & ~np.signbit(values),
     "small": lambda values, _: np.abs(values) <= np.nanmax(np.abs(_finite(values))) / 8,
+    **dict.fromkeys(("sparse", "sorted", "constant"), lambda values, _: np.isfinite(values)),
 }
 
 #: Kinds of E8M0 scale codes: the least and the greatest, and whether an array has one of them.
@@ -139,8 +140,14 @@ def ordinary_codes(
     [3, 3, 3]
     """
     some = np.flatnonzero(CODES[kind](values, least))
-    found: Ints = some[draws.below(shape, some.size)]
-    return found
+    places = draws.below(shape, some.size)
+    if kind == "sorted":
+        some = some[np.argsort(values[some], kind="stable")]
+        places = np.sort(places, axis=None).reshape(shape)
+    elif kind == "constant":
+        places = np.full(shape, 1 + places.flat[0] % (some.size - 1))  # not code 0
+    found: Ints = some[places]
+    return np.where(draws.one_in(shape, 10), found, 0) if kind == "sparse" else found
 
 
 def ordinary_scales(kind: str, draws: Draws, shape: tuple[int, ...]) -> Ints:

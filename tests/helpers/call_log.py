@@ -5,70 +5,151 @@ What a drawer claims is not asked: a call has a kind if its arrays have the kind
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 import mxref
+from mxref import integer
 from mxref.formats.catalog import block_format, code_format
+from mxref.operations.registry import REGISTRY
 
-__all__ = ["KINDS", "CallLog"]
+__all__ = ["ABSENT", "KINDS", "CallLog", "head", "kinds_of"]
 
-#: Calls of fewer rows are not counted: in these, any property holds by chance.
-_LEAST_ROWS = 8
+Array = NDArray[Any]
 
-#: Kinds of numbers, by what all numbers of a call have in common.
-_NUMBERS: dict[str, Callable[[Any], bool]] = {
-    "all finite": lambda x: bool(np.isfinite(x).all()),
-    "all positive": lambda x: bool((x > 0).all()),
-    "all negative": lambda x: bool((x < 0).all()),
-    "none negative, some zeros": lambda x: bool((x >= 0).all() and (x == 0).any()),
-    "sparse": lambda x: bool(np.isfinite(x).all() and np.mean(x == 0) > 3 / 4),
-    "sorted": lambda x: bool((np.diff(x.ravel()) >= 0).all()),
-    "constant": lambda x: bool((x == x.flat[0]).all()),
+#: Arrays of fewer elements have no kind: in these, any property holds by chance; scales are fewer.
+_LEAST, _LEAST_SCALES = 32, 8
+
+#: Kinds of data, by what all numbers of a call, or what they stand for, have in common.
+_OF_NUMBERS: dict[str, Callable[[Array], bool]] = {
+    "finite": lambda x: bool(np.isfinite(x).all()),
+    "> 0": lambda x: bool((x > 0).all()),
+    "< 0": lambda x: bool((x < 0).all()),
+    "≥ 0, some 0": lambda x: bool((x >= 0).all() and (x == 0).any()),
+    "mostly 0": lambda x: bool(np.mean(x == 0) > 3 / 4),
+    "rising": lambda x: bool((np.diff(x.ravel()) >= 0).all()),
+    "equal": lambda x: bool((x == x.flat[0]).all()),
 }
-#: Kinds of codes, by the numbers they stand for and the least normal number of their format.
-_CODES: dict[str, Callable[[Any, float], bool]] = {
-    "no NaN code": lambda x, _: bool(np.isfinite(x).all()),
-    "no subnormal code": lambda x, least: bool(
-        (np.isfinite(x) & ((x == 0) | (abs(x) >= least))).all()
+#: Of floats, with the least normal number.
+_NORMAL = "no subnormal"
+#: Of scales and other parameters, and those that only codes of E8M0 can have.
+_EQUAL_SCALES, _MIDDLE, _NO_NAN = "equal scales", "scales 64–190", "no NaN scale"
+_OF_SCALES: dict[str, Callable[[Array], bool]] = {
+    _EQUAL_SCALES: lambda s: bool((s == s.flat[0]).all()),
+    _MIDDLE: lambda s: bool(((s >= 64) & (s <= 190)).all()),
+    _NO_NAN: lambda s: bool((s != 0xFF).all()),
+}
+#: All kinds, in the order of the columns.
+KINDS = ("finite", _NORMAL, *(one for one in _OF_NUMBERS if one != "finite"), *_OF_SCALES)
+
+_MOVED = ("pack", "unpack", "pack_scales", "unpack_scales", "pack_blocks", "unpack_blocks")
+_INTEGERS = (
+    *("dequantize_affine", "pack_int4", "unpack_int4", "rescale", "grid_sample", "qlinear_matmul"),
+)
+_FLOATS = (
+    *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
+    *("quantize_tensor", "linear", "linear_gradients"),
+)
+_PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w")
+#: The kinds that operations' calls cannot have, by the reason.
+ABSENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "its words are integers: all are finite, none is subnormal": (
+        (*_MOVED, *_INTEGERS),
+        ("finite", _NORMAL),
     ),
-    "no negative code": lambda x, _: bool((np.isfinite(x) & ~np.signbit(x)).all()),
-    "no positive code": lambda x, _: bool((np.isfinite(x) & np.signbit(x)).all()),
-}
-#: Kinds of scale codes of E8M0.
-_SCALES: dict[str, Callable[[Any], bool]] = {
-    "equal scales": lambda s: bool((s == s[0]).all()),
-    "scales from 64 to 190": lambda s: bool(((s >= 64) & (s <= 190)).all()),
-    "no NaN scale": lambda s: bool((s != 0xFF).all()),
-}
-#: The kinds that an operation's calls can have.
-KINDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("encode", "encode_stochastic", "encode_scale", "quantize"), (*_NUMBERS,)),
-    "shared_scale": tuple(kind for kind in _NUMBERS if kind != "all negative"),
-    "decode": (*_CODES,),
-    "decode_scale": (*_SCALES,),
-    "dequantize": (*_CODES, *_SCALES),
+    "it moves codes as they are, which are not negative": (_MOVED, ("< 0",)),
+    "amax is not negative": (("shared_scale",), ("< 0",)),
+    "it has nothing but scales": (("decode_scale",), (*_OF_NUMBERS, _NORMAL)),
+    "it has no array of scales": (
+        (*_FLOATS, "pack", "unpack", "pack_int4", "unpack_int4", "grid_sample"),
+        (*_OF_SCALES,),
+    ),
+    "its scales are numbers, not codes of E8M0": (
+        (*_PARAMETERS, *_INTEGERS),
+        (_MIDDLE, _NO_NAN),
+    ),
+    "it moves scale codes whatever they stand for": (_MOVED, (_MIDDLE, _NO_NAN)),
 }
 
+#: Parameters of operations that are scales, or other numbers beside the values.
+_SCALES = {
+    *("scale_codes", "scales_a", "scales_b", "scales", "scale", "zero_point"),
+    *("multipliers", "shifts", "b_scale", "b_zero"),
+}
+#: Those that hold values or codes.
+_VALUES = {"values", "amax", "x", "w", "codes", "a", "b", "codes_a", "codes_b"}
 
-def _kinds(op: str, arguments: tuple[Any, ...]) -> Iterator[str]:
+
+def kinds_of(op: str) -> tuple[str, ...]:
+    """The kinds that an operation's calls can have."""
+    absent = {kind for ops, kinds in ABSENT.values() if op in ops for kind in kinds}
+    return tuple(kind for kind in KINDS if kind not in absent)
+
+
+def _named(op: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """The arguments of a call by their names, with what packed bytes hold."""
+    found = dict(zip(REGISTRY[op].parameters.split(", "), arguments, strict=False))
+    if op == "unpack":
+        found["codes"] = mxref.unpack(*arguments)
+    elif op == "unpack_scales":
+        found["scale_codes"] = mxref.unpack_scales(*arguments, scale_layout="tiles_128x4")
+    elif op == "unpack_blocks":
+        found["scale_codes"], found["codes"] = mxref.unpack_blocks(*arguments, scale_place="before")
+    elif op == "unpack_int4":
+        found["codes"] = integer.unpack_int4(*arguments)
+    elif op == "linear_qcs4w":
+        found["w"] = integer.unpack_int4(found["w"], found["x"].shape[-1])
+    elif op == "decode_scale":
+        found["scale_codes"] = found.pop("codes")
+    if op in ("decode", "dequantize", "matmul"):
+        for name in [name for name in found if name.startswith("codes")]:
+            format = found[name.replace("codes", "format")]
+            element = code_format(format) if op == "decode" else block_format(format).element
+            found[name] = mxref.decode(found[name], element, np.float64)
+            found["least"] = element.min_normal
+    if op in ("pack_scales", "unpack_scales"):
+        found["values"] = found["scale_codes"]
+    return found
+
+
+def _kinds(op: str, arguments: Sequence[Any]) -> Iterator[str]:
     """The kinds of one call."""
-    first = arguments[0]
-    if op in ("decode_scale", "dequantize"):
-        yield from (kind for kind, holds in _SCALES.items() if holds(first))
-    elif op != "decode":
-        numbers = first.astype(np.float64)
-        yield from (kind for kind in KINDS[op] if _NUMBERS[kind](numbers))
-    if op in ("decode", "dequantize"):
-        codes, name = arguments[:2] if op == "decode" else arguments[1:3]
-        element = code_format(name) if op == "decode" else block_format(name).element
-        values = mxref.decode(codes, element, np.float64)
-        yield from (kind for kind, holds in _CODES.items() if holds(values, element.min_normal))
+    named = _named(op, arguments)
+    arrays = {name: one for name, one in named.items() if isinstance(one, np.ndarray)}
+    numbers = [one for name, one in arrays.items() if name in _VALUES and one.size >= _LEAST]
+    scales = [one for name, one in arrays.items() if name in _SCALES and one.size >= _LEAST_SCALES]
+    wide = [one.astype(np.float64) for one in numbers]
+    least = [named.get("least") or _least_normal(one.dtype) for one in numbers]
+    if numbers:
+        yield from (kind for kind, holds in _OF_NUMBERS.items() if all(map(holds, wide)))
+        if all(map(_is_normal, wide, least)):
+            yield _NORMAL
+    if scales:
+        yield from (kind for kind, holds in _OF_SCALES.items() if all(map(holds, scales)))
+
+
+def _least_normal(dtype: np.dtype[Any]) -> float:
+    """The least normal number of a float type; of integers there is none that is not."""
+    return 0.0 if dtype.kind in "iu" else float(ml_dtypes.finfo(dtype).smallest_normal)
+
+
+def _is_normal(numbers: Array, least: float) -> bool:
+    return bool((np.isfinite(numbers) & ((numbers == 0) | (abs(numbers) >= least))).all())
+
+
+def head() -> str:
+    """The first two lines of the table."""
+    return (
+        f"| operation | calls | {' | '.join(KINDS)} | elements |\n|---|{'---:|' * (len(KINDS) + 2)}"
+    )
 
 
 @dataclass
@@ -83,30 +164,22 @@ class CallLog:
         """Functions that answer as these do and whose calls are kept in the log."""
 
         def keeping(op: str, right: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(right)
             def run(*arguments: Any) -> Any:
-                arrays = [np.asarray(one) for one in arguments if isinstance(one, np.ndarray)]
-                if len(arguments[0]) >= _LEAST_ROWS:
-                    size = max(array.size for array in arrays)
-                    for kind in ("any", *_kinds(op, arguments)):
-                        self.calls[op, kind] += 1
-                        self.elements[op, kind] += size
-                        self.largest[op, kind] = max(self.largest[op, kind], size)
+                size = max(one.size for one in arguments if isinstance(one, np.ndarray))
+                for kind in ("any", *_kinds(op, arguments)):
+                    self.calls[op, kind] += 1
+                    self.elements[op, kind] += size
+                    self.largest[op, kind] = max(self.largest[op, kind], size)
                 return right(*arguments)
 
             return run
 
         return SimpleNamespace(**{op: keeping(op, one) for op, one in functions.items()})
 
-    def empty(self, ops: Iterable[str]) -> list[tuple[str, str]]:
-        """The operations and kinds of which there is no call."""
-        return [(op, kind) for op in ops for kind in KINDS[op] if not self.calls[op, kind]]
-
-    def table(self) -> str:
-        """The log as a table in Markdown."""
-        head = ["| operation | kind | calls | elements | largest |", "|---|---|---:|---:|---:|"]
-        rows = (
-            f"| `{op}` | {kind} | {calls:,} | {self.elements[op, kind]:,} "
-            f"| {self.largest[op, kind]:,} |"
-            for (op, kind), calls in self.calls.items()
-        )
-        return "\n".join([*head, *sorted(rows)])
+    def row(self, op: str) -> str:
+        """The operation's row of the table: numbers of calls, and of all elements."""
+        own = kinds_of(op)
+        cells = (f"{self.calls[op, kind]:,}" if kind in own else "–" for kind in KINDS)
+        calls, elements = self.calls[op, "any"], self.elements[op, "any"]
+        return f"| `{op}` | {calls:,} | {' | '.join(cells)} | {elements / 1e6:,.1f} million |"

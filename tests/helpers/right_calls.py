@@ -45,9 +45,22 @@ def unpack(packed: Array, format: str, count: int) -> Array:
     return mxref.unpack(packed, format, count)
 
 
+def pack_scales(scales: Array) -> Array:
+    return mxref.pack_scales(scales, scale_layout="tiles_128x4")
+
+
 def unpack_scales(packed: Array, shape: tuple[int, int]) -> Array:
     assert type(shape) is tuple
     return mxref.unpack_scales(packed, shape, scale_layout="tiles_128x4")
+
+
+def pack_blocks(scales: Array, codes: Array, format: str) -> Array:
+    return mxref.pack_blocks(scales, codes.reshape(-1), format, scale_place="before")
+
+
+def unpack_blocks(packed: Array, format: str) -> tuple[Array, Array]:
+    scales, codes = mxref.unpack_blocks(packed, format, scale_place="before")
+    return scales, codes.reshape(len(scales), -1)
 
 
 def quantize_tensor(values: Array, format: str, axis: int) -> mxref.Blocks:
@@ -92,12 +105,19 @@ RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "encode": mxref.encode,
     "decode": mxref.decode,
     "encode_stochastic": encode_stochastic,
+    "encode_scale": mxref.encode_scale,
+    "decode_scale": mxref.decode_scale,
+    "shared_scale": mxref.shared_scale,
     "quantize": quantize,
     "dequantize": dequantize,
     "pack": mxref.pack,
     "unpack": unpack,
+    "pack_scales": pack_scales,
     "unpack_scales": unpack_scales,
+    "pack_blocks": pack_blocks,
+    "unpack_blocks": unpack_blocks,
     "quantize_tensor": quantize_tensor,
+    "matmul": matmul,
     "linear": linear,
     "linear_gradients": linear_gradients,
     "quantize_affine": quantize_affine,

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.checking.call_rules import Features
+from mxref.integer.layers import pack_int4, unpack_int4
 
-__all__ = ["Data", "data_words", "ordinary"]
+__all__ = ["Data", "codes_in", "data_words", "ordinary"]
 
 Array = NDArray[Any]
 #: The largest of small integers, and of how many numbers one is kept in an array of few.
@@ -28,20 +29,26 @@ def _opposite(array: Array) -> Array:
     return ~array if array.dtype.kind in "iu" else -array
 
 
-def _without_sign(array: Array) -> Array:
-    return np.where(array < 0, _opposite(array), array).astype(array.dtype)
+def _positive(array: Array) -> Array:
+    """Numbers without their signs; in place of zeros the least other one."""
+    sizes: Array = np.where(array < 0, _opposite(array), array).astype(array.dtype)
+    others = sizes[sizes != 0]
+    sizes[sizes == 0] = others.min() if others.size else 1
+    return sizes
 
 
-def _below_zero(array: Array) -> Array:
-    if array.dtype.kind == "u":
-        return array.copy()
-    return np.where(array > 0, _opposite(array), array).astype(array.dtype)
+def _negative(array: Array) -> Array:
+    return array.copy() if array.dtype.kind == "u" else _opposite(_positive(array))
+
+
+def _after_relu(array: Array) -> Array:
+    return np.where(array < 0, 0, array).astype(array.dtype)
 
 
 def _row_signs(array: Array) -> Array:
     """Rows of one sign each, by turns."""
-    rows = _without_sign(array)
-    rows[1::2] = _below_zero(array[1::2])
+    rows = _positive(array)
+    rows[1::2] = _negative(array)[1::2]
     return rows
 
 
@@ -67,7 +74,7 @@ def _few(array: Array) -> Array:
 
 
 #: What is done to numbers, and to parameters, which have to be what they are.
-_NUMBERS = _without_sign, _below_zero, _row_signs, _small, _equal, _rising, _few
+_NUMBERS = _positive, _negative, _after_relu, _row_signs, _small, _equal, _rising, _few
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +86,27 @@ class Data:
         which: the numbers of the arrays.
         is_broken: whether one number in each stays as it was, so that the call is ordinary but for
             that.
+        packed: the numbers of the arrays whose bytes hold two codes each, which are changed.
     """
 
     change: Callable[[Array], Array]
     which: tuple[int, ...]
     is_broken: bool = False
+    packed: tuple[int, ...] = ()
 
     def of(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The arrays of a call, changed.
 
         >>> x = np.float32([1, -2, 3])
-        >>> Data(_without_sign, (0,)).of([x, 7])
+        >>> Data(_positive, (0,)).of([x, 7])
         (array([1., 2., 3.], dtype=float32), 7)
         """
-        return tuple(self._changed(one) if i in self.which else one for i, one in enumerate(arrays))
+        return tuple(
+            (_in_codes(self._changed) if i in self.packed else self._changed)(one)
+            if i in self.which
+            else one
+            for i, one in enumerate(arrays)
+        )
 
     def _changed(self, array: Array) -> Array:
         found = self.change(array)
@@ -103,11 +117,23 @@ class Data:
         return found
 
 
-def ordinary(arrays: Sequence[Any], numbers: int = 1) -> Iterator[tuple[Data, Data]]:
+def codes_in(packed: Array) -> Array:
+    """All codes of bytes that hold two each."""
+    return unpack_int4(packed, 2 * packed.shape[-1])
+
+
+def _in_codes(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A change of the codes that bytes hold."""
+    return lambda packed: pack_int4(change(codes_in(packed)))
+
+
+def ordinary(
+    arrays: Sequence[Any], numbers: int = 1, packed: tuple[int, ...] = ()
+) -> Iterator[tuple[Data, Data]]:
     """The changes that change a call, each also with one number that stays as it was.
 
-    Numbers are the first arrays, by default one, and integers with rows and columns; parameters
-    become equal alone.
+    Numbers are the first arrays, by default one, and integers with rows and columns, and the codes
+    that `packed` arrays hold; parameters become equal alone.
 
     >>> call = np.int8([[1, 2], [3, -9]]), np.int32([5, 6]), np.int8([2, 3]), 0
     >>> [(one.change.__name__, one.which) for one, _ in ordinary(call)][-3:]
@@ -120,7 +146,7 @@ def ordinary(arrays: Sequence[Any], numbers: int = 1) -> Iterator[tuple[Data, Da
     groups: list[tuple[int, ...]] = [(i,) for i in wide]
     if len(wide) > 1:
         groups.append(tuple(wide))
-    some = [Data(change, which) for which in groups for change in _NUMBERS]
+    some = [Data(change, which, packed=packed) for which in groups for change in _NUMBERS]
     some += [Data(_equal, (i,)) for i in rest]
     some += [Data(_equal, tuple(rest))] * (len(rest) > 1)
     for one in some:

@@ -53,13 +53,19 @@ def data_finding(
 
 
 def _some(questions: Sequence[CallQuestion]) -> Iterator[CallQuestion]:
-    """For each float type the questions of some sizes whose axes are as long as can be."""
-    fresh = [one for one in questions if not one.memory]
-    kinds = dict.fromkeys(str(one.features.get("float", "")) for one in fresh)
-    for kind in kinds:
-        some = [one for one in fresh if str(one.features.get("float", "")) == kind]
+    """For each float type, and for scales of groups and of channels, those of some sizes.
+
+    Their axes are as long as can be, the shortest one first.
+    """
+    kinds: dict[tuple[str, ...], list[CallQuestion]] = {}
+    for one in questions:
+        if not one.memory:
+            named = (one.features.get(name) for name in ("float", "scales"))
+            kind = tuple(word for word in named if isinstance(word, str))
+            kinds.setdefault(kind, []).append(one)
+    for some in kinds.values():
         yield from dict.fromkeys(
-            max(near, key=_shortest) for count in _ELEMENTS if (near := _near(some, count))
+            max(near, key=_lengths) for count in _ELEMENTS if (near := _near(some, count))
         )
 
 
@@ -70,6 +76,6 @@ def _near(questions: Sequence[CallQuestion], count: int) -> list[CallQuestion]:
     return [one for one in small if 3 * one.elements >= most]
 
 
-def _shortest(question: CallQuestion) -> int:
-    """The length of the shortest of its axes."""
-    return min(size for size in question.features.values() if isinstance(size, int))
+def _lengths(question: CallQuestion) -> list[int]:
+    """The lengths of its axes, in order."""
+    return sorted(size for size in question.features.values() if isinstance(size, int))

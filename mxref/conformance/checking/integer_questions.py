@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.axis_sizes import TELLING
-from mxref.conformance.checking.call_data import data_words, ordinary
+from mxref.conformance.checking.call_data import codes_in, data_words, ordinary
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import Features, alike
 from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
 from mxref.operands.draws import Draws
+from mxref.operands.kinds import PairsOfNibbles
 from mxref.operations.affine_draws import beside_values
 from mxref.operations.asked_call import AskedCall as Asked
 from mxref.operations.asked_call import result_words
@@ -39,6 +40,7 @@ _EQUAL = {
     "grid_sample": ("pixels down", "pixels across"),
     "layer": ("rows", "outputs"),
     "layer_groups": ("rows", "outputs"),
+    "qlinear_matmul": ("rows", "columns"),
 }
 
 
@@ -226,7 +228,7 @@ class IntegerQuestion(PlainQuestion):
 
     def ordinary(self) -> Iterator[tuple[IntegerQuestion, IntegerQuestion]]:
         """The call with ordinary data of each kind, and so but for one number."""
-        for pair in ordinary(self.arguments):
+        for pair in ordinary(self.arguments, packed=self._packed):
             calls = [replace(self.asked, arguments=one.of(self.arguments)) for one in pair]
             kind, broken = (replace(self, given=one) for one in calls)
             if kind.allowed and broken.allowed:
@@ -236,9 +238,22 @@ class IntegerQuestion(PlainQuestion):
     def data(self) -> Features:
         """What its arrays have in common."""
         names = CALL_OPERATIONS[self.subject.op].parameters.split(", ")
-        given = zip(names, self.arguments, strict=False)
-        arrays = [(name, one) for name, one in given if isinstance(one, np.ndarray)]
-        return {key: word for one in arrays for key, word in data_words(*one).items()}
+        packed = self._packed
+        arrays = {
+            name.replace("bytes", "codes"): codes_in(one) if i in packed else one
+            for i, (name, one) in enumerate(zip(names, self.arguments, strict=False))
+            if isinstance(one, np.ndarray)
+        }
+        return {key: word for one in arrays.items() for key, word in data_words(*one).items()}
+
+    @property
+    def _packed(self) -> tuple[int, ...]:
+        """The places of the arguments whose bytes hold two codes each."""
+        one = CALL_OPERATIONS[self.subject.op]
+        kinds = {field.name: field.kind for field in one.fields(self.subject.format)}
+        names = one.argument_names(self.subject.format)
+        some = [name for name, kind in kinds.items() if isinstance(kind, PairsOfNibbles)]
+        return tuple(i for i, name in enumerate(names) if name in some)
 
     @property
     def _by_values(self) -> bool:

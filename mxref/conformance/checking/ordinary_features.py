@@ -29,6 +29,8 @@ _NAMES = {
     "positive codes": ("no negative code", "negative codes"),
     "normal codes": ("normal codes and zeros alone", "subnormal codes"),
     "nonzero codes": ("no zero code", "zero codes"),
+    "sparse codes": ("more zero codes than three quarters", "fewer zero codes than three quarters"),
+    "sorted codes": ("sorted codes", "unsorted codes"),
     "equal codes": ("equal codes", "different codes"),
     "scales": ("equal scales", "different scales"),
     "middle scales": ("scale codes from 64 to 190", "scale codes below 64 or above 190"),
@@ -77,7 +79,9 @@ def features_of(file: VectorFile, words: NDArray[np.uint64]) -> dict[str, str]:
             "positive codes": not np.signbit(values).any(),
             "normal codes": not ((np.abs(values) > 0) & (np.abs(values) < least)).any(),
             "nonzero codes": bool((values != 0).all()),
+            "sparse codes": bool(4 * (values == 0).sum() > 3 * values.size),
             "equal codes": bool((codes == codes[0, 0]).all()),
+            "sorted codes": bool((np.diff(values.ravel()) >= 0).all()),
         }
     if sorts.scales.stop:
         scales = words[:, sorts.scales]

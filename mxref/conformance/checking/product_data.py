@@ -1,4 +1,4 @@
-"""The numbers of questions about products: drawn, under one scale, and of one sign."""
+"""The numbers of questions about products: drawn, under one scale, of one sign, rising, equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mxref.bits.floats import U8
 from mxref.formats.catalog import ElementFormat
 from mxref.operands.splitmix import splitmix64
 
-__all__ = ["AS_DRAWN", "BLOCK", "POSITIVE", "PRODUCT_KINDS", "ProductData", "drawn"]
+__all__ = ["AS_DRAWN", "BLOCK", "PRODUCT_KINDS", "ProductData", "drawn"]
 
 #: Elements of a block.
 BLOCK = 32
@@ -24,24 +24,27 @@ class ProductData:
 
     Args:
         equal: whether all scales are equal.
-        positive: whether no number is negative.
+        numbers: what the elements are: `positive`, `negative`, `rising`, `constant`, or any.
         broken: whether one row is an exception.
     """
 
     equal: bool = False
-    positive: bool = False
+    numbers: str = ""
     broken: bool = False
+
+    @property
+    def blocks(self) -> int | None:
+        """The most blocks whose sum has few bits; None for any number, as signs take turns."""
+        return (16 if self.equal else 8) if self.numbers else None
 
 
 #: Numbers as they are drawn, and the kinds of ordinary ones.
 AS_DRAWN = ProductData()
 PRODUCT_KINDS = (
     ProductData(equal=True),
-    ProductData(positive=True),
-    ProductData(equal=True, positive=True),
+    ProductData(equal=True, numbers="positive"),
+    *(ProductData(numbers=one) for one in ("positive", "negative", "rising", "constant")),
 )
-#: Blocks of products of positive numbers, so that sums have few bits: under one scale or several.
-POSITIVE = {True: 16, False: 8}
 
 
 @cache
@@ -68,9 +71,14 @@ def drawn(
     ordinary = slice(rows - 1) if kind.broken and rows > 1 else slice(None)
     if kind.equal:
         powers[ordinary] = 4
-    if kind.positive:
-        positive = np.flatnonzero(few > 0)
-        chosen[ordinary] = positive[chosen[ordinary] % len(positive)]
+    if kind.numbers in ("positive", "negative"):
+        some = np.flatnonzero(few > 0 if kind.numbers == "positive" else few < 0)
+        chosen[ordinary] = some[chosen[ordinary] % len(some)]
+    elif kind.numbers == "rising":
+        order = np.argsort(few)
+        chosen[ordinary] = order[np.sort(chosen[ordinary], axis=None)].reshape(-1, chosen.shape[1])
+    elif kind.numbers == "constant":
+        chosen[ordinary] = chosen[0, 0]
     kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
     if single:
         place = place % chosen.shape[1]

@@ -33,7 +33,6 @@ from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
 from mxref.conformance.checking.product_data import (
     AS_DRAWN,
     BLOCK,
-    POSITIVE,
     PRODUCT_KINDS,
     ProductData,
     drawn,
@@ -182,10 +181,10 @@ class Product(PlainQuestion):
         return drawn(element, *shape, draw, single=single, kind=self.kind)
 
     def ordinary(self) -> Iterator[tuple[Product, Product]]:
-        """The product with one scale, with no negative number and with both, and so but for one."""
+        """The product with numbers of each kind, and so but for one row."""
         if not self.subject.fails:
             for kind in PRODUCT_KINDS:
-                if not kind.positive or self.shape[2] <= POSITIVE[kind.equal]:
+                if kind.blocks is None or self.shape[2] <= kind.blocks:
                     yield replace(self, kind=kind), replace(self, kind=replace(kind, broken=True))
 
     @property

@@ -1,53 +1,104 @@
-"""What a check calls, seen from the target: no kind of ordinary call is left out."""
+"""What a check calls, seen from the target: no kind of ordinary call is left out.
+
+`pytest tests/conformance/checking/test_call_log.py --update` writes the table of docs/check.md.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from call_log import KINDS, CallLog
-from helpers import vector_file
-from right_calls import dequantize, encode_stochastic, quantize
+from call_log import ABSENT, KINDS, CallLog, head, kinds_of
+from helpers import ROOT, vector_file
+from right_calls import RIGHT_CALLS
 
 import mxref
 from mxref.conformance import Extent, check, target_of
+from mxref.conformance.checking import product_shapes, target_speed
+from mxref.operations.registry import REGISTRY
 
-#: A right function of each operation, and its vectors.
-RIGHT: dict[str, tuple[Any, str]] = {
-    "encode": (mxref.encode, "encode/e4m3.f32"),
-    "decode": (mxref.decode, "decode/e4m3.f32"),
-    "encode_stochastic": (encode_stochastic, "encode_stochastic/e4m3.f32"),
-    "encode_scale": (mxref.encode_scale, "encode_scale/e8m0.f32"),
-    "decode_scale": (mxref.decode_scale, "decode_scale/e8m0.f32"),
-    "shared_scale": (mxref.shared_scale, "shared_scale/e4m3.f32"),
-    "quantize": (quantize, "quantize/mxfp8_e4m3.f32"),
-    "dequantize": (dequantize, "dequantize/mxfp8_e4m3.f32"),
+#: The vectors of each operation, and the policy of its right function if that is not `ocp`.
+FILES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("encode", "decode", "shared_scale"), ("e4m3.f32", "")),
+    "encode_stochastic": ("e4m3.f32", "rounding=stochastic_a"),
+    **dict.fromkeys(("encode_scale", "decode_scale"), ("e8m0.f32", "")),
+    **dict.fromkeys(("quantize", "dequantize", "quantize_tensor"), ("mxfp8_e4m3.f32", "")),
+    **dict.fromkeys(("linear", "linear_gradients"), ("mxfp8_e4m3.f32", "")),
+    "pack": ("e2m1.bytes", ""),
+    "unpack": ("e2m1.low_nibble_first", ""),
+    "pack_scales": ("e8m0.bytes", "scale_layout=tiles_128x4"),
+    "unpack_scales": ("e8m0.tiles_128x4", "scale_layout=tiles_128x4"),
+    **dict.fromkeys(("pack_blocks", "unpack_blocks"), ("mxfp8_e4m3.bytes", "scale_place=before")),
+    "matmul": ("mxfp8_e4m3-mxfp8_e4m3.f32", ""),
+    **dict.fromkeys(("quantize_affine", "dequantize_affine"), ("int8_axis.f32", "")),
+    **dict.fromkeys(("pack_int4", "unpack_int4"), ("int4.bytes", "")),
+    "rescale": ("int8-int8.bytes", ""),
+    **dict.fromkeys(("grid_sample", "qlinear_matmul"), ("int8.bytes", "")),
+    "linear_qcs8w": ("int8.f32", ""),
+    "linear_qcs4w": ("int4.f32", ""),
 }
+#: The largest calls of a fast kernel; of layers, whose right answers take long, smaller ones.
+ELEMENTS, OF_LAYERS = 2_200_000, 30_000
+
+PAGE = ROOT / "docs" / "check.md"
+#: The table of the page, between two comments.
+TABLE = re.compile(r"(?<=<!-- calls -->\n\n).*?(?=\n\n<!-- end of calls -->)", re.DOTALL)
+
+
+def rows(page: str) -> dict[str, str]:
+    """The rows of the table, by operation."""
+    (table,) = TABLE.findall(page)
+    return {line.split("`")[1]: line for line in table.splitlines() if line.startswith("| `")}
+
+
+def with_rows(page: str, found: dict[str, str]) -> str:
+    """The page with these rows in its table, in the order of the registry."""
+    return TABLE.sub("\n".join([head(), *(found[op] for op in REGISTRY if op in found)]), page)
 
 
 def test_a_kind_is_what_the_arguments_are() -> None:
     log = CallLog()
     target = log.wrapped(encode=mxref.encode)
-    target.encode(np.arange(1, 9, dtype=np.float32), "e4m3")
-    target.encode(np.array([*range(8), np.nan], np.float32), "e4m3")
+    target.encode(np.arange(1, 41, dtype=np.float32), "e4m3")
+    target.encode(np.array([*range(40), np.nan], np.float32), "e4m3")
     target.encode(np.ones(7, np.float32), "e4m3")
     found = {kind for (_, kind), calls in log.calls.items() if calls}
-    assert found == {"any", "all finite", "all positive", "sorted"}
-    assert (log.calls["encode", "any"], log.elements["encode", "any"]) == (2, 17)
-    assert log.largest["encode", "all positive"] == 8
+    assert found == {"any", "finite", "no subnormal", "> 0", "rising"}
+    assert (log.calls["encode", "any"], log.elements["encode", "any"]) == (3, 88)
+    assert log.largest["encode", "> 0"] == 40
 
 
-@pytest.mark.parametrize("op", RIGHT)
-def test_no_kind_is_left_out(op: str) -> None:
-    log, (right, stem) = CallLog(), RIGHT[op]
-    functions = log.wrapped(**{op: right})
-    if op == "encode_stochastic":
-        functions.POLICY = "ocp+rounding=stochastic_a"
-    target = target_of(functions, "target")
-    # Whatever the machine's speed is, so that no call is shorter.
-    report = check(target, [vector_file(stem)], extent=Extent(elements=2_200_000, search=False))
-    assert report.passed
-    assert RIGHT.keys() == KINDS.keys()
-    assert not log.empty((op,)), log.table()
-    assert min(log.largest[op, kind] for kind in KINDS[op]) >= 1000, log.table()
+@pytest.mark.parametrize("op", REGISTRY)
+def test_no_kind_is_left_out_and_the_page_has_the_counts(
+    op: str, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    # The kernel takes no time, so that what is asked does not depend on the machine.
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(product_shapes, "_pace", lambda _: 1e-6)
+    log, (name, policy) = CallLog(), FILES[op]
+    functions = log.wrapped(**{op: RIGHT_CALLS[op]})
+    functions.POLICY = f"ocp+{policy}" if policy else "ocp"
+    elements = OF_LAYERS if op.startswith("linear") else ELEMENTS
+    target, file = target_of(functions, "target"), vector_file(f"{op}/{name}")
+    assert check(target, [file], extent=Extent(elements=elements)).passed
+    assert [kind for kind in kinds_of(op) if log.largest[op, kind] < 1000] == []
+    if pytestconfig.getoption("--update"):
+        page = PAGE.read_text("utf-8")
+        PAGE.write_text(with_rows(page, rows(page) | {op: log.row(op)}), "utf-8")
+    assert rows(PAGE.read_text("utf-8")).get(op) == log.row(op), "if meant, --update writes it"
+
+
+def test_the_table_of_the_page_has_a_row_for_each_operation() -> None:
+    page = PAGE.read_text("utf-8")
+    assert with_rows(page, rows(page)) == page
+    assert [*rows(page)] == [*REGISTRY] == sorted(FILES, key=[*REGISTRY].index)
+
+
+def test_the_kinds_that_operations_cannot_have_are_those_of_reasons() -> None:
+    for ops, kinds in ABSENT.values():
+        assert {*ops} <= {*REGISTRY}
+        assert {*kinds} <= {*KINDS}
+    every = [(op, kind) for ops, kinds in ABSENT.values() for op in ops for kind in kinds]
+    assert len({*every}) == sum(len(KINDS) - len(kinds_of(op)) for op in REGISTRY)
