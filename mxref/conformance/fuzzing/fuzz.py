@@ -18,6 +18,7 @@ from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answer
 from mxref.cases.drawn import drawn
+from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_policies import decided, nearest
@@ -48,6 +49,9 @@ _DECIDING = 48
 _LARGE = 1000
 #: A question of more cases, none of which fails alone, is simplified as a batch.
 _FEW = 8
+#: Cases of numbers or codes, and of blocks, in a call of ordinary data; of so many examples one.
+_ORDINARY = {False: 256, True: 64}
+_ONE_OF = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ def fuzz(
 
     Questions are asked a few in a call, and now and then the last ones in a batch of 1 to 4097
     cases, repeated and permuted (those of 1000 and more for the first float type of a format only).
+    If all are right, whole calls drawn like tensors follow, one for four questions and at least one
+    of each kind.
     After a wrong answer the other float types of that operation and format are skipped. The slow
     twin confirms a counterexample, except under a profile. The same arguments, target and version
     of hypothesis give the same rows, if the target gives the same answers. The target draws from
@@ -139,7 +145,7 @@ def fuzz(
         begun.add((op, format))
         compared_with = own if by is None else by.policy
         trial = Trial(target, file, compared_with, by, states, sizes, examples)
-        found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
+        found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"), seed)
         if found is not None:
             failed.add((op, format))
         yield FuzzRow(
@@ -166,7 +172,7 @@ def _sizes(target: Target, file: VectorFile, *, is_first: bool) -> tuple[int, ..
     return tuple(size for size in SIZES if is_first or size < _LARGE)
 
 
-def _search(trial: Trial, examples: int, random: Random) -> Counterexample | None:
+def _search(trial: Trial, examples: int, random: Random, seed: int) -> Counterexample | None:
     file = trial.file
     asked = questions(file.op, file.format, file.float, trial.policy)
     quiet = settings(
@@ -179,9 +185,10 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
     with contextlib.suppress(NoSuchExample, Unsatisfiable, Flaky), _no_folder():
         find(asked, trial.fails, settings=quiet, random=random)
     if trial.last is None and not trial.stopped and isinstance(trial.target, PythonTarget):
-        words = _drawn(file, trial.policy)
-        if words.size:
+        for words in _drawn_calls(file, trial.policy, examples, seed):
             trial.search(words)
+            if trial.last is not None or trial.stopped:
+                break
     found: Changed | tuple[FuzzCall, Failure] | None = trial.changed
     if trial.last is not None:
         found = _shrunk(trial, *trial.last)
@@ -196,6 +203,18 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
     code = reproduction(trial.target, file, call, failure, changes=changed is not None)
     right_below = changed is None and _is_right_below(trial, call)
     return Counterexample(file, call.rows, failure, code, changed, call.size, right_below)
+
+
+def _drawn_calls(file: VectorFile, policy: AnyPolicy, examples: int, seed: int) -> Iterator[Words]:
+    """What is asked after all examples: the search of `verify`, and calls of ordinary data."""
+    words = _drawn(file, policy)
+    if words.size:
+        yield words
+    kinds = [*kinds_of(file)] if file.op in OPERATIONS else []
+    rows = _ORDINARY[bool(REGISTRY[file.op].blocks)]
+    for turn in range(max(len(kinds), examples // _ONE_OF) if kinds else 0):
+        again, place = divmod(turn, len(kinds))
+        yield ordinary_words(file, kinds[place], rows, seed + again)
 
 
 def _drawn(file: VectorFile, policy: AnyPolicy) -> Words:

@@ -232,3 +232,35 @@ def test_answers_that_depend_on_earlier_calls_are_not_called_wrong_numbers() -> 
     assert not example.steady
     assert example.text.startswith("not reproducible: the same 32 numbers gave ")
     assert " as the scale" in example.text
+
+
+# --- what all numbers of a call have in common ----------------------------------------------------
+
+
+def truncating_where(holds: Callable[[Any], bool]) -> Callable[[Any, str], Any]:
+    """Right, but for calls with a property, of which a few numbers have it by chance."""
+
+    def encode(values: Any, format: str) -> Any:
+        some = len(values) > 40 and holds(values)
+        return mxref.encode(values, format, rounding="toward_zero" if some else "ties_to_even")
+
+    return encode
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [
+        lambda x: not np.signbit(x).any(),
+        lambda x: (x < 0).all(),
+        lambda x: np.isfinite(x).all() and (np.abs(x) < 6).all() and len(np.unique(x)) > 40,
+    ],
+)
+def test_what_is_wrong_in_ordinary_calls_alone_is_found(holds: Callable[[Any], bool]) -> None:
+    example = searched(200, encode=truncating_where(holds)).found
+    assert example is not None
+    assert re.search(r"\(case \d+ of \d+ in one call", example.text)
+    assert (len(example.inputs) <= 41, example.steady) == (True, True)
+
+
+def test_right_ordinary_calls_are_right() -> None:
+    assert searched(20, encode=mxref.encode).found is None
