@@ -7,7 +7,7 @@ magnitudes, so that sums that were exact still are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,16 @@ def _few(array: Array) -> Array:
 
 
 #: What is done to numbers, and to parameters, which have to be what they are.
-_NUMBERS = _positive, _negative, _after_relu, _row_signs, _small, _equal, _rising, _few
+_NUMBERS: Mapping[str, Callable[[Array], Array]] = {
+    "positive": _positive,
+    "negative": _negative,
+    "after ReLU": _after_relu,
+    "one sign a row": _row_signs,
+    "small": _small,
+    "constant": _equal,
+    "sorted": _rising,
+    "sparse": _few,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class Data:
     """A change of some arrays of a call.
 
     Args:
+        name: what they are then, in words.
         change: what makes the arrays ordinary.
         which: the numbers of the arrays.
         is_broken: whether one number in each stays as it was, so that the call is ordinary but for
@@ -89,6 +99,7 @@ class Data:
         packed: the numbers of the arrays whose bytes hold two codes each, which are changed.
     """
 
+    name: str
     change: Callable[[Array], Array]
     which: tuple[int, ...]
     is_broken: bool = False
@@ -98,7 +109,7 @@ class Data:
         """The arrays of a call, changed.
 
         >>> x = np.float32([1, -2, 3])
-        >>> Data(_positive, (0,)).of([x, 7])
+        >>> Data("numbers positive", _positive, (0,)).of([x, 7])
         (array([1., 2., 3.], dtype=float32), 7)
         """
         return tuple(
@@ -136,8 +147,8 @@ def ordinary(
     that `packed` arrays hold; parameters become equal alone.
 
     >>> call = np.int8([[1, 2], [3, -9]]), np.int32([5, 6]), np.int8([2, 3]), 0
-    >>> [(one.change.__name__, one.which) for one, _ in ordinary(call)][-3:]
-    [('_equal', (1,)), ('_equal', (2,)), ('_equal', (1, 2))]
+    >>> [(one.name, one.which) for one, _ in ordinary(call)][-2:]
+    [('parameters equal', (2,)), ('parameters equal', (1, 2))]
     """
     places = [i for i, one in enumerate(arrays) if isinstance(one, np.ndarray) and one.size > 1]
     words = [i for i in places if arrays[i].ndim > 1 and arrays[i].dtype.kind != "f"]
@@ -146,9 +157,13 @@ def ordinary(
     groups: list[tuple[int, ...]] = [(i,) for i in wide]
     if len(wide) > 1:
         groups.append(tuple(wide))
-    some = [Data(change, which, packed=packed) for which in groups for change in _NUMBERS]
-    some += [Data(_equal, (i,)) for i in rest]
-    some += [Data(_equal, tuple(rest))] * (len(rest) > 1)
+    some = [
+        Data(f"numbers {name}", change, which, packed=packed)
+        for which in groups
+        for name, change in _NUMBERS.items()
+    ]
+    parameters = [(i,) for i in rest] + [tuple(rest)] * (len(rest) > 1)
+    some += [Data("parameters equal", _equal, which) for which in parameters]
     for one in some:
         pairs = zip(arrays, one.of(arrays), strict=True)
         if not all(a is b or np.array_equal(a, b) for a, b in pairs):

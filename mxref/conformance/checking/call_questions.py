@@ -109,8 +109,8 @@ class CallQuestion(Protocol):
     def telling(self: Asked, most: int) -> Iterable[Asked]:
         """Further questions, of at most so many elements, that tell what wrong ones share."""
 
-    def ordinary(self: Asked) -> Iterable[tuple[Asked, Asked]]:
-        """The question with ordinary data of each kind, and so but for one number."""
+    def ordinary(self: Asked) -> Iterable[tuple[str, Asked, Asked]]:
+        """Each kind of data: its name, the question with it, and so but for one number."""
 
     @property
     def data(self) -> Features:
@@ -237,8 +237,8 @@ class PlainQuestion:
         """Further questions, of at most so many elements, that tell what wrong ones share."""
         return ()
 
-    def ordinary(self: Asked) -> Iterable[tuple[Asked, Asked]]:
-        """The question with ordinary data of each kind, and so but for one number."""
+    def ordinary(self: Asked) -> Iterable[tuple[str, Asked, Asked]]:
+        """Each kind of data: its name, the question with it, and so but for one number."""
         return ()
 
     @property

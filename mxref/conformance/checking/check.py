@@ -27,7 +27,12 @@ from mxref.conformance.checking.subjects import (
 from mxref.conformance.checking.target_speed import PACES, timed
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
-from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
+from mxref.conformance.verdict.call_dependence import (
+    CallDependence,
+    OrdinaryScope,
+    Scope,
+    unsteady_rows,
+)
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.verify import begun, described, with_rows
@@ -168,6 +173,7 @@ class _Further:
         self.asked_by: list[_AskedBy] = []
         self.unsteady_by: list[_AskedBy] = []
         self.shapes: tuple[str, ...] = ()
+        self.ordinary: list[OrdinaryScope] = []
 
     def note(self, *notes: str) -> None:
         """Say more of what was asked or refused."""
@@ -219,20 +225,23 @@ class _Further:
             largest=self.scope.largest or asked.largest,
         )
         self.note(*asked.notes)
+        self.ordinary += asked.ordinary
 
     def ask_products_and_layers(self, target: PythonTarget) -> None:
         """Products and layers in many shapes; they are counted by themselves."""
         for some in (product_subjects(target, self.report), layer_subjects(self.report)):
-            uses, notes = ask_one_by_one(target, some, self.most)
+            uses, asked = ask_one_by_one(target, some, self.most)
             self.uses += uses
-            self.shapes += notes
+            self.shapes += asked.notes
+            self.ordinary += asked.ordinary
 
     def ask_formats_without_vectors(self, target: PythonTarget) -> None:
         """Formats and float types that no vector file has."""
         if self.extent.unfiled:
-            uses, notes = ask_unfiled(target, self.report, self.most)
+            uses, asked = ask_unfiled(target, self.report, self.most)
             self.uses += uses
-            self.note(*notes)
+            self.note(*asked.notes)
+            self.ordinary += asked.ordinary
 
     def look_at_arguments(self, target: PythonTarget, state: FloatState) -> None:
         """Whether calls with cases change arguments, or the state of arithmetic before them."""
@@ -294,7 +303,7 @@ class _Further:
             self.uses[self.uses.index(unsure[use.op, use.format])] = use
         self.uses += uses
         self.computed += computed
-        self.scope = replace(self.scope, ordinary=tuple(scopes))
+        self.scope = replace(self.scope, ordinary=(*scopes, *self.ordinary))
 
     def search(self) -> None:
         """A search for wrong answers."""

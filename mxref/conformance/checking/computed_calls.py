@@ -26,7 +26,7 @@ from mxref.conformance.checking.call_questions import (
 )
 from mxref.conformance.checking.data_findings import data_finding
 from mxref.conformance.checking.kept_results import misused
-from mxref.conformance.verdict.call_dependence import CallDependence
+from mxref.conformance.verdict.call_dependence import CallDependence, OrdinaryScope
 from mxref.operands.returned import AnswerError
 from mxref.targets.calls import error_text, is_fault, quiet
 from mxref.targets.product_function import ProductFunction
@@ -51,12 +51,14 @@ class SizeScope:
         moved: how many of them have arrays in other memory.
         largest: the greatest number of elements in a call.
         notes: what was not asked or was refused, each with the reason.
+        ordinary: calls of ordinary data, by operation and format.
     """
 
     calls: int = 0
     moved: int = 0
     largest: int = 0
     notes: tuple[str, ...] = ()
+    ordinary: tuple[OrdinaryScope, ...] = ()
 
 
 @dataclass(slots=True)
@@ -95,6 +97,7 @@ def ask_sizes(
     """
     notes: dict[str, None] = {}
     uses: list[CallDependence] = []
+    scopes: list[OrdinaryScope] = []
     with quiet():
         groups = _groups(subjects, elements, before)
         functions = {op: called(target.operations[op]) for op, _ in groups}
@@ -113,26 +116,29 @@ def ask_sizes(
             some = list(itertools.islice(pairs, len(group.questions)))
             kept, refused = _without_refusals(some)
             notes |= dict.fromkeys(f"{op} {format} refuses {what}" for what in refused)
-            found = _found(functions[op], group, kept, threads=target.threads)
+            found, ordinary = _found(functions[op], group, kept, threads=target.threads)
+            scopes += [ordinary] if ordinary is not None else []
             if found is not None:
                 uses.append(CallDependence(op, format, *found))
         empty, refusals = _empty_calls(functions, groups)
     uses += empty
     moved = sum(question.memory != 0 for _, _, question in plan)
     largest = max((question.elements for _, _, question in plan), default=0)
-    return uses, SizeScope(2 * len(plan), 2 * moved, largest, (*notes, *refusals))
+    asked = SizeScope(2 * len(plan), 2 * moved, largest, (*notes, *refusals), tuple(scopes))
+    return uses, asked
 
 
 def ask_one_by_one(
     target: PythonTarget, subjects: Sequence[CallSubject], elements: int
-) -> tuple[list[CallDependence], tuple[str, ...]]:
+) -> tuple[list[CallDependence], SizeScope]:
     """Operations one after the other: what is wrong, one for an operation and format at most.
 
     Where one float type is wrong, the others are not asked. The rest is that of `ask_sizes`, but
-    of what was asked there are notes alone.
+    of the shapes that were asked there are notes alone.
     """
     uses: dict[tuple[str, str], CallDependence] = {}
     notes: list[str] = []
+    ordinary: list[OrdinaryScope] = []
     calls: Counter[str] = Counter()
     for number, one in enumerate(subjects):
         if (one.op, one.format) not in uses:
@@ -140,8 +146,9 @@ def ask_one_by_one(
             uses |= {(use.op, use.format): use for use in found}
             calls[one.manner.calls] += scope.calls - scope.moved
             notes += scope.notes
+            ordinary += scope.ordinary
     counts = (f"{what}: {n:,} calls of other shapes" for what, n in calls.items() if n)
-    return list(uses.values()), (*counts, *notes)
+    return list(uses.values()), SizeScope(notes=(*counts, *notes), ordinary=tuple(ordinary))
 
 
 def _groups(
@@ -184,9 +191,12 @@ def _found(
     turns: Sequence[tuple[CallReply, CallReply]],
     *,
     threads: bool,
-) -> tuple[str, str] | None:
-    """What is wrong with the calls of a group: their sizes, then what is kept, then threads."""
-    subject, fails = group.subjects[0], group.fails
+) -> tuple[tuple[str, str] | None, OrdinaryScope | None]:
+    """What is wrong with the calls of a group: their sizes, what is kept, their data, threads.
+
+    Also what ordinary data they were asked with, if any.
+    """
+    subject, fails, ordinary = group.subjects[0], group.fails, None
     found = finding(function, subject, turns, fails=fails) if turns else None
     if found is None or found[0] == "numbers":
         # Where numbers are wrong, more of them say nothing; state may.
@@ -194,10 +204,10 @@ def _found(
         sure = state is not None and state[0] in ("state", "effect")
         found = state if sure or (found is None and not fails) else found
     if found is None and not fails:
-        found = data_finding(function, subject.manner, group.questions)
+        found, ordinary = data_finding(function, subject, group.questions)
     if found is None and not fails and threads and subject.manner.threads:
         found = _threads(function, group.questions)
-    return found
+    return found, ordinary
 
 
 def _state(

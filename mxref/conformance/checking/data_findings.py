@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mxref.conformance.checking.call_findings import wrong_alone
-from mxref.conformance.checking.call_questions import CallQuestion, Manner, ask
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    CallReply,
+    CallSubject,
+    Manner,
+    ask,
+)
 from mxref.conformance.checking.call_rules import Features, rule_of
+from mxref.conformance.verdict.call_dependence import OrdinaryScope
 
 __all__ = ["data_finding"]
 
@@ -16,24 +23,37 @@ _ELEMENTS = (40, 700, 9000, 60_000)
 
 
 def data_finding(
-    function: Callable[..., Any], manner: Manner, questions: Sequence[CallQuestion]
-) -> tuple[str, str] | None:
+    function: Callable[..., Any], subject: CallSubject, questions: Sequence[CallQuestion]
+) -> tuple[tuple[str, str] | None, OrdinaryScope | None]:
     """What is wrong with calls of each kind of data, each asked before and after it is broken.
 
     Args:
         function: the target's function, which is right in calls with other data.
-        manner: how calls are spoken of.
+        subject: the operation and format.
         questions: those that were asked.
 
     Returns:
-        The kind and the text of what is wrong; None if nothing is.
+        The kind and the text of what is wrong, None if nothing is; and what was asked, None if no
+        call was.
     """
-    replies = [
-        ask(function, one)
-        for question in _some(questions)
-        for kind, broken in ((question, question), *question.ordinary())
-        for one in ((kind, broken, kind) if kind is not broken else (kind,))
-    ]
+    replies: list[CallReply] = []
+    kinds: dict[str, None] = {}
+    sizes: list[int] = []
+    for question in _some(questions):
+        replies.append(ask(function, question))
+        for name, kind, broken in question.ordinary():
+            replies += [ask(function, one) for one in (kind, broken, kind)]
+            kinds[name] = None
+            sizes += [question.elements] * 3
+    of = subject.op, subject.format, tuple(kinds)
+    asked = OrdinaryScope(*of, len(sizes), sum(sizes), max(sizes)) if sizes else None
+    return _wrong(function, subject.manner, replies), asked
+
+
+def _wrong(
+    function: Callable[..., Any], manner: Manner, replies: Sequence[CallReply]
+) -> tuple[str, str] | None:
+    """The kind and the text of what is wrong; None if nothing is."""
     bad = [one for one in replies if one.wrong]
     if not bad:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance.checking.call_questions import CallSubject, ask
-from mxref.conformance.checking.computed_calls import ask_one_by_one, called
+from mxref.conformance.checking.computed_calls import SizeScope, ask_one_by_one, called
 from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
@@ -32,8 +32,8 @@ _NAMES = 4
 
 def ask_unfiled(
     target: PythonTarget, report: Report, elements: int
-) -> tuple[list[CallDependence], tuple[str, ...]]:
-    """What is wrong in formats and float types that no file has, and notes on what is refused.
+) -> tuple[list[CallDependence], SizeScope]:
+    """What is wrong in formats and float types that no file has, with notes on what is refused.
 
     They are asked of operations whose answers to the vectors a policy gives: linear layers of every
     block format, and products of every pair of them to every float type.
@@ -44,7 +44,7 @@ def ask_unfiled(
         elements: the largest number of elements in a call.
     """
     if report.profile is not None:
-        return [], ()
+        return [], SizeScope()
     asked = _asked(report)
     refused: list[str] = []
     with quiet():
@@ -58,10 +58,10 @@ def ask_unfiled(
             for one in _products(target, report, asked)
             if not _refuses(target, Product(one, (2, 3, 2)), refused)
         ]
-    uses, _ = ask_one_by_one(target, [*layers, *products], elements)
+    uses, scope = ask_one_by_one(target, [*layers, *products], elements)
     few = a_few(refused, _NAMES)
     notes = (f"not in the vectors, and refused: {few}",) if refused else ()
-    return uses, notes
+    return uses, SizeScope(notes=notes, ordinary=scope.ordinary)
 
 
 def unfiled_tensors(target: PythonTarget, report: Report) -> Iterator[LayoutSubject]:

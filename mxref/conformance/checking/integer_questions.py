@@ -226,13 +226,13 @@ class IntegerQuestion(PlainQuestion):
                 if math.prod(sizes) <= most:
                     yield IntegerQuestion(self.subject, tuple(sizes), 3)
 
-    def ordinary(self) -> Iterator[tuple[IntegerQuestion, IntegerQuestion]]:
+    def ordinary(self) -> Iterator[tuple[str, IntegerQuestion, IntegerQuestion]]:
         """The call with ordinary data of each kind, and so but for one number."""
         for pair in ordinary(self.arguments, packed=self._packed):
             calls = [replace(self.asked, arguments=one.of(self.arguments)) for one in pair]
             kind, broken = (replace(self, given=one) for one in calls)
             if kind.allowed and broken.allowed:
-                yield kind, broken
+                yield pair[0].name, kind, broken
 
     @property
     def data(self) -> Features:

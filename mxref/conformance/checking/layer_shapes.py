@@ -175,10 +175,10 @@ class LayerQuestion(PlainQuestion):
         """The layer with other numbers, or in other memory."""
         return replace(self, draw=draw, memory=memory)
 
-    def ordinary(self) -> Iterator[tuple[LayerQuestion, LayerQuestion]]:
+    def ordinary(self) -> Iterator[tuple[str, LayerQuestion, LayerQuestion]]:
         """The layer with ordinary data of each kind, and so but for one number."""
         for kind, broken in ordinary(self.arguments[:2], numbers=2):
-            yield replace(self, kind=kind), replace(self, kind=broken)
+            yield kind.name, replace(self, kind=kind), replace(self, kind=broken)
 
     @property
     def data(self) -> Features:

@@ -247,10 +247,10 @@ class LayoutQuestion(PlainQuestion):
                 yield LayoutQuestion(self.subject, (length, lines), 0)
                 yield LayoutQuestion(self.subject, (lines, length), 1)
 
-    def ordinary(self) -> Iterator[tuple[LayoutQuestion, LayoutQuestion]]:
+    def ordinary(self) -> Iterator[tuple[str, LayoutQuestion, LayoutQuestion]]:
         """The call with ordinary data of each kind, and so but for one number."""
         for kind, broken in ordinary(_arrays(self)):
-            yield replace(self, kind=kind), replace(self, kind=broken)
+            yield kind.name, replace(self, kind=kind), replace(self, kind=broken)
 
     @property
     def data(self) -> Features:

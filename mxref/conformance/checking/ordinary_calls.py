@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words, special_words
+from mxref.cases.ordinary import (
+    OPERATIONS,
+    kinds_of,
+    ordinary_words,
+    sorts_of,
+    special_words,
+)
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_rules import Features, rule_of
 from mxref.conformance.checking.case_judge import UNITS
@@ -215,8 +221,14 @@ def ask_ordinary(
         calls = list(subject.calls(most, seed))
         op, format = some[0].op, some[0].format
         sizes = [call.words.size for call in calls]
-        kinds = len({call.kinds for call in calls})
-        scopes.append(OrdinaryScope(op, format, kinds, len(calls), sum(sizes), max(sizes)))
+        sorts = "numbers" if sorts_of(some[0]).numbers.stop else "codes", "scales"
+        kinds = dict.fromkeys(
+            f"{sort} {kind}"
+            for call in calls
+            for sort, kind in zip(sorts, call.kinds, strict=True)
+            if kind
+        )
+        scopes.append(OrdinaryScope(op, format, tuple(kinds), len(calls), sum(sizes), max(sizes)))
         bad = {call.file.stem: call for call in reversed(calls) if call.rows.size}
         alone = [found for found in map(subject.alone, bad.values()) if found is not None]
         if alone:

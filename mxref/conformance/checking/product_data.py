@@ -24,13 +24,19 @@ class ProductData:
 
     Args:
         equal: whether all scales are equal.
-        numbers: what the elements are: `positive`, `negative`, `rising`, `constant`, or any.
+        numbers: what the elements are: `positive`, `negative`, `sorted`, `constant`, or any.
         broken: whether one row is an exception.
     """
 
     equal: bool = False
     numbers: str = ""
     broken: bool = False
+
+    @property
+    def name(self) -> str:
+        """It in words."""
+        parts = ["scales equal"] * self.equal + [f"numbers {self.numbers}"] * bool(self.numbers)
+        return ", ".join(parts)
 
     @property
     def blocks(self) -> int | None:
@@ -43,7 +49,7 @@ AS_DRAWN = ProductData()
 PRODUCT_KINDS = (
     ProductData(equal=True),
     ProductData(equal=True, numbers="positive"),
-    *(ProductData(numbers=one) for one in ("positive", "negative", "rising", "constant")),
+    *(ProductData(numbers=one) for one in ("positive", "negative", "sorted", "constant")),
 )
 
 
@@ -74,7 +80,7 @@ def drawn(
     if kind.numbers in ("positive", "negative"):
         some = np.flatnonzero(few > 0 if kind.numbers == "positive" else few < 0)
         chosen[ordinary] = some[chosen[ordinary] % len(some)]
-    elif kind.numbers == "rising":
+    elif kind.numbers == "sorted":
         order = np.argsort(few)
         chosen[ordinary] = order[np.sort(chosen[ordinary], axis=None)].reshape(-1, chosen.shape[1])
     elif kind.numbers == "constant":

@@ -180,12 +180,13 @@ class Product(PlainQuestion):
         shape, draw = (self.shape[which], self.shape[2]), 2 * self.draw + which
         return drawn(element, *shape, draw, single=single, kind=self.kind)
 
-    def ordinary(self) -> Iterator[tuple[Product, Product]]:
+    def ordinary(self) -> Iterator[tuple[str, Product, Product]]:
         """The product with numbers of each kind, and so but for one row."""
         if not self.subject.fails:
             for kind in PRODUCT_KINDS:
                 if kind.blocks is None or self.shape[2] <= kind.blocks:
-                    yield replace(self, kind=kind), replace(self, kind=replace(kind, broken=True))
+                    broken = replace(kind, broken=True)
+                    yield kind.name, replace(self, kind=kind), replace(self, kind=broken)
 
     @property
     def data(self) -> Features:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mxref.support.text import a_few
+
 __all__ = ["DEPENDENCES", "CallDependence", "OrdinaryScope", "Scope", "unsteady_rows"]
 
+#: Kinds of ordinary data of each sort that are named in a text.
+_KINDS = 3
 #: Verdicts on ways of calling that change answers.
 DEPENDENCES = {
     "size": "depends on the size of the call",
@@ -56,12 +60,12 @@ class CallDependence:
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryScope:
-    """The ordinary calls of one operation and format.
+    """The calls of ordinary data of one operation and format.
 
     Args:
         op: the operation.
         format: the format.
-        kinds: the number of kinds.
+        kinds: what all numbers, codes, scales or parameters of a call are, such as `codes sparse`.
         calls: the number of calls.
         elements: the number of elements in them.
         largest: that of the largest call.
@@ -69,7 +73,7 @@ class OrdinaryScope:
 
     op: str
     format: str
-    kinds: int
+    kinds: tuple[str, ...]
     calls: int
     elements: int
     largest: int
@@ -128,9 +132,7 @@ class Scope:
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.ordinary:
-            calls = sum(one.calls for one in self.ordinary)
-            largest = max(one.largest for one in self.ordinary)
-            parts.append(f"{calls:,} calls drawn like tensors, of at most {largest:,} words each")
+            parts.append(_ordinary(self.ordinary))
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
         if self.unsearched:
@@ -141,6 +143,18 @@ class Scope:
         """The scope as plain data."""
         where = [list(pair) for pair in self.searched_in]
         return asdict(self) | {"searched_in": where, "notes": list(self.notes)}
+
+
+def _ordinary(scopes: Sequence[OrdinaryScope]) -> str:
+    """Calls of ordinary data, in words, with the first kinds of each sort."""
+    sorts: dict[str, dict[str, None]] = {}
+    for one in scopes:
+        for kind in (kind for kinds in one.kinds for kind in kinds.split(", ")):
+            sort, _, name = kind.partition(" ")
+            sorts.setdefault(sort, {})[name] = None
+    kinds = "; ".join(f"{sort} {a_few([*names], _KINDS)}" for sort, names in sorts.items())
+    calls, largest = sum(one.calls for one in scopes), max(one.largest for one in scopes)
+    return f"{calls:,} calls drawn like tensors ({kinds}), of at most {largest:,} elements each"
 
 
 def unsteady_rows(uses: Iterable[CallDependence]) -> set[tuple[str, str]]:

@@ -151,5 +151,5 @@ def test_all_shapes_are_asked_of_the_first_file_of_an_operation(
     for fails, calls in ((False, 2 * (13 + 3)), (True, 2 * (3 + 3))):
         subjects = [LayerSubject("linear", name, "f32", Policy(), fails) for name in names]
         target = target_of(SimpleNamespace(linear=right), "layer")
-        uses, notes = ask_one_by_one(target, subjects, 100)
-        assert (uses, notes) == ([], (f"layers: {calls} calls of other shapes",))
+        uses, scope = ask_one_by_one(target, subjects, 100)
+        assert (uses, scope.notes) == ([], (f"layers: {calls} calls of other shapes",))

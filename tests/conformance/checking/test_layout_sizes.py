@@ -224,7 +224,7 @@ def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The only wrong numbers are asked where what is kept is looked for, and nowhere before."""
-    monkeypatch.setattr(computed_calls, "data_finding", lambda *_: None)
+    monkeypatch.setattr(computed_calls, "data_finding", lambda *_: (None, None))
     asked: list[bytes] = []
 
     def recorded(codes: Array, name: str) -> Array:

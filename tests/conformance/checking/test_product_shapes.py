@@ -51,7 +51,8 @@ def asked(
     fails = more.pop("fails", False)
     subjects = [ProductSubject("matmul", pair, "f32", function, fails) for pair in pairs]
     target = target_of(SimpleNamespace(matmul=kernel, MULTIPLES=function.multiples), "kernel")
-    return ask_one_by_one(target, subjects, more.pop("elements", 1 << 20))
+    uses, scope = ask_one_by_one(target, subjects, more.pop("elements", 1 << 20))
+    return uses, scope.notes
 
 
 def product(pair: str, shape: tuple[int, int, int], *more: Any) -> Product:
