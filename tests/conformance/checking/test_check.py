@@ -443,8 +443,12 @@ def test_what_is_asked_is_said() -> None:
     again = f"cases again, twice, in {sizes.calls} calls of 1 to 300 rows"
     assert sizes.text == (
         f"the vectors (level 1); {again}, at most 300 elements each; "
-        "79 calls that follow others; 117 calls drawn like tensors, of at most 256 words each"
+        "79 calls that follow others; 117 calls drawn like tensors "
+        "(numbers normal, uniform, log-normal and 10 others), of at most 256 elements each"
     )
+    (ordinary,) = sizes.as_json()["ordinary"]
+    assert len(ordinary["kinds"]) == 13
+    assert {"numbers after ReLU", "numbers constant"} < {*ordinary["kinds"]}
     search = report_of(mxref.encode, replace(SEARCH, seed=7)).scope
     assert search.searched_in == (("encode", "e2m1"),)
     assert (search.calls, search.searched, search.seed) == (0, 1 << 15, 7)
