@@ -101,3 +101,19 @@ def test_products(holds: Callable[[Any], bool], text: str, monkeypatch: pytest.M
     report = check(target, [file], extent=Extent(elements=20_000, search=False))
     assert not report.failures
     assert_use(report.uses, "data", text)
+
+
+def test_what_was_asked_names_the_kinds() -> None:
+    def kernel(*arguments: Any) -> Any:
+        return RIGHT_CALLS["rescale"](*arguments)
+
+    target = target_of(SimpleNamespace(rescale=kernel), "kernel")
+    extent = Extent(elements=2000, search=False)
+    scope = check(target, [vector_file("rescale/int8-int8.bytes")], extent=extent).scope
+    (one,) = scope.ordinary
+    assert (one.op, one.format) == ("rescale", "int8-int8")
+    assert {"numbers negative", "numbers after ReLU", "parameters equal"} < {*one.kinds}
+    assert one.calls >= 3 * len(one.kinds)
+    assert one.largest <= 2000
+    kinds = "numbers positive, negative, after ReLU and 5 others; parameters equal"
+    assert f"{one.calls} calls drawn like tensors ({kinds}), of at most " in scope.text
