@@ -143,7 +143,11 @@ def _one_buffer(right: Function) -> Function:
 
 
 def _cached(key: Callable[[Array], Any]) -> Callable[[Function], Function]:
-    """Results are cached under something of the arrays that is not their content."""
+    """Results are cached under something of the arrays that is not their content.
+
+    The arrays are kept, too, so that no other array is given their memory: what is wrong does not
+    depend on how memory is given.
+    """
 
     def spoil(right: Function) -> Function:
         kept: dict[Any, Any] = {}
@@ -152,8 +156,8 @@ def _cached(key: Callable[[Array], Any]) -> Callable[[Function], Function]:
             keys = [key(one) if isinstance(one, np.ndarray) else one for one in arguments]
             found = tuple(map(str, keys))
             if found not in kept:
-                kept[found] = right(*arguments)
-            return kept[found]
+                kept[found] = right(*arguments), arguments
+            return kept[found][0]
 
         return run
 
