@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
 
-__all__ = ["USES", "UseMutant", "changed"]
+__all__ = ["USES", "UseMutant", "changed", "reading", "reading_from"]
 
 Array = NDArray[Any]
 #: The bytes of an array that is allocated but not written.
@@ -169,17 +169,29 @@ def _address(array: Array) -> int:
     return address
 
 
-def _read_aligned(right: Function) -> Function:
-    """Arrays are read from the multiple of 16 bytes before their first one."""
+def reading_from(multiple: Callable[[Array], int]) -> Callable[[Array], Array]:
+    """Reads an array from the multiple of some bytes before its first one."""
 
-    def moved(array: Any) -> Any:
-        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+    def read(array: Array) -> Array:
+        if not array.flags.c_contiguous:
             return array
-        before = _address(array) % 16
+        before = _address(array) % multiple(array)
         memory = np.concatenate([np.zeros(before, np.uint8), array.reshape(-1).view(np.uint8)])
         return memory[: array.nbytes].view(array.dtype).reshape(array.shape)
 
-    return lambda *arguments: right(*map(moved, arguments))
+    return read
+
+
+def reading(read: Callable[[Array], Array]) -> Callable[[Function], Function]:
+    """A function that reads its arrays in a way of its own."""
+
+    def spoil(right: Function) -> Function:
+        def run(*arguments: Any) -> Any:
+            return right(*(read(a) if isinstance(a, np.ndarray) else a for a in arguments))
+
+        return run
+
+    return spoil
 
 
 def _rows_in_16_bits(right: Function) -> Function:
@@ -277,7 +289,7 @@ USES: tuple[UseMutant, ...] = (
         "read_aligned",
         "reads an array from the multiple of 16 bytes before it",
         frozenset({"memory"}),
-        _read_aligned,
+        reading(reading_from(lambda _: 16)),
     ),
     _state(
         "U9",

@@ -26,7 +26,7 @@ WRONG = sorted(path for path in FOLDER.glob("*/wrong_[0-9]*.py"))
 RIGHT = sorted(path for path in FOLDER.glob("*/right_[0-9]*.py"))
 
 STATE = "not reproducible"
-ALIGNED = "wrong where arrays do not begin at a multiple of 16 bytes"
+ALIGNED = "wrong only in calls with arrays that start at no multiple of 16 bytes"
 #: What a true report says, by the folder's first letter and the kernel's number.
 TRUE = {
     "f01": "wrong only in calls with ",
@@ -45,7 +45,7 @@ TRUE = {
     "f14": "an answer depends on what else is in the call",
     "f16": "axis 0",
     "f17": "the infinities of the block are negative",
-    "f19": "wrong where arrays are not contiguous",
+    "f19": "wrong only in calls with arrays with gaps in memory",
     "f20": "an answer depends on what else is in the call",
     "s01": "through_float16",
     "s02": "rounds a tie of two subnormal numbers toward zero",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mxref.conformance.checking.call_rules import Features
 from mxref.integer.layers import pack_int4, unpack_int4
 
-__all__ = ["Data", "codes_in", "data_words", "ordinary"]
+__all__ = ["Data", "codes_in", "data_words", "ordinary", "repeated"]
 
 Array = NDArray[Any]
 #: The largest of small integers, and of how many numbers one is kept in an array of few.
@@ -71,6 +71,18 @@ def _rising(array: Array) -> Array:
 def _few(array: Array) -> Array:
     kept = np.arange(array.size).reshape(array.shape) % _FEW == 0
     return np.where(kept, array, 0).astype(array.dtype)
+
+
+def _one_row(array: Array) -> Array:
+    """The first row in place of each; of one row the first number."""
+    rows = array.reshape(-1, array.shape[-1])
+    first = rows[:1] if len(rows) > 1 else rows[:, :1]
+    return np.broadcast_to(first, rows.shape).reshape(array.shape).copy()
+
+
+def _one_column(array: Array) -> Array:
+    """The first number of each row in place of all that are in it."""
+    return np.broadcast_to(array[..., :1], array.shape).copy()
 
 
 #: What is done to numbers, and to parameters, which have to be what they are.
@@ -168,6 +180,23 @@ def ordinary(
         pairs = zip(arrays, one.of(arrays), strict=True)
         if not all(a is b or np.array_equal(a, b) for a, b in pairs):
             yield one, replace(one, is_broken=True)
+
+
+def repeated(arrays: Sequence[Any]) -> Iterator[Data]:
+    """The changes after which every array of a call can have a stride of 0.
+
+    >>> [one.change.__name__ for one in repeated([np.int8([[1, 2], [3, 4]]), 7])]
+    ['_one_row', '_one_column', '_equal']
+    >>> [one.change.__name__ for one in repeated([np.int8([1, 2])])]
+    ['_one_row', '_equal']
+    """
+    which = tuple(i for i, one in enumerate(arrays) if isinstance(one, np.ndarray) and one.size > 1)
+    seen: list[list[bytes]] = []
+    for change in (_one_row, _one_column, _equal):
+        numbers = [change(arrays[i]).tobytes() for i in which]
+        if which and numbers not in seen:
+            seen.append(numbers)
+            yield Data("repeated", change, which)
 
 
 def data_words(name: str, array: Array) -> Features:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.array_memory import wrong_in
 from mxref.conformance.checking.axis_sizes import around
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
@@ -153,8 +153,7 @@ def _memory(replies: Sequence[CallReply]) -> Finding | None:
     bad = [one for one in replies if one.wrong]
     if not bad:
         return None
-    kinds = list(dict.fromkeys(MEMORIES[one.question.memory] for one in bad))
-    return "memory", f"wrong only with {' and '.join(kinds)}: {bad[0].text}"
+    return "memory", f"{wrong_in(one.question.memory for one in bad)}: {bad[0].text}"
 
 
 def _more(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.checking.array_memory import laid
+from mxref.conformance.checking.array_memory import copies
 from mxref.conformance.checking.call_rules import Features, Rule
 from mxref.targets.calls import error_text, is_fault
 
@@ -323,10 +323,7 @@ class CallReply:
 
 def fresh(question: CallQuestion) -> tuple[Any, ...]:
     """The arguments of a call, in arrays of their own."""
-    return tuple(
-        laid(one, question.memory) if isinstance(one, np.ndarray) else one
-        for one in question.arguments
-    )
+    return tuple(copies(question.arguments, question.memory))
 
 
 def ask(function: Callable[..., Any], question: CallQuestion) -> CallReply:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.array_memory import wrong_in
 from mxref.conformance.checking.axis_sizes import TELLING, around
 from mxref.conformance.checking.call_rules import (
     Rule,
@@ -47,13 +48,12 @@ _NEW = 4
 #: What is wrong where a call raises and those before it do not; nothing more is known of it.
 _RAISES = "not reproducible: a call raises where others of its size do not"
 #: Kinds of use, and what is wrong in calls made otherwise than in batches. Of a result that is held
-#: it is said which call overwrites it.
+#: it is said which call overwrites it, and of arrays where they lie.
 _OTHERWISE = {
     "held": ("state", _RAISES),
     "in_place": ("state", f"not reproducible: {IN_PLACE}"),
     "middle": ("state", f"{MIDDLE} one number in the middle"),
-    "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
-    "strided": ("memory", "wrong where arrays are not contiguous"),
+    "memory": ("memory", ""),
     "threads": ("threads", "wrong when two threads call it at once"),
 }
 
@@ -116,6 +116,7 @@ def judge_calls(
         bad = [call for call in calls if call.way == way and judge.differs(call)]
         bad = [call for call in bad if not (refused and call.error)]
         if bad:
+            text = wrong_in(call.memory for call in bad) if refused else text
             text = _RAISES if kind == "state" and bad[0].error else text
             yield CallDependence(op, format, kind, f"{text}: {judge.example(bad[0])}")
 

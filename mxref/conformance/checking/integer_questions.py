@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, one_array
 from mxref.conformance.checking.axis_sizes import TELLING
-from mxref.conformance.checking.call_data import codes_in, data_words, ordinary
+from mxref.conformance.checking.call_data import codes_in, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import Features, alike
 from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
@@ -31,6 +31,8 @@ Array = NDArray[Any]
 
 #: The elements of calls in other memory; calls of at most so many are asked with two draws.
 _MOVED, _TWICE = (33, 64, 260), 5_000
+#: Each size of a call in which two arrays may be one.
+_SIDE = 9
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
@@ -81,7 +83,11 @@ class IntegerSubject(PlainSubject):
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
         for count in _MOVED:
             near = min(every, key=lambda one: abs(one.elements - count))
-            yield from (near.again(2, memory) for memory in range(1, len(MEMORIES)))
+            yield from (near.again(2, memory) for memory in PLACED)
+            yield from near.again(2, STRIDE_0).repeated()
+        square = IntegerQuestion(self, (_SIDE,) * len(self.units), 2, ONE_ARRAY)
+        if square.elements <= elements and square.has_one_array and square.allowed:
+            yield square
 
     def empty(self) -> IntegerQuestion | None:
         """A call without values, rows or points; None where that is not known."""
@@ -110,7 +116,10 @@ class IntegerQuestion(PlainQuestion):
     def asked(self) -> Asked:
         """The call, made when it is first needed: few of those that could be asked are."""
         one, draws = self.subject, Draws(f"{self.sizes} {self.draw}")
-        return self.given or CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
+        found = self.given or CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
+        if self.memory == ONE_ARRAY:
+            return replace(found, arguments=tuple(one_array(found.arguments)))
+        return found
 
     @cached_property
     def wanted(self) -> Array:
@@ -233,6 +242,20 @@ class IntegerQuestion(PlainQuestion):
             kind, broken = (replace(self, given=one) for one in calls)
             if kind.allowed and broken.allowed:
                 yield pair[0].name, kind, broken
+
+    def repeated(self) -> Iterator[IntegerQuestion]:
+        """The call with equal rows or numbers."""
+        for kind in repeated(self.arguments):
+            asked = replace(self.asked, arguments=kind.of(self.arguments))
+            found = replace(self, given=asked)
+            if found.allowed:
+                yield found
+
+    @property
+    def has_one_array(self) -> bool:
+        """Whether two of its arrays are one."""
+        arrays = [id(one) for one in self.arguments if isinstance(one, np.ndarray)]
+        return len({*arrays}) < len(arrays)
 
     @property
     def data(self) -> Features:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
-from mxref.conformance.checking.array_memory import MEMORIES
+from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, one_array
 from mxref.conformance.checking.axis_sizes import long_axes
-from mxref.conformance.checking.call_data import Data, data_words, ordinary
+from mxref.conformance.checking.call_data import Data, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     Manner,
@@ -64,6 +64,8 @@ _REAL: tuple[Shape, ...] = (
 _FEWER = 6
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED: Shape = (2, 17, 33, 19)
+#: As many inputs as outputs.
+_SQUARE: Shape = (2, 17, 33, 33)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,14 @@ class LayerSubject(PlainSubject):
         for shape in (*_SHAPES[::step], *_REAL[::step]):
             if _numbers(shape) <= elements:
                 yield LayerQuestion(self, shape)
-        for memory in range(1, len(MEMORIES)) if _numbers(_MOVED) <= elements else ():
-            yield LayerQuestion(self, _MOVED, memory=memory)
+        if _numbers(_MOVED) > elements:
+            return
+        moved = LayerQuestion(self, _MOVED)
+        yield from (replace(moved, memory=memory) for memory in PLACED)
+        for kind in repeated(moved.arguments):
+            yield replace(moved, memory=STRIDE_0, kind=kind)
+        if self.op == "linear_gradients":  # x and the gradient of y
+            yield LayerQuestion(self, _SQUARE, memory=ONE_ARRAY)
 
     def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:
         """No rule says more than the vectors, which have several shapes."""
@@ -243,15 +251,15 @@ def _words(question: LayerQuestion) -> tuple[int, ...]:
     one, shape = question.subject, question.shape
     seed = 2 * question.draw + sum(shape) % 2  # odd ones have a bias
     words = layer_words(one.op, one.format, one.float, shape, seed)
-    if question.kind is None:
+    if question.kind is None and question.memory != ONE_ARRAY:
         return words
-    layer, layout = layer_of(one.op, words), LAYOUTS[one.float]
-    parts = (part for part in (layer.x, layer.w, layer.more) if part is not None)
+    layout = LAYOUTS[one.float]
+    given = layer_of(one.op, words).floats(layout)
+    parts = [part for part in (given.x, given.w, given.more) if part is not None]
     first = len(words) - sum(part.size for part in parts)
-    given = layer.floats(layout)
-    arrays = (part.view(layout.uint).reshape(-1) for part in question.kind.of((given.x, given.w)))
-    changed = [word for part in arrays for word in part.tolist()]
-    return *words[:first], *changed, *words[first + len(changed) :]
+    arrays = one_array(parts) if question.kind is None else question.kind.of(parts)
+    changed = [word for part in arrays for word in part.view(layout.uint).reshape(-1).tolist()]
+    return *words[:first], *changed
 
 
 @lru_cache(16)

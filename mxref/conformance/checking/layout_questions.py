@@ -17,8 +17,8 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.array_memory import MEMORIES
-from mxref.conformance.checking.call_data import Data, data_words, ordinary
+from mxref.conformance.checking.array_memory import PLACED, STRIDE_0
+from mxref.conformance.checking.call_data import Data, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features
 from mxref.conformance.checking.layout_numbers import drawn_codes, drawn_numbers
@@ -114,9 +114,13 @@ class LayoutSubject(PlainSubject):
                 yield from (LayoutQuestion(self, shape, axis) for axis in axes)
         for shape in MOVED[self.op] if first_float else ():
             if _elements_in(self.op, shape) <= elements:
-                for memory in range(1, len(MEMORIES)):
+                for memory in PLACED:
                     if memory != 3 or self.op not in ("pack", "unpack", "unpack_scales"):
                         yield LayoutQuestion(self, shape, axes[memory % len(axes)], memory)
+                for kind in repeated(_arrays(LayoutQuestion(self, shape))):
+                    yield from (
+                        LayoutQuestion(self, shape, one, STRIDE_0, kind=kind) for one in axes
+                    )
 
     @property
     def spoken_of(self) -> Profile | None:

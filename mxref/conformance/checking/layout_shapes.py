@@ -43,10 +43,10 @@ _LONG_TENSORS = (
 )  # fmt: skip
 #: Of these, the shapes that are asked in other memory.
 MOVED = {
-    "pack": ((1, 33), (1, 257)),
-    "unpack": ((1, 33), (1, 257)),
-    "pack_scales": ((129, 5), (33, 8)),
-    "unpack_scales": ((129, 5), (33, 8)),
+    "pack": ((1, 33), (1, 64), (1, 257)),
+    "unpack": ((1, 33), (1, 64), (1, 257)),
+    "pack_scales": ((129, 5), (33, 8), (128, 8)),
+    "unpack_scales": ((129, 5), (33, 8), (128, 8)),
     "pack_blocks": ((1, 33), (1, 9)),
     "unpack_blocks": ((1, 33), (1, 9)),
     "quantize_tensor": ((64, 64), (33, 70), (129, 40)),

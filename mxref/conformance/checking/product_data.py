@@ -12,7 +12,7 @@ from mxref.bits.floats import U8
 from mxref.formats.catalog import ElementFormat
 from mxref.operands.splitmix import splitmix64
 
-__all__ = ["AS_DRAWN", "BLOCK", "PRODUCT_KINDS", "ProductData", "drawn"]
+__all__ = ["AS_DRAWN", "BLOCK", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn"]
 
 #: Elements of a block.
 BLOCK = 32
@@ -26,11 +26,13 @@ class ProductData:
         equal: whether all scales are equal.
         numbers: what the elements are: `positive`, `negative`, `sorted`, `constant`, or any.
         broken: whether one row is an exception.
+        one_row: whether every row is the first one.
     """
 
     equal: bool = False
     numbers: str = ""
     broken: bool = False
+    one_row: bool = False
 
     @property
     def name(self) -> str:
@@ -51,6 +53,8 @@ PRODUCT_KINDS = (
     ProductData(equal=True, numbers="positive"),
     *(ProductData(numbers=one) for one in ("positive", "negative", "sorted", "constant")),
 )
+#: Numbers that can lie in arrays with a stride of 0.
+REPEATED = ProductData(one_row=True), ProductData(equal=True)
 
 
 @cache
@@ -85,6 +89,8 @@ def drawn(
         chosen[ordinary] = order[np.sort(chosen[ordinary], axis=None)].reshape(-1, chosen.shape[1])
     elif kind.numbers == "constant":
         chosen[ordinary] = chosen[0, 0]
+    if kind.one_row:
+        powers, chosen = (np.repeat(one[:1], rows, axis=0) for one in (powers, chosen))
     kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
     if single:
         place = place % chosen.shape[1]

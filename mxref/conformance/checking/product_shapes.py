@@ -9,6 +9,7 @@ the precision of sums.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
-from mxref.conformance.checking.array_memory import MEMORIES, laid
+from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, copies
 from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.call_data import data_words
 from mxref.conformance.checking.call_questions import (
@@ -34,6 +35,7 @@ from mxref.conformance.checking.product_data import (
     AS_DRAWN,
     BLOCK,
     PRODUCT_KINDS,
+    REPEATED,
     ProductData,
     drawn,
 )
@@ -136,8 +138,14 @@ class ProductSubject(PlainSubject):
             if is_fast and (m + n) * blocks * BLOCK <= elements:
                 yield Product(self, (m, n, blocks))
         if not self.fails:
-            for memory in range(1, len(MEMORIES)):
-                yield Product(self, self.fit(_MOVED), memory=memory)
+            moved = Product(self, self.fit(_MOVED))
+            yield from (replace(moved, memory=memory) for memory in PLACED)
+            yield from (replace(moved, memory=STRIDE_0, kind=kind) for kind in REPEATED)
+            a, b = self.formats
+            if a == b:
+                side = math.lcm(*self.function.multiples[:2])
+                side *= -(-_MOVED[0] // side)
+                yield Product(self, self.fit((side, side, _MOVED[2])), memory=ONE_ARRAY)
 
     def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """A shape with the multiples that the target takes."""
@@ -177,7 +185,8 @@ class Product(PlainQuestion):
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
         single = self.subject.fails and which == 0
         element = self.subject.formats[which].element
-        shape, draw = (self.shape[which], self.shape[2]), 2 * self.draw + which
+        shape = self.shape[which], self.shape[2]
+        draw = 2 * self.draw + which * (self.memory != ONE_ARRAY)
         return drawn(element, *shape, draw, single=single, kind=self.kind)
 
     def ordinary(self) -> Iterator[tuple[str, Product, Product]]:
@@ -329,7 +338,7 @@ def _pace(product: Product) -> float:
     """Seconds for a block of an output; the least of three times, as machines are busy."""
     arguments, times = product.arguments, []
     for _ in range(3):
-        given = [laid(one, 0) if isinstance(one, np.ndarray) else one for one in arguments]
+        given = copies(arguments)
         start = time.perf_counter()
         try:
             product.subject.function.function(*given)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.array_memory import MEMORIES, often_switched
+from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, named, often_switched
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_results import kept_calls
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
@@ -107,7 +107,8 @@ def ask_again(
         for count, offset in _MOVED:
             if elements_of(one.file, count) <= elements:
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
-        yield from (one.strided(memory) for memory in range(2, len(MEMORIES)))
+        yield from (one.lying(memory) for memory in PLACED[1:])
+        yield from (one.lying(STRIDE_0, rows) for rows in one.repeated())
     for one in some if threads else ():
         most, times = _THREADED
         count = max(min(most, elements // elements_of(one.file, 1)), times)
@@ -121,13 +122,13 @@ def ask_again(
 
 def refusals(calls: Sequence[Call]) -> Iterator[str]:
     """Which arrays a target refuses by an exception, in words."""
-    for way, what in (
-        ("memory", "arrays that do not begin at a multiple of 16 bytes"),
-        ("strided", "arrays that are not contiguous"),
-    ):
-        refused = {call.file.op: call.error for call in calls if call.way == way and call.error}
-        if refused:
-            yield f"{', '.join(refused)} refuses {what}: {next(iter(refused.values()))}"
+    refused: dict[int, dict[str, str]] = {}
+    for call in calls:
+        if call.way == "memory" and call.error:
+            refused.setdefault(call.memory, {})[call.file.op] = call.error
+    for ops in dict.fromkeys(tuple(some) for some in refused.values()):
+        memories = [memory for memory, some in refused.items() if tuple(some) == ops]
+        yield f"{', '.join(ops)} refuses {named(memories)}: {refused[memories[0]][ops[0]]}"
 
 
 def ask_nothing(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.array_memory import laid
+from mxref.conformance.checking.array_memory import copies
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import drawn_order
@@ -23,8 +23,8 @@ __all__ = ["Call", "RepeatedCases", "Rows"]
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
-#: Rows of a call whose arrays are not contiguous.
-_STRIDED = 33
+#: Rows of a call whose arrays lie elsewhere in memory, and how many such calls have one case alone.
+_MOVED, _REPEATED = 33, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,12 @@ class Call:
         rows: the cases, by their numbers in the file.
         turn: 1 or 2.
         offset: how many items its arrays began behind an aligned address.
-        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_results`.
+        way: `batch`, `memory`, `threads`, or one of `kept_results`.
         changed: places in `rows` whose answer was another one than before.
         got: the answers there, one a row.
         error: what it raised instead, or what is wrong with it in words.
         later: of `held`, the how manyth call after it changed its result.
+        memory: of `memory`, one of MEMORIES, by its number.
     """
 
     file: VectorFile
@@ -52,6 +53,7 @@ class Call:
     got: Words
     error: str = ""
     later: int = 1
+    memory: int = 1
 
     @property
     def differs(self) -> bool:
@@ -114,20 +116,25 @@ class RepeatedCases:
             suspects = suspects[~same]
         return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
 
-    def strided(self, memory: int) -> Call:
-        """A call whose arrays are not contiguous: one of MEMORIES, by its number."""
-        rows = self.chosen(_STRIDED, 1)
-
-        def spread(argument: Any) -> Any:
-            is_array = isinstance(argument, np.ndarray) and argument.ndim > 0
-            return laid(argument, memory) if is_array else argument
+    def lying(self, memory: int, rows: Rows | None = None) -> Call:
+        """A call whose arrays lie as MEMORIES says, with these cases; with any by default."""
+        rows = self.chosen(_MOVED, 1) if rows is None else rows
 
         @functools.wraps(self.function)
         def function(*arguments: Any) -> Any:
-            return self.function(*map(spread, arguments))
+            return self.function(*copies(arguments, memory))
 
         other = RepeatedCases(function, self.outcome)
-        return other.ask(rows, 2, 0, "strided")
+        return replace(other.ask(rows, 2, 0, "memory"), memory=memory)
+
+    def repeated(self) -> Iterator[Rows]:
+        """Cases of calls with equal rows: one in each row, and some with one scale."""
+        some = self.chosen(_MOVED, 1)
+        _, places = np.unique(self.first[some], axis=0, return_index=True)
+        yield from (np.full(_MOVED, case) for case in some[places[:_REPEATED]])
+        if self.file.op == "dequantize":
+            cases, scale = self._of_one_kind(), 0 if self.fixed is None else 1
+            yield np.resize(_most_alike(cases, self.inputs[cases, scale]), _MOVED)
 
     @property
     def fixed(self) -> int | None:
@@ -141,10 +148,14 @@ class RepeatedCases:
         """Cases that one call can have."""
         if self.fixed is None:
             return self._cases
-        kinds = self.inputs[self._cases, self.fixed]
-        values, counts = np.unique(kinds, return_counts=True)
-        found: Rows = self._cases[kinds == values[np.argmax(counts)]]
-        return found
+        return _most_alike(self._cases, self.inputs[self._cases, self.fixed])
+
+
+def _most_alike(cases: Rows, kinds: Words) -> Rows:
+    """The cases of the kind that most of them have."""
+    values, counts = np.unique(kinds, return_counts=True)
+    found: Rows = cases[kinds == values[np.argmax(counts)]]
+    return found
 
 
 def _narrow(words: Words) -> NDArray[Any]:

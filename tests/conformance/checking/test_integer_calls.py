@@ -232,7 +232,7 @@ def test_arrays_that_lie_elsewhere(
     op: str, format: str, wrong: Callable[[Array], bool], said: str
 ) -> None:
     kernel = wrong_where(op, lambda r, first, *_: wrong(first))
-    assert_found(op, format, kernel, "memory", f"wrong only with ...{said}")
+    assert_found(op, format, kernel, "memory", f"wrong only in calls with ...{said}")
 
 
 def test_two_threads_that_share_scratch_memory() -> None:

@@ -119,7 +119,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
         (without_bias, "size", SIZE, "wrong only in layers with no bias"),
         (by_address(), "state", STATE, ""),
         (by_calls(), "state", STATE, "...wrong in later ones"),
-        (without_gaps, "memory", MEMORY, "wrong only with arrays with gaps in memory"),
+        (without_gaps, "memory", MEMORY, "wrong only in calls with arrays with gaps in memory"),
     ],
 )
 def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
