@@ -27,6 +27,8 @@ Array = NDArray[Any]
 
 #: Bytes to which every allocator of devices aligns, and which vector loads need.
 _ALIGNMENT = 16
+#: Bytes that are copied to a device at most with what lies between them.
+_REACH = 1 << 30
 
 
 def at_offset(array: Array, offset: int) -> Array:
@@ -66,13 +68,17 @@ class Library:
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     def taking(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that passes this library's arrays and dtypes to the given one, not NumPy's."""
+        """A function that passes this library's arrays and dtypes to the given one, not NumPy's.
+
+        An array that is given twice is one array of the library.
+        """
         if self.name == "numpy":
             return function
 
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
-            return function(*map(self._given, arguments))
+            made = {id(one): self._given(one) for one in arguments}
+            return function(*(made[id(one)] for one in arguments))
 
         return call
 
@@ -132,13 +138,15 @@ def _torch(device: str | None) -> _Maker:
     torch = importlib.import_module("torch")
 
     def array(values: Array) -> Any:
-        if any(stride < 0 for stride in values.strides):
-            values = values.copy()  # torch knows no negative strides
+        steps = (n * stride for n, stride in zip(values.shape, values.strides, strict=True))
+        ends = sum(steps) - sum(values.strides)
+        # torch knows no negative strides and nothing read-only.
+        if min(values.strides, default=0) < 0 or ends > _REACH or not values.flags.writeable:
+            values = values.copy()
+            ends = values.nbytes - values.itemsize
         bits = values.view(np.int16) if values.dtype == ml_dtypes.bfloat16 else values
         size = values.itemsize
         if values.size:  # the memory itself, so that the strides stay the same on every device
-            steps = (n * stride for n, stride in zip(values.shape, values.strides, strict=True))
-            ends = sum(steps) - sum(values.strides)
             bits = np.lib.stride_tricks.as_strided(bits, (ends // size + 1,), (size,))
         tensor, start = torch.from_numpy(bits).to(device), _past_alignment(bits)
         if start and values.size:

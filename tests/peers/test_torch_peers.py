@@ -15,6 +15,7 @@ from needs import not_run
 import mxref
 from mxref import golden
 from mxref.conformance import target_of, verify
+from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, laid
 from mxref.targets.array_libraries import at_offset, host_array, library_of
 from mxref.targets.calls import strided
 
@@ -122,6 +123,37 @@ def test_tensors_have_the_bits_and_the_strides(dtype: Any, kind: int) -> None:
     assert (back.dtype, back.tobytes()) == (array.dtype, array.tobytes())
     if kind < 2:  # torch has no negative strides
         assert [s * array.itemsize for s in tensor.stride()] == list(array.strides)
+
+
+@pytest.mark.parametrize("memory", [*PLACED, STRIDE_0])
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.uint8])
+def test_tensors_lie_as_the_arrays_of_a_check_do(dtype: Any, memory: int) -> None:
+    array = laid(np.tile(np.arange(1, 41), (5, 1)).astype(dtype), memory)
+    tensor = library_of("torch", "cpu").array(array)
+    assert host_array(tensor).tobytes() == array.tobytes()
+    # torch has no negative strides and nothing read-only; what lies between is copied as well.
+    kept = laid(array, 0) if memory in (4, 6, 9) else array
+    assert [step * array.itemsize for step in tensor.stride()] == list(kept.strides)
+    if kept is array:
+        assert tensor.data_ptr() % 16 == array.ctypes.data % 16
+    other = library_of("torch", "meta").array(array)
+    assert other.stride() == tensor.stride()
+    reach = other.untyped_storage().nbytes()
+    assert reach < 1 << 20
+
+
+def test_no_tensor_reaches_over_memory_that_a_copy_of_it_would_fill() -> None:
+    array = laid(np.ones((33, 32), np.float32), 9)
+    assert array.strides[0] * 32 > 1 << 32
+    reach = library_of("torch").array(array).untyped_storage().nbytes()
+    assert reach == array.nbytes
+
+
+def test_an_array_that_is_given_twice_is_one_tensor() -> None:
+    array = np.arange(6, dtype=np.uint8)
+    call = library_of("torch").taking(lambda *tensors: tensors)
+    a, b, c = call(array, array, array.copy())
+    assert (a is b, a is c) == (True, False)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BF16, np.uint8, np.uint32])

@@ -352,6 +352,13 @@ def test_a_start_that_is_not_aligned_stays_so_on_a_device(dtype: Any, offset: in
             assert found.ctypes.data % 16 == array.ctypes.data % 16
 
 
+@pytest.mark.usefixtures("cupy")
+def test_an_array_that_is_given_twice_is_one_array() -> None:
+    values = np.arange(3)
+    a, b, c = library_of("cupy").taking(lambda *given: given)(values, values, values.copy())
+    assert (a is b, a is c) == (True, False)
+
+
 @pytest.mark.usefixtures("jax")
 def test_jax_chooses_its_own_memory() -> None:
     values = at_offset(np.arange(5, dtype=np.float32), 3)
