@@ -45,7 +45,7 @@ TRUE = {
     "f14": "an answer depends on what else is in the call",
     "f16": "axis 0",
     "f17": "the infinities of the block are negative",
-    "f19": "wrong only in calls with arrays with gaps in memory",
+    "f19": "wrong only in calls with arrays with columns first in memory",
     "f20": "an answer depends on what else is in the call",
     "s01": "through_float16",
     "s02": "rounds a tie of two subnormal numbers toward zero",
