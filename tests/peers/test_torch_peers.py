@@ -14,7 +14,7 @@ from needs import not_run
 
 import mxref
 from mxref import golden
-from mxref.conformance import target_of, verify
+from mxref.conformance import Extent, check, target_of, verify
 from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, laid
 from mxref.targets.array_libraries import at_offset, host_array, library_of
 from mxref.targets.calls import strided
@@ -140,6 +140,25 @@ def test_tensors_lie_as_the_arrays_of_a_check_do(dtype: Any, memory: int) -> Non
     assert other.stride() == tensor.stride()
     reach = other.untyped_storage().nbytes()
     assert reach < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda x: 0 in x.stride(), "arrays with a stride of 0"),
+        (lambda x: x.stride(0) < 0 or 1 < x.stride(0) < 99, "arrays with gaps in memory"),
+        (lambda x: x.stride(0) > 1 << 13, "arrays with 64 KiB and more between their rows"),
+    ],
+)
+def test_a_kernel_is_given_tensors_that_are_not_contiguous(wrong: Any, said: str) -> None:
+    def encode(values: torch.Tensor, format: str) -> torch.Tensor:
+        codes = values.to(FLOAT8[format]).view(torch.uint8)
+        return codes ^ 1 if wrong(values) else codes
+
+    module = SimpleNamespace(encode=encode, ARRAYS="torch", POLICY="ocp+overflow=nonsaturating")
+    extent = Extent(elements=100, search=False)
+    (use,) = check(target_of(module, "torch"), files("encode/e5m2.f32"), extent=extent).uses
+    assert use.text.startswith(f"wrong only in calls with {said}: with 33 numbers, ")
 
 
 def test_no_tensor_reaches_over_memory_that_a_copy_of_it_would_fill() -> None:

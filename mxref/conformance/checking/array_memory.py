@@ -112,15 +112,16 @@ def _far(array: Array, reach: int) -> Array:
     """
     rows = array.reshape(-1, array.shape[-1])
     rows = rows if len(rows) > 1 else rows.T
-    step = 64 * (max(_APART, rows[0].nbytes, reach // len(rows)) // 64 + 1)
+    last = len(rows) - 1
+    step = 64 * (max(_APART, rows[0].nbytes, reach // max(last, 1)) // 64 + 1)
     if sys.platform != "linux":
         return array.copy()
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
     try:
-        room = mmap.mmap(-1, step * len(rows), flags=flags)
-    except OSError:  # a limit of the process or of the system
+        room = mmap.mmap(-1, step * last + rows[0].nbytes, flags=flags)
+        room.madvise(mmap.MADV_NOHUGEPAGE)  # each would take 2 MiB
+    except (OSError, OverflowError):  # a limit of the process or of the system
         return array.copy()
-    room.madvise(mmap.MADV_NOHUGEPAGE)  # each would take 2 MiB
     placed: Array = np.ndarray(rows.shape, array.dtype, room, 0, (step, array.itemsize))
     placed[...] = rows
     return placed.reshape(array.shape)
