@@ -140,7 +140,10 @@ def _up(size: int, multiple: int) -> int:
 
 
 def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
-    """A function whose arrays have one row for each case."""
+    """A function whose arrays have one row for each case; `multiple` of it is the multiple.
+
+    Only calls of so many rows reach the target with the arrays that they are given.
+    """
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -155,6 +158,7 @@ def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
             return _cut(array_of(result), (full,), (count,))
         return tuple(_cut(array_of(one), (full,), (count,)) for one in pair_of(op, result))
 
+    vars(call)["multiple"] = multiple
     return call
 
 

@@ -102,6 +102,18 @@ def test_a_right_kernel_of_multiples_passes_and_a_wrong_one_fails(
     assert " wrong only in calls with " in f" {reports[1].uses[0].text}"
 
 
+def test_arrays_in_other_memory_reach_a_kernel_of_multiples_as_they_are() -> None:
+    def encode(values: Any, format: str) -> Any:
+        codes = by_32(values, format)
+        return codes if values.flags.writeable else codes ^ 1
+
+    kernel = SimpleNamespace(encode=encode, MULTIPLES={"encode": 32})
+    extent = Extent(elements=100, search=False)
+    report = check(target_of(kernel, "kernel"), [vector_file("encode/e2m1.f32")], extent=extent)
+    (use,) = report.uses
+    assert use.text.startswith("wrong only in calls with read-only arrays: with 64 numbers, ")
+
+
 def own_buffer() -> Any:
     room = np.zeros(1 << 17, np.uint8)
 

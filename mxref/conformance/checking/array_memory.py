@@ -55,6 +55,8 @@ _FILLER = 0x5A
 _BEHIND = 3
 #: Bytes between rows far apart, and from the first to the last that reach beyond 32 bits.
 _APART, _REACH = 1 << 16, 3 << 31
+#: The most rows far apart: each takes a page of memory.
+_PAGES = 1 << 12
 #: Linux's MAP_NORESERVE, which Python names from 3.13 on.
 _NO_RESERVE = 0x4000
 
@@ -114,7 +116,7 @@ def _far(array: Array, reach: int) -> Array:
     rows = rows if len(rows) > 1 else rows.T
     last = len(rows) - 1
     step = 64 * (max(_APART, rows[0].nbytes, reach // max(last, 1)) // 64 + 1)
-    if sys.platform != "linux":
+    if sys.platform != "linux" or last > _PAGES:
         return array.copy()
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
     try:

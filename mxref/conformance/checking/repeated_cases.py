@@ -23,7 +23,7 @@ __all__ = ["Call", "RepeatedCases", "Rows"]
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
-#: Rows of a call whose arrays lie elsewhere in memory, and how many such calls have one case alone.
+#: Rows of a call whose arrays lie elsewhere in memory, at least; how many such calls have one case.
 _MOVED, _REPEATED = 33, 3
 
 
@@ -118,7 +118,7 @@ class RepeatedCases:
 
     def lying(self, memory: int, rows: Rows | None = None) -> Call:
         """A call whose arrays lie as MEMORIES says, with these cases; with any by default."""
-        rows = self.chosen(_MOVED, 1) if rows is None else rows
+        rows = self.chosen(self._moved, 1) if rows is None else rows
 
         @functools.wraps(self.function)
         def function(*arguments: Any) -> Any:
@@ -129,12 +129,18 @@ class RepeatedCases:
 
     def repeated(self) -> Iterator[Rows]:
         """Cases of calls with equal rows: one in each row, and some with one scale."""
-        some = self.chosen(_MOVED, 1)
+        some = self.chosen(self._moved, 1)
         _, places = np.unique(self.first[some], axis=0, return_index=True)
-        yield from (np.full(_MOVED, case) for case in some[places[:_REPEATED]])
+        yield from (np.full(len(some), case) for case in some[places[:_REPEATED]])
         if self.file.op == "dequantize":
             cases, scale = self._of_one_kind(), 0 if self.fixed is None else 1
-            yield np.resize(_most_alike(cases, self.inputs[cases, scale]), _MOVED)
+            yield np.resize(_most_alike(cases, self.inputs[cases, scale]), len(some))
+
+    @property
+    def _moved(self) -> int:
+        """Rows of calls in other memory: what a call is filled up with lies as usual."""
+        multiple: int = getattr(self.function, "multiple", 1)
+        return -(-_MOVED // multiple) * multiple
 
     @property
     def fixed(self) -> int | None:

@@ -42,6 +42,8 @@ def test_without_such_addresses_arrays_lie_as_usual(monkeypatch: pytest.MonkeyPa
     def none(*_: Any, **__: Any) -> None:
         raise OSError(12, "Cannot allocate memory")
 
+    many = np.zeros((70_000, 2), np.uint8)  # of which each row would take a page
+    assert laid(many, FAR).strides == many.strides
     monkeypatch.setattr(mmap, "mmap", none)
     assert laid(ROWS, FAR).strides == ROWS.strides
 
