@@ -12,7 +12,7 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from mxref.operations.call_operation import CallOperation
 from mxref.operations.intervals import allowed, held
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
+from mxref.operations.weight_only_draws import exact_layer
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
@@ -48,6 +49,8 @@ class WeightOnlyOperation(CallOperation):
 
     slot = "f32"
     parameters = "x, w, scales"
+    #: The largest |w + 8| + 8.
+    reach: ClassVar[int]
 
     @abstractmethod
     def weights(self) -> Field:
@@ -230,15 +233,13 @@ class WeightOnlyOperation(CallOperation):
         return self.drawn_weights(draws, n, k)
 
     def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
-        """Small integers and powers of two, of which no order of additions rounds a sum."""
+        """Numbers of which no order of additions rounds a sum, with scales of either sign or 0."""
         m, n, *rest = sizes
         k = math.prod(rest)
-        integers = draws.between(-12, 12, (m, k)) << draws.between(0, 1, (m, k))
-        x = np.ldexp(integers.astype(np.float32), int(draws.between(-20, 20)))
         groups = (n, rest[0]) if format.endswith("_groups") else (n,)
-        scales = np.ldexp(np.float32(1), draws.between(0, 2, groups) + int(draws.between(-9, 0)))
+        x, scales = exact_layer(draws, (m, k), groups, self.reach)
         w = self.drawn_weights(draws, n, k).astype(self.weights().kind.array([0]).dtype)
-        return AskedCall((x, w, scales.astype(np.float32)), np.dtype(np.float32), (m, n))
+        return AskedCall((x, w, scales), np.dtype(np.float32), (m, n))
 
 
 class LinearQcs8w(WeightOnlyOperation):
@@ -246,6 +247,7 @@ class LinearQcs8w(WeightOnlyOperation):
 
     name = "linear_qcs8w"
     formats = ("int8", "int8_groups")
+    reach = 143
 
     def weights(self) -> Field:
         """Codes."""
@@ -278,6 +280,7 @@ class LinearQcs4w(WeightOnlyOperation):
 
     name = "linear_qcs4w"
     formats = ("int4", "int4_groups")
+    reach = 23
 
     def weights(self) -> Field:
         """Bytes of two codes."""

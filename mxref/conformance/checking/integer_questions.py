@@ -126,7 +126,7 @@ class IntegerQuestion(PlainQuestion):
         """The right answer, as words."""
         one = CALL_OPERATIONS[self.subject.op]
         choices = one.parse(self.subject.format, self.subject.policy)
-        return result_words(one.run(self.asked, choices), self.asked)
+        return self.words(one.run(self.asked, choices))
 
     @property
     def arguments(self) -> tuple[Any, ...]:
