@@ -36,12 +36,24 @@ __all__ = ["DequantizeAffine", "QuantizeAffine"]
 #: 1.0
 _ONE = 0x3F800000
 _FORMATS = ("int8", "uint8", "int16", "int32", "int8_axis", "uint8_axis")
+#: What decides the order of operations, and what is saturated, in formats that no file has.
+_FURTHER = {
+    format: dict.fromkeys(("scaling", "zero_point"), order)
+    | dict.fromkeys(("nan", "infinite", "int32"), ends)
+    for format, order, ends in (
+        ("uint16", "int16", "int16"),
+        ("int16_axis", "int8_axis", "int16"),
+        ("uint16_axis", "uint8_axis", "int16"),
+        ("int32_axis", "int8_axis", "int32"),
+    )
+}
 
 
 class _AffineOperation(CallOperation):
     """One of both directions."""
 
     slot = "f32"
+    further = _FURTHER
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One zero, from 0 to 1 under the scale 1."""
@@ -138,13 +150,13 @@ class QuantizeAffine(_AffineOperation):
             "nan": c.NaN,
             "infinite": c.Infinite,
         }
-        found |= {"int32": c.Int32} if format == "int32" else {}
+        found |= {"int32": c.Int32} if result_type(format) == np.int32 else {}
         return found | ({"scale_type": c.ScaleType} if format.endswith("_scale64") else {})
 
     def choices(self, format: str) -> dict[str, tuple[str, ...]]:
         """The members; the lowest int32 is none of int32's own."""
         found = super().choices(format)
-        if format == "int32":
+        if result_type(format) == np.int32:
             for name in ("nan", "infinite"):
                 found[name] = tuple(one for one in found[name] if one != "int32_min")
         return found

@@ -53,6 +53,8 @@ class CallOperation(ChoosingOperation):
     questions = 1 << 7
     #: The formats of its files.
     formats: ClassVar[tuple[str, ...]]
+    #: Formats that no file has, each with the choices and the format of a file that decides each.
+    further: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     #: What its files have in place of a float type.
     slot: ClassVar[str] = "bytes"
     #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.

@@ -30,6 +30,25 @@ __all__ = ["Rescale", "largest_difference"]
 
 #: Values of a random case.
 _VALUES = 96
+#: The integers that TOSA makes of others, and what no file has of them.
+_PAIRS = {
+    "int8": ("int8", "uint8", "int16", "uint16", "int32"),
+    "uint8": ("int8", "int16"),
+    "int16": ("int8", "uint8", "int16", "uint16", "int32"),
+    "uint16": ("int8", "int16"),
+    "int32": ("int8", "int16", "int32"),
+}
+_FORMATS = (
+    "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
+    "int32-int32", "int8-int8_m16",
+)  # fmt: skip
+_FURTHER = {
+    f"{source}-{target}{bits}": {"rounding": f"int8-int8{bits}"}
+    for bits in ("", "_m16")
+    for source, targets in _PAIRS.items()
+    for target in targets
+    if f"{source}-{target}{bits}" not in _FORMATS
+}
 
 
 class Rescale(CallOperation):
@@ -37,10 +56,7 @@ class Rescale(CallOperation):
 
     name = "rescale"
     parameters = "values, multipliers, shifts, input_zero, output_zero, dtype, multiplier_bits"
-    formats = (
-        "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
-        "int32-int32", "int8-int8_m16",
-    )  # fmt: skip
+    formats, further = _FORMATS, _FURTHER
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Zero points, a multiplier and a shift for each channel, and rows of values."""
@@ -148,19 +164,23 @@ class Rescale(CallOperation):
         source, target = _dtypes(format)
         bits, info, channels = _bits(format), np.iinfo(source), tuple(sizes[1:])
         q = draws.between(int(info.min), int(info.max), tuple(sizes)).astype(source)
-        least = {1: 10, 2: 18, 4: 33}[source.itemsize] if bits == 32 else 2
+        least = {1: (2, 10), 2: (2, 18), 4: (16, 33)}[source.itemsize][bits == 32]
         near = draws.between(max(least, bits - 4), bits + 12, channels)
         shift = np.where(
             draws.between(0, 3, channels) > 0, near, draws.between(least, 62, channels)
         )
         multiplier = draws.between(0, (1 << bits - 1) - 1, channels)
-        zeros = [
-            int(draws.between(int(np.iinfo(one).min), int(np.iinfo(one).max)))
-            if one.itemsize == 1 else 0
-            for one in (source, target)
-        ]  # fmt: skip
+        zeros = [_zero(draws, one) for one in (source, target)]
         arguments = (q, multiplier.astype(np.int32), shift.astype(np.int8), *zeros, target, bits)
         return AskedCall(arguments, target, tuple(sizes))
+
+
+def _zero(draws: Draws, dtype: np.dtype[Any]) -> int:
+    """A zero point: any of eight bits, one of two of uint16, else 0."""
+    info = np.iinfo(dtype)
+    if info.bits == 8:
+        return int(draws.between(int(info.min), int(info.max)))
+    return int(draws.between(0, 1)) << 15 if dtype == np.uint16 else 0
 
 
 def _inputs(

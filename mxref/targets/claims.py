@@ -24,7 +24,8 @@ __all__ = ["claimable", "claimed_names", "claims_cover", "usual_formats"]
 
 def usual_formats() -> dict[str, object]:
     """The formats that a target covers unless it names them: those of MX, and of calls."""
-    calls = {name: op for op, one in CALL_OPERATIONS.items() for name in one.formats}
+    operations = CALL_OPERATIONS.items()
+    calls = {name: op for op, one in operations for name in (*one.formats, *one.further)}
     return {**calls, **dict.fromkeys((*MX_ELEMENTS, E8M0.name, *MX_BLOCKS))}
 
 

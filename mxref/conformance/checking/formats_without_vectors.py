@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.checking.call_questions import CallSubject, ask
+from mxref.conformance.checking.call_questions import CallQuestion, CallSubject, ask
 from mxref.conformance.checking.computed_calls import SizeScope, ask_one_by_one, called
+from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
@@ -15,7 +17,7 @@ from mxref.conformance.checking.subjects import explaining
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
 from mxref.formats.catalog import MX_BLOCKS
-from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 from mxref.targets.calls import quiet
@@ -36,7 +38,7 @@ def ask_unfiled(
     """What is wrong in formats and float types that no file has, with notes on what is refused.
 
     They are asked of operations whose answers to the vectors a policy gives: linear layers of every
-    block format, and products of every pair of them to every float type.
+    block format, products of every pair of them to every float type, and integers of every type.
 
     Args:
         target: the implementation.
@@ -48,17 +50,13 @@ def ask_unfiled(
     asked = _asked(report)
     refused: list[str] = []
     with quiet():
-        layers: list[CallSubject] = [
-            one
-            for one in _layers(target, report, asked)
-            if not _refuses(target, LayerQuestion(one, (1, 2, 33, 3)), refused)
+        some: list[tuple[CallSubject, CallQuestion]] = [
+            *((one, LayerQuestion(one, (1, 2, 33, 3))) for one in _layers(target, report, asked)),
+            *((one, Product(one, (2, 3, 2))) for one in _products(target, report, asked)),
+            *((one, one.first_question()) for one in _integers(target, report)),
         ]
-        products: list[CallSubject] = [
-            one
-            for one in _products(target, report, asked)
-            if not _refuses(target, Product(one, (2, 3, 2)), refused)
-        ]
-    uses, scope = ask_one_by_one(target, [*layers, *products], elements)
+        taken = [one for one, question in some if not _refuses(target, one, question, refused)]
+    uses, scope = ask_one_by_one(target, taken, elements)
     few = a_few(refused, _NAMES)
     notes = (f"not in the vectors, and refused: {few}",) if refused else ()
     return uses, SizeScope(notes=notes, ordinary=scope.ordinary)
@@ -88,12 +86,13 @@ def _policy(report: Report, op: str) -> Policy | None:
     return first if isinstance(first, Policy) else None
 
 
-def _refuses(target: PythonTarget, question: LayerQuestion | Product, refused: list[str]) -> bool:
+def _refuses(
+    target: PythonTarget, one: CallSubject, question: CallQuestion, refused: list[str]
+) -> bool:
     """Whether a target raises an exception, which is its right; it is added to the list."""
-    one = question.subject
     reply = ask(called(target.operations[one.op]), question)
     if reply.error:
-        refused.append(f"{one.op} {one.format} {one.float}")
+        refused.append(f"{one.op} {one.format} {getattr(one, 'float', '')}".rstrip())
     return bool(reply.error)
 
 
@@ -115,3 +114,21 @@ def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[Pr
             names = op, "-".join(pair), float
             if names not in asked and target.covers(*names):
                 yield ProductSubject(*names, function, is_rare=True)
+
+
+def _integers(target: PythonTarget, report: Report) -> Iterator[IntegerSubject]:
+    """Formats of integers, with the choices of those that decide them."""
+    for op, operation in CALL_OPERATIONS.items():
+        rows = {row.format: row.policy for row in report.rows if row.op == op}
+        has_policy = all(explaining(row, report) for row in report.rows if row.op == op)
+        for format, like in operation.further.items():
+            decided = has_policy and {*like.values()} <= {*rows}
+            if decided and target.covers(op, format, operation.slot):
+                known = operation.choices(format)
+                given = {name: operation.parse(one, rows[one]) for name, one in like.items()}
+                chosen = {name: one[name] for name, one in given.items() if name in one}
+                own = {name: one for name, one in chosen.items() if one in known.get(name, ())}
+                policy = operation.spell(format, own)
+                with contextlib.suppress(ValueError):  # choices that have no meaning together
+                    operation.parse(format, policy)
+                    yield IntegerSubject(op, format, policy, is_rare=True)

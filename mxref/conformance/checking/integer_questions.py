@@ -33,6 +33,8 @@ Array = NDArray[Any]
 _MOVED, _TWICE = (33, 64, 260), 5_000
 #: Each size of a call in which two arrays may be one.
 _SIDE = 9
+#: The elements and the number of calls of a format without vectors.
+_RARE, _FEW = 1200, 12
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
@@ -55,12 +57,14 @@ class IntegerSubject(PlainSubject):
         format: the format.
         policy: the choices that give the answers.
         fails: whether some answers to the vectors are others, which nothing known gives.
+        is_rare: whether there are no vectors of it.
     """
 
     op: str
     format: str
     policy: str
     fails: bool = False
+    is_rare: bool = False
 
     @property
     def kind(self) -> str:
@@ -76,9 +80,13 @@ class IntegerSubject(PlainSubject):
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[IntegerQuestion]:
         """Those of all sizes; small questions come with two sets of numbers, at different times."""
-        some = sizes_of(self.kind, len(self.units), all=first_format)
+        some = sizes_of(self.kind, len(self.units), all=first_format and not self.is_rare)
         elements_of = CALL_OPERATIONS[self.op].elements
-        every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= elements]
+        most = min(elements, _RARE) if self.is_rare else elements
+        every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= most]
+        if self.is_rare:
+            yield from every[:: len(every) // _FEW + 1]
+            return
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
         for count in _MOVED:
@@ -89,9 +97,15 @@ class IntegerSubject(PlainSubject):
         if square.elements <= elements and square.has_one_array and square.allowed:
             yield square
 
+    def first_question(self) -> IntegerQuestion:
+        """A small one that has something of everything."""
+        return IntegerQuestion(self, (3,) * len(self.units))
+
     def empty(self) -> IntegerQuestion | None:
         """A call without values, rows or points; None where that is not known."""
-        return IntegerQuestion(self, EMPTY[self.kind]) if self.kind in EMPTY else None
+        if self.is_rare or self.kind not in EMPTY:
+            return None
+        return IntegerQuestion(self, EMPTY[self.kind])
 
 
 @dataclass(frozen=True, eq=False)

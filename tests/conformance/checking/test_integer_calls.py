@@ -469,9 +469,12 @@ def test_layers_have_a_scale_for_each_row_or_group(op: str, format: str) -> None
     assert scales.shape == ((3, 4) if groups else (3,))
 
 
-@pytest.mark.parametrize("format", CALL_OPERATIONS["rescale"].formats)
+RESCALE = CALL_OPERATIONS["rescale"]
+
+
+@pytest.mark.parametrize("format", [*RESCALE.formats, *RESCALE.further])
 def test_results_of_rescale_are_within_int32(format: str) -> None:
-    call = CALL_OPERATIONS["rescale"].sized(format, (50, 7), Draws("sizes 0"))
+    call = RESCALE.sized(format, (50, 7), Draws("sizes 0"))
     q, multiplier, shift, zero, out, dtype, bits = call.arguments
     assert (q.shape, multiplier.shape, shift.shape) == ((50, 7), (7,), (7,))
     assert (q.dtype.name, dtype.name) == tuple(format.split("_")[0].split("-"))
