@@ -12,7 +12,11 @@ from mxref.conformance.checking.changed_answers import ask_cases_again, changed_
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
-from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
+from mxref.conformance.checking.formats_without_vectors import (
+    ask_unfiled,
+    unfiled_blocks,
+    unfiled_tensors,
+)
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_outputs import ask_outputs
@@ -174,6 +178,7 @@ class _Further:
         self.unsteady_by: list[_AskedBy] = []
         self.shapes: tuple[str, ...] = ()
         self.ordinary: list[OrdinaryScope] = []
+        self.unfiled: list[VectorFile] = []
 
     def note(self, *notes: str) -> None:
         """Say more of what was asked or refused."""
@@ -240,7 +245,8 @@ class _Further:
         if self.extent.unfiled:
             uses, asked = ask_unfiled(target, self.report, self.most)
             self.uses += uses
-            self.note(*asked.notes)
+            self.unfiled, refused = unfiled_blocks(target, self.report)
+            self.note(*asked.notes, *refused)
             self.ordinary += asked.ordinary
 
     def look_at_arguments(self, target: PythonTarget, state: FloatState) -> None:
@@ -261,6 +267,8 @@ class _Further:
             policy = explaining(row, self.report, listing=self.extent.listing)
             if policy is not None:
                 files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
+                place = None if row.profile else (row.op, row.format)
+                files += [one for one in self.unfiled if (one.op, one.format) == place]
                 profile = self.report.profile if row.profile else None
                 is_steady = (row.op, row.format) not in unsteady
                 by = self.asked_by if is_steady else self.unsteady_by
@@ -341,7 +349,9 @@ class _Further:
         for outcome in (one.outcome for one in self.computed if one.outcome is not None):
             file, given = outcome.file, Answers(outcome.answers, outcome.errors)
             choices = outcome.policy if file.op in CALL_OPERATIONS else None
-            files_of[file.stem].append(Answered(file, outcome.inputs, given, choices))
+            files_of.setdefault(file.stem, []).append(
+                Answered(file, outcome.inputs, given, choices)
+            )
         told = described(with_rows(self.report, list(files_of.values()), self.uses))
         notes = (*told.scope.notes, *self.scope.notes, *accumulation_notes(told.rows))
         notes += (limit_note(),) if limit_note() else ()
