@@ -169,6 +169,7 @@ def sized(format: str, sizes: tuple[int, ...], draws: Draws, *, codes: bool) -> 
             np.float32
         )
         values = (near.view(np.int32) + steps.astype(np.int32)).view(np.float32)
+    zeros = zeros if axis is None else zeros.astype(np.int32)
     return values, scales, zeros, low, high, dtype, axis
 
 

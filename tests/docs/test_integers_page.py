@@ -10,6 +10,7 @@ import pytest
 from helpers import ROOT, VECTORS
 
 from mxref import golden, integer
+from mxref.operands.draws import Draws
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 
 PAGE = (ROOT / "docs" / "integers.md").read_text("utf-8")
@@ -28,7 +29,7 @@ SIGNATURES = {
     if op in CALL_OPERATIONS and not result.startswith("Q")
 }
 KINDS = {"float", "int", "bool", "str", "None", "dtype", "float32", "int32"}
-KINDS |= {"int8", "uint8", "int16"}
+KINDS |= {"int8", "uint8", "int16", "uint16"}
 
 
 def said(text: str) -> tuple[set[str], set[int]]:
@@ -53,9 +54,9 @@ def test_the_signatures_are_those_of_the_calls(op: str) -> None:
     parameters, result = SIGNATURES[op]
     assert f"{op}({', '.join(name for name, _ in parameters)})" == REGISTRY[op].called_as("int8")
     files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
-    asked = [
-        CALL_OPERATIONS[op].call(file.format, case.inputs) for file in files for case in file.cases
-    ]
+    one = CALL_OPERATIONS[op]
+    asked = [one.call(file.format, case.inputs) for file in files for case in file.cases]
+    asked += [one.sized(name, (3,) * len(one.units(name)), Draws("few")) for name in one.further]
     columns: list[tuple[str, list[Any]]] = [
         (text, list(values))
         for (_, text), values in zip(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
-from right_calls import linear, product, quantized
+from right_calls import RIGHT_CALLS, linear, product, quantized
 
-from mxref import golden
+import mxref
+from mxref import golden, integer
 from mxref.conformance import Extent, Report, check, target_of
 
 Array = NDArray[Any]
@@ -90,3 +91,65 @@ def test_what_no_vector_file_has_is_asked(
     notes = [one for one in report.scope.notes if one.startswith("not in the vectors")]
     refused = ["not in the vectors, and refused: linear mxfp6_e2m3 f32"]
     assert notes == (refused if function is refuses_fp6 else [])
+
+
+def quantizes(**choices: str) -> Callable[..., Array]:
+    """`quantize_affine` with choices; those that int32 has not are of NaN and infinities."""
+
+    def run(values: Array, *qparams: Any) -> Array:
+        own = dict(choices)
+        if qparams[4] == np.int32:
+            own |= {"nan": "zero", "infinite": "saturate"}
+        else:
+            own.pop("int32", None)
+        chosen: Any = own
+        return integer.quantize_affine(values, integer.QParams(*qparams), **chosen)
+
+    return run
+
+
+def rescales_twice(q: Array, *rest: Any) -> Array:
+    """With two roundings, which multipliers of 16 bits have not; no uint16."""
+    m, s, *zeros, dtype, bits = rest
+    if np.uint16 in (q.dtype, dtype):
+        raise NotImplementedError("uint16")
+    rounding = "double" if bits == 32 else "single"
+    return integer.rescale(q, m, s, *zeros, rounding, dtype=dtype, bits=bits)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("op", "function", "refused"),
+    [
+        ("quantize_affine", quantizes(nan="zero", int32="wrap"), ""),
+        ("quantize_affine", quantizes(nan="zero", zero_point="before", scaling="divide"), ""),
+        ("quantize_affine", quantizes(nan="int32_min", infinite="int32_min"), ""),
+        ("quantize_affine", quantizes(nan="lowest", infinite="lowest"), ""),
+        ("rescale", rescales_twice, "rescale int8-uint16, rescale int16-uint16"),
+    ],
+)
+def test_integers_are_asked_with_the_choices_of_the_vectors(
+    op: str, function: Callable[..., Any], refused: str
+) -> None:
+    target = target_of(SimpleNamespace(**{op: function}), "kernel")
+    files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
+    report = check(target, files, extent=Extent(elements=300, search=False, unfiled=True))
+    assert (report.passed, report.uses) == (True, ())
+    notes = [one for one in report.scope.notes if one.startswith("not in the vectors")]
+    assert [one.partition(refused)[1] for one in notes] == [refused] * bool(refused)
+
+
+def test_float_types_of_nvfp4_may_be_refused() -> None:
+    def quantize_single(values: Array, name: str, tensor: Array) -> mxref.Blocks:
+        if values.dtype == np.float64:
+            raise TypeError(values.dtype)
+        blocks: mxref.Blocks = RIGHT_CALLS["quantize"](values, name, tensor)
+        return blocks
+
+    target = target_of(SimpleNamespace(quantize=quantize_single, FORMATS=["nvfp4"]), "kernel")
+    files = golden.read_vectors(VECTORS, lambda stem: stem == "quantize/nvfp4.f32")
+    report = check(target, files, extent=Extent(elements=300, unfiled=True))
+    assert report.passed
+    assert "not in the vectors, and refused: quantize nvfp4 f64" in report.scope.notes
+    asked = {(one.op, one.format): one.kinds for one in report.scope.ordinary}
+    assert asked == {("quantize", "nvfp4"): 13}
