@@ -27,10 +27,10 @@ from mxref.conformance.checking.subjects import (
     product_subjects,
     subjects,
     unsearched,
+    with_decided,
 )
 from mxref.conformance.checking.target_speed import PACES, timed
 from mxref.conformance.compare.compare import Answered
-from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.call_dependence import (
     CallDependence,
     OrdinaryScope,
@@ -54,8 +54,6 @@ __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
 _VAGUE = ("size", "company", "numbers", "memory")
-#: Questions that decide between policies of integers.
-_DECIDING = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def check(
         first_calls([(target.operations[file.op], file) for file in covered])
     answered, pace = timed(target, covered)
     if extent.search or extent.elements != 0:
-        answered = [_decided(target, one, extent.seed) for one in answered]
+        answered = [with_decided(target, one, extent.seed) for one in answered]
     if not answered or not isinstance(target, PythonTarget | ResultsTarget):
         return described(with_rows(report, [[one] for one in answered]))
     report = with_rows(report, [[one] for one in answered], why=False)
@@ -132,23 +130,6 @@ def check(
     if extent.search:
         further.search()
     return further.reported(answered)
-
-
-def _decided(target: Target, one: Answered, seed: int) -> Answered:
-    """Answers about integers with the target's policy, where that is not the one nearest to them.
-
-    Other questions decide between policies that give the same answers to a file.
-    """
-    file = one.file
-    if file.op not in CALL_OPERATIONS or not file.cases:
-        return one
-    if isinstance(target, ResultsTarget):
-        words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
-    else:
-        words = drawn(file.op, file.format, file.float, _DECIDING, seed)
-    policy = one.judged(Policy()).policy
-    chosen = decided(target, file, one.inputs, policy, words)
-    return one if chosen == policy else replace(one, choices=chosen)
 
 
 #: Vector files, with what gives the target's answers to them.

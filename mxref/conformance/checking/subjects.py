@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_questions import CallSubject
 from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
+from mxref.conformance.compare.compare import Answered
+from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
@@ -24,7 +28,8 @@ from mxref.operations.registry import (
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 from mxref.targets.product_function import ProductFunction
-from mxref.targets.target import PythonTarget
+from mxref.targets.results import ResultsTarget
+from mxref.targets.target import PythonTarget, Target
 
 __all__ = [
     "compared_with",
@@ -33,10 +38,13 @@ __all__ = [
     "product_subjects",
     "subjects",
     "unsearched",
+    "with_decided",
 ]
 
 #: The most characters of the reasons why there is no search.
 _REASON = 170
+#: Questions that decide between policies of integers.
+_DECIDING = 48
 
 
 def subjects(report: Report) -> Iterator[CallSubject]:
@@ -146,3 +154,20 @@ def unsearched(
         if len(text) <= _REASON:
             return text
     return ", and ".join(why.format(f"{len(some)} rows") for why, some in found.items())
+
+
+def with_decided(target: Target, one: Answered, seed: int) -> Answered:
+    """Answers about integers with the target's policy, where that is not the one nearest to them.
+
+    Other questions decide between policies that give the same answers to a file.
+    """
+    file = one.file
+    if file.op not in CALL_OPERATIONS or not file.cases:
+        return one
+    if isinstance(target, ResultsTarget):
+        words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
+    else:
+        words = drawn(file.op, file.format, file.float, _DECIDING, seed)
+    policy = one.judged(Policy()).policy
+    chosen = decided(target, file, one.inputs, policy, words)
+    return one if chosen == policy else replace(one, choices=chosen)
