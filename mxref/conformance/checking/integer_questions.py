@@ -34,7 +34,7 @@ _MOVED, _TWICE = (33, 64, 260), 5_000
 #: Each size of a call in which two arrays may be one.
 _SIDE = 9
 #: The elements and the number of calls of a format without vectors.
-_RARE, _FEW = 1200, 12
+_RARE, _FEW = 300, 8
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
