@@ -16,8 +16,6 @@ from mxref.conformance import Extent, check, target_of
 from mxref.mutants import USES, UseMutant
 from mxref.mutants.call_mutants import CALL_USES
 from mxref.mutants.data_mutants import DATA_USES
-from mxref.mutants.memory_mutants import MEMORY_USES
-from mxref.mutants.type_mutants import TYPE_USES
 from mxref.mutants.type_mutants import TYPE_USES
 
 
