@@ -13,13 +13,14 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     >>> unknown_name("format", "e4m4", {"e4m3": None, "e2m1": None})
     "format must be one of e4m3, e2m1, got 'e4m4' (did you mean 'e4m3'?)"
     """
-    near, names = _nearest(got, known), ", ".join(known)
-    if len(known) > _MANY and near:
-        names = f"{', '.join(near)} and {len(known) - len(near)} others"
+    names = ", ".join(known)
+    if len(known) > _MANY:
+        some = _nearest(got, known) or [*known][: _MANY // 2]
+        names = f"{', '.join(some)} and {len(known) - len(some)} others"
     return f"{parameter} must be one of {names}, got {short(got)}{suggestion(got, known)}"
 
 
-#: If there are more names than this, only those near the given one are listed.
+#: If there are more names than this, those near the given one are listed, or half as many.
 _MANY = 40
 #: Characters of what was given that a sentence repeats.
 _LONGEST = 200

@@ -57,7 +57,7 @@ def finding(
     elif found := _two_answers(turns):
         return found
     if not any(one.wrong for one in calls):
-        return _memory([one for turn in turns for one in turn])
+        return _memory(function, [one for turn in turns for one in turn])
     least = (len(calls) // 2 + 1) // 2 if manner.other_numbers else _LATER
     if _only_later(calls, least):
         text = f"right in the first call of each {manner.size}, wrong in later ones"
@@ -148,12 +148,13 @@ def wrong_alone(function: Function, bad: Sequence[CallReply]) -> bool:
     return count * 2 > len(some)
 
 
-def _memory(replies: Sequence[CallReply]) -> Finding | None:
-    """What is wrong with calls that are right in fresh arrays."""
+def _memory(function: Function, replies: Sequence[CallReply]) -> Finding | None:
+    """What is wrong with calls whose arrays lie elsewhere: their memory, or what lies there."""
     bad = [one for one in replies if one.wrong]
-    if not bad:
-        return None
-    return "memory", f"{wrong_in(one.question.memory for one in bad)}: {bad[0].text}"
+    moved = [one for one in bad if not ask(function, one.question, memory=0).wrong]
+    if moved:
+        return "memory", f"{wrong_in(one.question.memory for one in moved)}: {moved[0].text}"
+    return ("data", f"wrong with equal rows or numbers: {bad[0].text}") if bad else None
 
 
 def _more(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]:

@@ -321,14 +321,16 @@ class CallReply:
         return np.array_equal(self.got, other.got)
 
 
-def fresh(question: CallQuestion) -> tuple[Any, ...]:
-    """The arguments of a call, in arrays of their own."""
-    return tuple(copies(question.arguments, question.memory))
+def fresh(question: CallQuestion, memory: int | None = None) -> tuple[Any, ...]:
+    """The arguments of a call, in arrays of their own; in other memory if it is given."""
+    return tuple(copies(question.arguments, question.memory if memory is None else memory))
 
 
-def ask(function: Callable[..., Any], question: CallQuestion) -> CallReply:
-    """One call, whose result is compared with the right one."""
-    given = fresh(question)
+def ask(
+    function: Callable[..., Any], question: CallQuestion, memory: int | None = None
+) -> CallReply:
+    """One call, whose result is compared with the right one; in other memory if it is given."""
+    given = fresh(question, memory)
     try:
         got = question.words(function(*given))
     except BaseException as error:

@@ -281,11 +281,11 @@ class _Further:
     def ask_ordinary_calls(self, target: PythonTarget) -> None:
         """Whole calls drawn like tensors.
 
-        What is wrong in calls of few cases, or is not reproducible, may be so because of what the
-        cases of a call have in common: if all calls that have it are wrong.
+        What is wrong in calls of few cases, in equal ones, or is not reproducible, may be so
+        because of what the cases of a call have in common: if all calls that have it are wrong.
         """
         uses, computed, scopes = ask_ordinary(target, self.asked_by, self.most, self.extent.seed)
-        kinds = "size", "company", "state"
+        kinds = "size", "company", "state", "memory"
         unsure = {(use.op, use.format): use for use in self.uses if use.kind in kinds}
         some = [by for by in self.unsteady_by if by[0] and (by[0][0].op, by[0][0].format) in unsure]
         for use in ask_ordinary(target, some, self.most, self.extent.seed, sure=True)[0]:

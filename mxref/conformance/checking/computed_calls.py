@@ -198,13 +198,14 @@ def _found(
     """
     subject, fails, ordinary = group.subjects[0], group.fails, None
     found = finding(function, subject, turns, fails=fails) if turns else None
-    if found is None or found[0] == "numbers":
+    if found is None or found[0] in ("numbers", "data"):
         # Where numbers are wrong, more of them say nothing; state may.
         state = _state(function, subject, group.questions)
         sure = state is not None and state[0] in ("state", "effect")
         found = state if sure or (found is None and not fails) else found
-    if found is None and not fails:
-        found, ordinary = data_finding(function, subject, group.questions)
+    if (found is None or found[0] == "data") and not fails:
+        told, ordinary = data_finding(function, subject, group.questions)
+        found = told or found
     if found is None and not fails and threads and subject.manner.threads:
         found = _threads(function, group.questions)
     return found, ordinary
