@@ -13,15 +13,17 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     >>> unknown_name("format", "e4m4", {"e4m3": None, "e2m1": None})
     "format must be one of e4m3, e2m1, got 'e4m4' (did you mean 'e4m3'?)"
     """
-    names = ", ".join(known)
-    if len(known) > _MANY:
-        some = _nearest(got, known) or [*known][: _MANY // 2]
-        names = f"{', '.join(some)} and {len(known) - len(some)} others"
+    some = _nearest(got, known) if len(known) > _MANY else []
+    some = some or [*known][: None if len(known) <= _MOST else _MANY]
+    rest = len(known) - len(some)
+    names = ", ".join(some) + f" and {rest} others" * bool(rest)
     return f"{parameter} must be one of {names}, got {short(got)}{suggestion(got, known)}"
 
 
-#: If there are more names than this, those near the given one are listed, or half as many.
+#: If there are more names than this, only those near the given one are listed.
 _MANY = 40
+#: If there are more than this, and none is near, the first `_MANY` are listed.
+_MOST = 60
 #: Characters of what was given that a sentence repeats.
 _LONGEST = 200
 
