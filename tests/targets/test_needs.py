@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import vector_file
+from helpers import VECTORS, vector_file
 from right_calls import RIGHT_CALLS, quantized
 
 import mxref
+from mxref import golden
 from mxref.conformance import Extent, TargetError, check, target_of
+from mxref.targets.filled_calls import SIZES
 from mxref.targets.needs import Needs
 
 #: Of each operation a vector file, its multiples, and the axes of its arguments that have them.
@@ -24,6 +26,26 @@ ASKED: dict[str, tuple[str, Any, dict[int, tuple[int, ...]]]] = {
     "quantize_tensor": ("mxfp4_e2m1.f32", (32, 64), {0: (32, 64)}),
     "linear": ("mxfp4_e2m1.f32", (16, 8, 64), {0: (1, 16, 64), 1: (8, 64)}),
     "linear_gradients": ("mxfp8_e4m3.bf16", (8, 64), {0: (1, 1, 64), 1: (8, 64), 2: (1, 1, 8)}),
+    "pack": ("e3m2.bytes", 24, {0: (24,)}),
+    "unpack": ("e2m1.low_nibble_first", 64, {0: (32,)}),
+    "pack_scales": ("e8m0.bytes", (256, 8), {0: (256, 8)}),
+    "unpack_scales": ("e8m0.tiles_128x4", (256, 8), {0: (2048,)}),
+    "quantize_affine": ("int8_axis.f32", 7, {0: (1, 1, 7)}),
+    "dequantize_affine": ("int8.f32", 7, {0: (7,)}),
+    "pack_int4": ("int4.bytes", (8, 32), {0: (8, 32)}),
+    "unpack_int4": ("int4.bytes", (8, 32), {0: (8, 16)}),
+    "rescale": ("int32-int8.bytes", (4, 16), {0: (4, 16), 1: (16,), 2: (16,)}),
+    "grid_sample": ("int8.bytes", (4, 8), {1: (4, 8, 2)}),
+    "linear_qcs8w": ("int8.f32", (4, 8, 16), {0: (4, 16), 1: (8, 16), 2: (8,)}),
+    "linear_qcs4w": ("int4.f32", (1, 4, 2), {0: (1, 2), 1: (4, 1), 2: (4,)}),
+    "qlinear_matmul": ("uint8.bytes", (8, 16, 32), {0: (8, 32), 3: (32, 16), 4: (16,)}),
+}
+
+TILES = "ocp+scale_layout=tiles_128x4"
+POLICIES = {
+    "encode_stochastic": "ocp+rounding=stochastic_a",
+    "pack_scales": TILES,
+    "unpack_scales": TILES,
 }
 
 
@@ -45,7 +67,7 @@ def strict(op: str, seen: list[tuple[int, ...]]) -> Any:
 def test_calls_are_filled_up_to_the_multiples_of_an_operation(op: str) -> None:
     stem, multiples, _ = ASKED[op]
     file, seen = vector_file(f"{op}/{stem}"), list[tuple[int, ...]]()
-    policy = "ocp+rounding=stochastic_a" if op == "encode_stochastic" else "ocp"
+    policy = POLICIES.get(op, "ocp")
     kernel = {op: strict(op, seen), "POLICY": policy, "FORMATS": [file.format]}
     refusing = target_of(SimpleNamespace(**kernel), "kernel")
     assert refusing.ask(file, file.input_words()[:3]).errors
@@ -161,3 +183,42 @@ def test_malformed_multiples_are_told_in_a_sentence(multiples: Any, sentence: st
 
 def test_multiples_of_products_are_a_tuple_or_in_the_mapping() -> None:
     assert Needs.of((16, 8, 64)) == Needs.of({"matmul": [16, 8, 64]})
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("op", list(ASKED)[-13:])
+def test_a_right_kernel_of_multiples_passes_in_every_format(op: str) -> None:
+    """Its calls of other sizes, in other memory and with ordinary data are filled up, too."""
+    some: dict[str, int | tuple[int, ...]] = {
+        "linear_qcs4w": (1, 1, 2),
+        "pack_int4": (1, 2),
+        "unpack_int4": (1, 2),
+    }
+    multiples = some.get(op, 4 if len(SIZES[op]) == 1 else (4,) * len(SIZES[op]))
+    steps = dict(
+        zip(SIZES[op], [multiples] if isinstance(multiples, int) else multiples, strict=True)
+    )
+
+    def kernel(*arguments: Any) -> Any:
+        shapes = [one.shape for one in arguments if isinstance(one, np.ndarray)]
+        result = RIGHT_CALLS[op](*arguments)
+        if op.endswith("affine"):
+            assert not shapes[0] or shapes[0][-1] % 4 == 0
+        elif op.startswith("linear_qcs"):
+            assert all(n % steps[name] == 0 for n, name in zip(result.shape, "mn", strict=True))
+            assert shapes[0][1] % steps["k"] == 0
+        elif op.startswith("un"):
+            assert result.shape[-1] % steps.get("k", 4) == 0
+        elif op != "grid_sample":
+            assert all(n % step == 0 for n, step in zip(shapes[0], steps.values(), strict=False))
+        return result
+
+    files = [one for one in golden.read_vectors(VECTORS) if one.op == op]
+    policy = POLICIES.get(op, "ocp")
+    given = {op: kernel, "POLICY": policy, "MULTIPLES": {op: multiples}}
+    target = target_of(SimpleNamespace(**given), "kernel")
+    assert len(target.notes) == 1
+    files = [one for one in files if target.covers(one.op, one.format, one.float)]
+    report = check(target, files, extent=Extent(elements=2_000))
+    assert report.passed, report.uses
+    assert not report.uses

@@ -1,0 +1,340 @@
+"""Calls of any size made of calls whose sizes are multiples: arguments filled up, results cut.
+
+Rows are filled up with rows of the same call, matrices with zeros behind their ends, parameters
+with the last one; what comes back is cut to what was asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.blocks.shapes import result_shapes
+from mxref.integer.layers import pack_int4, unpack_int4
+from mxref.operands.returned import AnswerError, array_of, pair_of
+from mxref.operations.registry import REGISTRY
+from mxref.packing.elements import pack, packed_size, unpack
+from mxref.packing.scales import pack_scales, unpack_scales
+from mxref.policy.policy import Policy
+
+__all__ = ["SIZES", "filled"]
+
+_Function = Callable[..., Any]
+_Array = NDArray[Any]
+
+#: Operations whose cases are the rows of all their arrays.
+_OF_ROWS = (
+    "encode", "decode", "encode_scale", "decode_scale", "shared_scale", "encode_stochastic",
+    "quantize", "dequantize", "pack_blocks", "unpack_blocks",
+)  # fmt: skip
+
+
+class _Axes(NamedTuple):
+    """Which size each axis of the arguments and of the results has.
+
+    K is the bytes of k codes of four bits; = stands before parameters, # before a size itself.
+
+    Args:
+        arguments: those of the first arguments; none of others.
+        results: those of the results.
+        zeros: of an argument, which other one it is filled up with.
+    """
+
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+    zeros: Mapping[int, int] = {}
+
+
+_AXES: Mapping[str, _Axes] = {
+    "linear": _Axes(("srk", "nk", "n"), ("srn",)),
+    "linear_gradients": _Axes(("srk", "nk", "srn"), ("srk", "nk", "n")),
+    "linear_qcs8w": _Axes(("mk", "nk", "=n"), ("mn",)),
+    "linear_qcs4w": _Axes(("mk", "nK", "=n"), ("mn",)),
+    "qlinear_matmul": _Axes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2}),
+    "rescale": _Axes(("nc", "=c", "=c"), ("nc",), {0: 3}),
+    "grid_sample": _Axes(("chw", "rs2"), ("crs",)),
+    "pack_int4": _Axes(("nk",), ("nK",)),
+    "unpack_int4": _Axes(("nK", "#k"), ("nk",)),
+}
+#: The sizes of every operation whose calls are filled up, in the order of their multiples.
+SIZES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((*_OF_ROWS, "pack", "unpack", "quantize_affine", "dequantize_affine"), ("n",)),
+    **dict.fromkeys(("quantize_tensor", "pack_scales", "unpack_scales"), ("r", "c")),
+    **dict.fromkeys(("matmul", "linear_qcs8w", "linear_qcs4w", "qlinear_matmul"), ("m", "n", "k")),
+    "linear": ("r", "n", "k"),
+    "linear_gradients": ("n", "k"),
+    "rescale": ("n", "c"),
+    "grid_sample": ("r", "s"),
+    **dict.fromkeys(("pack_int4", "unpack_int4"), ("n", "k")),
+}
+
+
+def filled(op: str, function: _Function, multiples: Sequence[int], policy: Policy) -> _Function:
+    """A function that may be asked any size, of one that takes these multiples alone.
+
+    Args:
+        op: the operation, but for `matmul`, which `ProductFunction` fills up.
+        function: the target's.
+        multiples: of the sizes of SIZES.
+        policy: the layouts that the target has.
+    """
+    if op in _OF_ROWS:
+        return _of_rows(op, function, multiples[0])
+    if op == "quantize_tensor":
+        return _of_tensors(function, (multiples[0], multiples[1]), policy)
+    if op in ("pack", "unpack"):
+        return _of_codes(op, function, multiples[0], policy)
+    if op in ("pack_scales", "unpack_scales"):
+        return _of_scales(op, function, (multiples[0], multiples[1]), policy)
+    if op.endswith("affine"):
+        return _of_values(function, multiples[0])
+    return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
+    """A function whose arrays have one row for each case; `multiple` of it is the multiple.
+
+    Only calls of so many rows reach the target with the arrays that they are given.
+    """
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        count = len(next(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
+        full = _up(count, multiple)
+        if full == count:
+            return function(*arguments)
+        rows = np.arange(full) % count
+        more = (one[rows] if isinstance(one, np.ndarray) and one.ndim else one for one in arguments)
+        result = function(*more)
+        if REGISTRY[op].arrays == 1:
+            return _cut(array_of(result), (full,), (count,))
+        return tuple(_cut(array_of(one), (full,), (count,)) for one in pair_of(op, result))
+
+    vars(call)["multiple"] = multiple
+    return call
+
+
+def _of_tensors(function: _Function, multiples: tuple[int, int], policy: Policy) -> _Function:
+    """`quantize_tensor`: zeros behind the rows and columns."""
+
+    @functools.wraps(function)
+    def call(values: _Array, format: str, axis: int) -> Any:
+        shape = values.shape
+        full = _up(shape[0], multiples[0]), _up(shape[1], multiples[1])
+        if full == shape:
+            return function(values, format, axis)
+        wide, asked = (result_shapes(one, format, policy, axis=axis) for one in (full, shape))
+        scales, codes = pair_of("quantize_tensor", function(_filled(values, full), format, axis))
+        return (
+            _cut(_in_shape(scales, wide.scale_codes), wide.scale_codes, asked.scale_codes),
+            _cut(_in_shape(codes, wide.codes), wide.codes, asked.codes),
+        )
+
+    return call
+
+
+def _in_shape(result: object, shape: tuple[int, ...]) -> _Array:
+    """A result in C order in its shape, if it has as many items."""
+    array = array_of(result)
+    return array.reshape(shape) if array.size == math.prod(shape) else array
+
+
+def _of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Function:
+    """`pack` and `unpack`: zeros behind the codes; the policy's packing cuts the bytes."""
+
+    @functools.wraps(function)
+    def call(given: _Array, format: str, *counts: int) -> Any:
+        count = counts[0] if counts else len(given)
+        full = _up(count, multiple)
+        if full == count:
+            return function(given, format, *counts)
+        size = packed_size(full, format, policy)
+        if op == "pack":
+            more = array_of(function(_filled(given, (full,)), format))
+            whole = _as_bytes(more, size)
+            return pack(unpack(whole, format, full, policy)[:count], format, policy)
+        codes = unpack(given, format, count, policy)
+        more = function(pack(_filled(codes, (full,)), format, policy), format, full)
+        return _cut(array_of(more), (full,), (count,))
+
+    return call
+
+
+def _of_scales(
+    op: str, function: _Function, multiples: tuple[int, int], policy: Policy
+) -> _Function:
+    """`pack_scales` and `unpack_scales`: zeros behind both ends; the layout cuts bytes."""
+
+    @functools.wraps(function)
+    def call(given: _Array, *shapes: tuple[int, int]) -> Any:
+        shape = shapes[0] if shapes else given.shape
+        full = _up(shape[0], multiples[0]), _up(shape[1], multiples[1])
+        if full == shape:
+            return function(given, *shapes)
+        if op == "unpack_scales":
+            codes = _filled(unpack_scales(given, shape, policy), full)
+            return _cut(array_of(function(pack_scales(codes, policy), full)), full, shape)
+        wide = _filled(given, full)
+        whole = _as_bytes(array_of(function(wide)), pack_scales(wide, policy).size)
+        rows, columns = shape
+        return pack_scales(unpack_scales(whole, full, policy)[:rows, :columns], policy)
+
+    return call
+
+
+def _as_bytes(result: _Array, size: int) -> _Array:
+    """The bytes of a result, if there are so many."""
+    if result.size != size or result.dtype.itemsize != 1:
+        got = f"got {result.size} of {result.dtype}"
+        raise AnswerError(f"the result of a call that is filled up must be {size} bytes, {got}")
+    return result.reshape(-1).view(np.uint8)
+
+
+def _of_values(function: _Function, multiple: int) -> _Function:
+    """Affine operations: zeros behind the last axis, whole groups, the last parameters again."""
+
+    @functools.wraps(function)
+    def call(values: _Array, scale: Any, zero: Any, *more: Any) -> Any:
+        count, axis = values.shape[-1] if values.ndim else 0, more[-1]
+        parameters = [one for one in (scale, zero) if isinstance(one, np.ndarray) and one.ndim]
+        counts = [one.shape[-1] for one in parameters if one.ndim == values.ndim]
+        group = count // max(max(counts, default=1), 1) if max(counts, default=1) > 1 else 1
+        full = _up(count, math.lcm(multiple, group or 1))
+        if full == count:
+            return function(values, scale, zero, *more)
+        is_last = axis is not None and axis % values.ndim == values.ndim - 1
+
+        def wide(one: Any) -> Any:
+            if not isinstance(one, np.ndarray) or not one.ndim or one.shape[-1] == 1 != count:
+                return one
+            if one.ndim == values.ndim:
+                return _repeated(one, (*one.shape[:-1], one.shape[-1] * full // count))
+            return _repeated(one, (full,)) if is_last else one
+
+        asked = values.shape
+        shape = (*asked[:-1], full)
+        result = function(_filled(values, shape), wide(scale), wide(zero), *more)
+        return _cut(array_of(result), shape, asked)
+
+    return call
+
+
+def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Function:
+    """A function of arrays whose axes are sizes with names."""
+    axes = _AXES[op]
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        size = _sizes(axes, arguments)
+        full = {name: _up(n, multiples.get(name, 1)) for name, n in size.items()}
+        if op.startswith("linear_qcs") and arguments[2].ndim > 1:
+            is_packed = op == "linear_qcs4w"
+            return _in_groups(function, arguments, size, full, multiples["k"], is_packed=is_packed)
+        for one in (size, full):
+            if "k" in one:
+                one["K"] = (one["k"] + 1) // 2
+        if full == size:
+            return function(*arguments)
+        given = list(arguments)
+        for place, names in enumerate(axes.arguments):
+            one, kind = given[place], names.lstrip("=#")
+            shape = tuple(full.get(name, 0) for name in kind)
+            if names.startswith("#"):
+                given[place] = full[kind]
+            elif isinstance(one, np.ndarray) and names.startswith("="):
+                given[place] = _repeated(one, shape)
+            elif isinstance(one, np.ndarray) and names:  # a bias may be None
+                other = arguments[axes.zeros[place]] if place in axes.zeros else 0
+                given[place] = _filled(one, shape, other)
+        return _all_cut(function(*given), axes.results, full, size)
+
+    return call
+
+
+def _sizes(axes: _Axes, arguments: Sequence[Any]) -> dict[str, int]:
+    """The sizes of a call by their names."""
+    size: dict[str, int] = {}
+    for one, names in zip(arguments, axes.arguments, strict=False):
+        if names.startswith("#"):
+            size[names[1:]] = one
+        elif isinstance(one, np.ndarray):
+            pairs = zip(names.lstrip("="), one.shape, strict=False)
+            size |= {name: n for name, n in pairs if name != "K"}
+    return size
+
+
+def _all_cut(
+    result: Any, axes: Sequence[str], full: Mapping[str, int], size: Mapping[str, int]
+) -> Any:
+    """The results of a call, cut; as they are if they are not so many."""
+
+    def cut(one: object, names: str) -> _Array:
+        return _cut(array_of(one), *(tuple(each[name] for name in names) for each in (full, size)))
+
+    if len(axes) == 1:
+        return cut(result, axes[0])
+    if not isinstance(result, tuple | list) or len(result) != len(axes):
+        return result
+    return tuple(cut(one, names) for one, names in zip(result, axes, strict=True))
+
+
+def _in_groups(
+    function: _Function,
+    arguments: Sequence[Any],
+    size: Mapping[str, int],
+    full: Mapping[str, int],
+    multiple: int,
+    *,
+    is_packed: bool,
+) -> Any:
+    """A weight-only layer with scales of groups: zeros behind each group, so that it stays one."""
+    x, w, scales = arguments
+    count = scales.shape[1]
+    inside = size["k"] // max(count, 1)
+    if full == size:
+        return function(*arguments)
+    wide = _up(inside, multiple // math.gcd(multiple, count))
+
+    def grouped(one: _Array, rows: int) -> _Array:
+        parts = one.reshape(len(one), count, inside)
+        return _filled(parts, (rows, count, wide)).reshape(rows, -1)
+
+    m, n = full["m"], full["n"]
+    codes = grouped(unpack_int4(w, size["k"]) if is_packed else w, n)
+    more = pack_int4(codes) if is_packed else codes
+    result = function(grouped(x, m), more, _repeated(scales, (n, count)))
+    return _cut(array_of(result), (m, n), (size["m"], size["n"]))
+
+
+def _repeated(array: _Array, shape: tuple[int, ...]) -> _Array:
+    """An array whose last items are repeated behind its ends."""
+    if array.shape == shape or not array.size:
+        return array
+    wider = zip(array.shape, shape, strict=True)
+    return np.pad(array, [(0, full - n) for n, full in wider], mode="edge")
+
+
+def _filled(array: _Array, shape: tuple[int, ...], other: Any = 0) -> _Array:
+    """An array with zeros, or another number, behind its ends; itself if it has that shape."""
+    if array.shape == shape:
+        return array
+    found = np.full(shape, other, array.dtype)
+    found[tuple(map(slice, array.shape))] = array
+    return found
+
+
+def _cut(array: _Array, full: tuple[int, ...], shape: tuple[int, ...]) -> _Array:
+    """The beginning of a result of a filled-up call along its first axes."""
+    if array.shape[: len(full)] != full:
+        got = f"got {array.shape}"
+        raise AnswerError(f"the result for {full} must have a shape that begins so, {got}")
+    return array[tuple(map(slice, shape))]
