@@ -94,11 +94,20 @@ def kinds_of(file: VectorFile) -> Iterator[tuple[str, str]]:
     if sorts.numbers.stop:
         yield from ((kind, "") for kind in NUMBERS)
     elif not sorts.scales.stop:
-        yield from ((kind, "") for kind in CODES)
+        yield from ((kind, "") for kind in _code_kinds(sorts.element))
     elif not sorts.codes.stop:
         yield from (("", kind) for kind in SCALES)
     else:
-        yield from ((kind, scale) for scale in SCALES for kind in CODES)
+        kinds = _code_kinds(sorts.element)
+        yield from ((kind, scale) for scale in SCALES for kind in kinds)
+
+
+def _code_kinds(element: CodeFormat | None) -> list[str]:
+    """The kinds of which a format has several codes."""
+    if element is None:
+        return []
+    values, least = numbers(element), element.min_normal
+    return [kind for kind, is_one in CODES.items() if is_one(values, least).sum() > 1]
 
 
 def ordinary_words(file: VectorFile, kinds: tuple[str, str], rows: int, seed: int) -> Words:

@@ -57,10 +57,10 @@ def recorded(patch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
     asked: list[Mapping[str, Any]] = []
     ask = call_questions.ask
 
-    def asks(function: Any, question: Any) -> Any:
+    def asks(function: Any, question: Any, memory: int | None = None) -> Any:
         if not question.memory:
             asked.append(question.features)
-        return ask(function, question)
+        return ask(function, question, memory)
 
     for module in (computed_calls, call_findings):
         patch.setattr(module, "ask", asks)

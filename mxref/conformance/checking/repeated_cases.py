@@ -117,7 +117,10 @@ class RepeatedCases:
         return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
 
     def lying(self, memory: int, rows: Rows | None = None) -> Call:
-        """A call whose arrays lie as MEMORIES says, with these cases; with any by default."""
+        """A call whose arrays lie as MEMORIES says, with these cases; with any by default.
+
+        The same call in usual memory if that is wrong, too: then the cases are what matters.
+        """
         rows = self.chosen(self._moved, 1) if rows is None else rows
 
         @functools.wraps(self.function)
@@ -125,7 +128,9 @@ class RepeatedCases:
             return self.function(*copies(arguments, memory))
 
         other = RepeatedCases(function, self.outcome)
-        return replace(other.ask(rows, 2, 0, "memory"), memory=memory)
+        moved = replace(other.ask(rows, 2, 0, "memory"), memory=memory)
+        usual = self.ask(rows, 2) if moved.changed.size else moved
+        return usual if usual.changed.size else moved
 
     def repeated(self) -> Iterator[Rows]:
         """Cases of calls with equal rows: one in each row, and some with one scale."""

@@ -142,7 +142,9 @@ class Scope:
     def as_json(self) -> dict[str, Any]:
         """The scope as plain data."""
         where = [list(pair) for pair in self.searched_in]
-        return asdict(self) | {"searched_in": where, "notes": list(self.notes)}
+        ordinary = [asdict(one) | {"kinds": list(one.kinds)} for one in self.ordinary]
+        lists = {"searched_in": where, "notes": list(self.notes), "ordinary": ordinary}
+        return asdict(self) | lists
 
 
 def _ordinary(scopes: Sequence[OrdinaryScope]) -> str:
