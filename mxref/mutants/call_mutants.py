@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant, changed
+from mxref.mutants.use_mutants import UseMutant, changed, where
 
 __all__ = ["CALL_USES"]
 
@@ -26,15 +26,7 @@ _DATA = frozenset({"data", "size"})
 
 def _when(wrong: Callable[..., bool]) -> Callable[[Function], Function]:
     """A function whose last row or number has one wrong bit where the arguments say so."""
-
-    def spoil(right: Function) -> Function:
-        def run(*arguments: Any) -> Any:
-            result = right(*arguments)
-            return changed(result, _spoil_last_row) if wrong(*arguments) else result
-
-        return run
-
-    return spoil
+    return where(wrong, _spoil_last_row)
 
 
 def _spoil_last_row(patterns: Array) -> None:

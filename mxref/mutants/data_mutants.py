@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant, changed
+from mxref.mutants.use_mutants import UseMutant, where
 
 __all__ = ["DATA_USES"]
 
@@ -27,17 +27,11 @@ def _spoil_thirds(patterns: Array) -> None:
 def _where(holds: Callable[[Array], bool]) -> Callable[[Function], Function]:
     """A function whose last array has a wrong bit in every third place where a property holds."""
 
-    def spoil(right: Function) -> Function:
-        def run(*arguments: Any) -> Any:
-            result = right(*arguments)
-            values = np.asarray(arguments[0])
-            if not (values.size and holds(values.astype(np.float64))):
-                return result
-            return changed(result, _spoil_thirds)
+    def is_wrong(first: Any, *_: Any) -> bool:
+        values = np.asarray(first)
+        return bool(values.size) and holds(values.astype(np.float64))
 
-        return run
-
-    return spoil
+    return where(is_wrong, _spoil_thirds)
 
 
 _numbers = partial(UseMutant, kinds=frozenset({"data", "size"}), ops=("encode", "quantize"))

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant, changed, reading, reading_from
+from mxref.mutants.use_mutants import UseMutant, reading, reading_from, where
 
 __all__ = ["MEMORY_USES"]
 
@@ -30,16 +30,9 @@ def _where(
     wrong: Callable[[list[Array]], bool], change: Callable[[Array], None]
 ) -> Callable[[Function], Function]:
     """A function that is wrong where its arrays say so."""
-
-    def spoil(right: Function) -> Function:
-        def run(*arguments: Any) -> Any:
-            result = right(*arguments)
-            arrays = [one for one in arguments if isinstance(one, np.ndarray)]
-            return changed(result, change) if wrong(arrays) else result
-
-        return run
-
-    return spoil
+    return where(
+        lambda *arguments: wrong([one for one in arguments if isinstance(one, np.ndarray)]), change
+    )
 
 
 def _first_row(array: Array) -> Array:

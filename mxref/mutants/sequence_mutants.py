@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant, changed
+from mxref.mutants.use_mutants import UseMutant, changed, flipped
 
 __all__ = ["SEQUENCES"]
 
@@ -24,11 +23,7 @@ _LATE = 33
 
 def _spoiled(result: Any) -> Any:
     """A result whose last array has a wrong last bit in each number."""
-
-    def spoil(patterns: NDArray[Any]) -> None:
-        patterns[...] ^= 1
-
-    return changed(result, spoil)
+    return changed(result, flipped())
 
 
 def _kept_without(kind: type | tuple[type, ...]) -> Callable[[Function], Function]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
-from mxref.mutants.use_mutants import UseMutant, changed
+from mxref.mutants.use_mutants import UseMutant, flipped, where
 
 __all__ = ["TYPE_USES"]
 
@@ -25,19 +25,7 @@ _BEYOND_11_BITS, _LARGE = 0x1FFF, 4096
 
 def _where(holds: Callable[..., bool]) -> Callable[[Function], Function]:
     """A function with a wrong last bit in every number of its last array where a property holds."""
-
-    def spoil(right: Function) -> Function:
-        def run(*arguments: Any) -> Any:
-            result = right(*arguments)
-            return changed(result, _flip) if holds(*arguments) else result
-
-        return run
-
-    return spoil
-
-
-def _flip(patterns: Array) -> None:
-    patterns[...] ^= 1
+    return where(holds, flipped())
 
 
 def _inputs_of_11_bits(right: Function) -> Function:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mxref.mutants.mutant import Function
 
-__all__ = ["USES", "UseMutant", "changed", "reading", "reading_from"]
+__all__ = ["USES", "UseMutant", "changed", "flipped", "reading", "reading_from", "where"]
 
 Array = NDArray[Any]
 #: The bytes of an array that is allocated but not written.
@@ -60,27 +60,35 @@ def changed(result: Any, change: Callable[[Array], None]) -> Any:
     return (*arrays[:-1], last) if isinstance(result, tuple) else last
 
 
-def _flipped(part: slice) -> Callable[[Array], None]:
+def flipped(part: slice = slice(None)) -> Callable[[Array], None]:
+    """A wrong last bit in every pattern of a part."""
+
     def change(patterns: Array) -> None:
         patterns[part] ^= 1
 
     return change
 
 
-def _where(
-    wrong: Callable[[int], bool],
-    change: Callable[[Array], None],
+def where(
+    wrong: Callable[..., bool], change: Callable[[Array], None]
 ) -> Callable[[Function], Function]:
-    """A function that is wrong in calls whose number of rows says so."""
+    """A function whose last array is changed in calls whose arguments say so."""
 
     def spoil(right: Function) -> Function:
         def run(*arguments: Any) -> Any:
             result = right(*arguments)
-            return changed(result, change) if wrong(_rows(arguments)) else result
+            return changed(result, change) if wrong(*arguments) else result
 
         return run
 
     return spoil
+
+
+def _where(
+    wrong: Callable[[int], bool], change: Callable[[Array], None]
+) -> Callable[[Function], Function]:
+    """A function that is wrong in calls whose number of rows says so."""
+    return where(lambda *arguments: wrong(_rows(arguments)), change)
 
 
 def _tail_not_written(right: Function) -> Function:
@@ -105,7 +113,7 @@ def _every_sixteenth(right: Function) -> Function:
         nonlocal calls
         calls += 1
         result = right(*arguments)
-        return changed(result, _flipped(slice(None))) if calls % 16 == 0 else result
+        return changed(result, flipped()) if calls % 16 == 0 else result
 
     return run
 
@@ -233,19 +241,19 @@ USES: tuple[UseMutant, ...] = (
         "U1",
         "rows_from_1024",
         "makes rows from number 1024 on wrong",
-        spoil=_where(lambda rows: rows > 1024, _flipped(slice(1024, None))),
+        spoil=_where(lambda rows: rows > 1024, flipped(slice(1024, None))),
     ),
     _size(
         "U1b",
         "calls_from_1024",
         "is wrong in calls with 1024 rows and more",
-        spoil=_where(lambda rows: rows >= 1024, _flipped(slice(None))),
+        spoil=_where(lambda rows: rows >= 1024, flipped()),
     ),
     _size(
         "U2",
         "rows_beside_warps",
         "makes the last row wrong where the number of rows is no multiple of 32",
-        spoil=_where(lambda rows: rows % 32 != 0, _flipped(slice(-1, None))),
+        spoil=_where(lambda rows: rows % 32 != 0, flipped(slice(-1, None))),
     ),
     _size(
         "U3",

@@ -11,7 +11,7 @@ from right_calls import RIGHT_CALLS, matmul, quantized
 
 from mxref.conformance import Extent, check, target_of
 from mxref.conformance.checking import layer_shapes, product_shapes
-from mxref.mutants import USES, UseMutant
+from mxref.mutants import UseMutant
 from mxref.mutants.memory_mutants import MEMORY_USES
 
 #: A vector file of each operation.
@@ -56,11 +56,6 @@ def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
 def report_of(op: str, function: Any) -> Any:
     target = target_of(SimpleNamespace(**{op: function}), "target")
     return check(target, [vector_file(FILES[op])], extent=EXTENT)
-
-
-def test_ids_and_names_are_unique() -> None:
-    both = (*USES, *MEMORY_USES)
-    assert len({one.id for one in both}) == len({one.name for one in both}) == len(both)
 
 
 @pytest.mark.sampled(3)

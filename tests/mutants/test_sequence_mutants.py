@@ -11,7 +11,7 @@ from helpers import vector_file
 from right_calls import RIGHT_CALLS
 
 from mxref.conformance import Extent, check, target_of
-from mxref.mutants import SEQUENCES, USES, UseMutant
+from mxref.mutants import SEQUENCES, UseMutant
 
 #: Two vector files of each operation.
 FILES = {
@@ -41,11 +41,6 @@ def report_of(functions: dict[str, Any], ops: tuple[str, ...]) -> Any:
     more = {"FORMATS": ["mxfp8_e4m3", "nvfp4", "e4m3", "e5m2"]} if "dequantize" in ops else {}
     target = target_of(SimpleNamespace(**functions, **more), "target")
     return check(target, [vector_file(stem) for op in ops for stem in FILES[op]], extent=EXTENT)
-
-
-def test_ids_and_names_are_unique() -> None:
-    both = (*USES, *SEQUENCES)
-    assert len({one.id for one in both}) == len({one.name for one in both}) == len(both)
 
 
 @pytest.mark.parametrize(("mutant", "op"), PAIRS, ids=lambda value: getattr(value, "id", value))

@@ -13,9 +13,10 @@ from right_calls import RIGHT_CALLS, matmul, quantized
 
 import mxref
 from mxref.conformance import Extent, check, target_of
-from mxref.mutants import USES, UseMutant
+from mxref.mutants import SEQUENCES, USES, UseMutant
 from mxref.mutants.call_mutants import CALL_USES
 from mxref.mutants.data_mutants import DATA_USES
+from mxref.mutants.memory_mutants import MEMORY_USES
 from mxref.mutants.type_mutants import TYPE_USES
 
 
@@ -72,7 +73,7 @@ def target(op: str, function: Any) -> Any:
 
 
 def test_ids_names_and_texts() -> None:
-    every = [*USES, *CALL_USES, *DATA_USES, *TYPE_USES]
+    every = [*USES, *SEQUENCES, *CALL_USES, *DATA_USES, *MEMORY_USES, *TYPE_USES]
     assert len({one.id for one in every}) == len({one.name for one in every}) == len(every)
     for mutant in every:
         assert re.fullmatch(r"U\d+[a-z]?", mutant.id)
