@@ -46,3 +46,12 @@ def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
     if min(found, default=0) < 0:
         raise ValueError(f"shape must hold no negative numbers, got {found}")
     return found
+
+
+def rounded_up(size: int, multiple: int) -> int:
+    """The least multiple that is no less than a size.
+
+    >>> rounded_up(33, 32), rounded_up(0, 8)
+    (64, 0)
+    """
+    return -(-size // multiple) * multiple

@@ -21,6 +21,7 @@ from mxref.operations.registry import REGISTRY
 from mxref.packing.elements import pack, packed_size, unpack
 from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
+from mxref.support.integers import rounded_up
 
 __all__ = ["SIZES", "filled"]
 
@@ -96,10 +97,6 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
     return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))
 
 
-def _up(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
-
-
 def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
     """A function whose arrays have one row for each case; `multiple` of it is the multiple.
 
@@ -109,7 +106,7 @@ def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
         count = len(next(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
-        full = _up(count, multiple)
+        full = rounded_up(count, multiple)
         if full == count:
             return function(*arguments)
         rows = np.arange(full) % count
@@ -129,7 +126,7 @@ def _of_tensors(function: _Function, multiples: tuple[int, int], policy: Policy)
     @functools.wraps(function)
     def call(values: _Array, format: str, axis: int) -> Any:
         shape = values.shape
-        full = _up(shape[0], multiples[0]), _up(shape[1], multiples[1])
+        full = rounded_up(shape[0], multiples[0]), rounded_up(shape[1], multiples[1])
         if full == shape:
             return function(values, format, axis)
         wide, asked = (result_shapes(one, format, policy, axis=axis) for one in (full, shape))
@@ -154,7 +151,7 @@ def _of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _F
     @functools.wraps(function)
     def call(given: _Array, format: str, *counts: int) -> Any:
         count = counts[0] if counts else len(given)
-        full = _up(count, multiple)
+        full = rounded_up(count, multiple)
         if full == count:
             return function(given, format, *counts)
         size = packed_size(full, format, policy)
@@ -177,7 +174,7 @@ def _of_scales(
     @functools.wraps(function)
     def call(given: _Array, *shapes: tuple[int, int]) -> Any:
         shape = shapes[0] if shapes else given.shape
-        full = _up(shape[0], multiples[0]), _up(shape[1], multiples[1])
+        full = rounded_up(shape[0], multiples[0]), rounded_up(shape[1], multiples[1])
         if full == shape:
             return function(given, *shapes)
         if op == "unpack_scales":
@@ -207,8 +204,9 @@ def _of_values(function: _Function, multiple: int) -> _Function:
         count, axis = values.shape[-1] if values.ndim else 0, more[-1]
         parameters = [one for one in (scale, zero) if isinstance(one, np.ndarray) and one.ndim]
         counts = [one.shape[-1] for one in parameters if one.ndim == values.ndim]
-        group = count // max(max(counts, default=1), 1) if max(counts, default=1) > 1 else 1
-        full = _up(count, math.lcm(multiple, group or 1))
+        most = max(counts, default=1)
+        group = max(count // most, 1) if most > 1 else 1
+        full = rounded_up(count, math.lcm(multiple, group))
         if full == count:
             return function(values, scale, zero, *more)
         is_last = axis is not None and axis % values.ndim == values.ndim - 1
@@ -235,7 +233,7 @@ def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Fun
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
         size = _sizes(axes, arguments)
-        full = {name: _up(n, multiples.get(name, 1)) for name, n in size.items()}
+        full = {name: rounded_up(n, multiples.get(name, 1)) for name, n in size.items()}
         if op.startswith("linear_qcs") and arguments[2].ndim > 1:
             is_packed = op == "linear_qcs4w"
             return _in_groups(function, arguments, size, full, multiples["k"], is_packed=is_packed)
@@ -302,7 +300,7 @@ def _in_groups(
     inside = size["k"] // max(count, 1)
     if full == size:
         return function(*arguments)
-    wide = _up(inside, multiple // math.gcd(multiple, count))
+    wide = rounded_up(inside, multiple // math.gcd(multiple, count))
 
     def grouped(one: _Array, rows: int) -> _Array:
         parts = one.reshape(len(one), count, inside)

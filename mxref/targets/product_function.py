@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
 from mxref.operands.returned import AnswerError, array_of
+from mxref.support.integers import rounded_up
 
 __all__ = ["MULTIPLES", "ProductFunction"]
 
@@ -81,7 +82,7 @@ class ProductFunction:
 
 def _padded(scales: U8, codes: U8, rows: int, length: int) -> tuple[U8, U8]:
     """Codes and scales filled up with the code 00 and the scale 2**0."""
-    count, elements = -(-len(codes) // rows) * rows, -(-codes.shape[1] // length) * length
+    count, elements = rounded_up(len(codes), rows), rounded_up(codes.shape[1], length)
     full = np.zeros((count, elements), np.uint8)
     full[: len(codes), : codes.shape[1]] = codes
     ones = np.full((count, -(-elements // _SIZE)), _ONE, np.uint8)

@@ -43,6 +43,10 @@ class CallQuestion(Protocol):
     """One call of an operation."""
 
     @property
+    def subject(self) -> CallSubject:
+        """What it is about."""
+
+    @property
     def arguments(self) -> tuple[Any, ...]:
         """What the function is given, arrays in C order."""
 

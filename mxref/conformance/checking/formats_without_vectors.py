@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.call_questions import CallQuestion, CallSubject, ask
+from mxref.conformance.checking.call_questions import CallQuestion, ask
 from mxref.conformance.checking.computed import file_of
 from mxref.conformance.checking.computed_calls import SizeScope, ask_one_by_one, called
 from mxref.conformance.checking.integer_questions import IntegerSubject
@@ -56,12 +56,12 @@ def ask_unfiled(
     asked = _asked(report)
     refused: list[str] = []
     with quiet():
-        some: list[tuple[CallSubject, CallQuestion]] = [
-            *((one, LayerQuestion(one, (1, 2, 33, 3))) for one in _layers(target, report, asked)),
-            *((one, Product(one, (2, 3, 2))) for one in _products(target, report, asked)),
-            *((one, one.first_question()) for one in _integers(target, report)),
+        some: list[CallQuestion] = [
+            *(LayerQuestion(one, (1, 2, 33, 3)) for one in _layers(target, report, asked)),
+            *(Product(one, (2, 3, 2)) for one in _products(target, report, asked)),
+            *(one.first_question() for one in _integers(target, report)),
         ]
-        taken = [one for one, question in some if not _refuses(target, one, question, refused)]
+        taken = [one.subject for one in some if not _refuses(target, one, refused)]
     uses, scope = ask_one_by_one(target, taken, elements)
     return uses, SizeScope(notes=_notes(refused), ordinary=scope.ordinary)
 
@@ -115,10 +115,9 @@ def _policy(report: Report, op: str) -> Policy | None:
     return first if isinstance(first, Policy) else None
 
 
-def _refuses(
-    target: PythonTarget, one: CallSubject, question: CallQuestion, refused: list[str]
-) -> bool:
+def _refuses(target: PythonTarget, question: CallQuestion, refused: list[str]) -> bool:
     """Whether a target raises an exception, which is its right; it is added to the list."""
+    one = question.subject
     reply = ask(called(target.operations[one.op]), question)
     if reply.error:
         refused.append(f"{one.op} {one.format} {getattr(one, 'float', '')}".rstrip())

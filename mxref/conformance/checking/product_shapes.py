@@ -43,6 +43,7 @@ from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.formats.catalog import BlockFormat
 from mxref.operands.returned import float_words
 from mxref.operations.product_words import pair_formats
+from mxref.support.integers import rounded_up
 from mxref.targets.calls import is_fault
 from mxref.targets.product_function import ProductFunction
 
@@ -143,15 +144,14 @@ class ProductSubject(PlainSubject):
             yield from (replace(moved, memory=STRIDE_0, kind=kind) for kind in REPEATED)
             a, b = self.formats
             if a == b:
-                side = math.lcm(*self.function.multiples[:2])
-                side *= -(-_MOVED[0] // side)
+                side = rounded_up(_MOVED[0], math.lcm(*self.function.multiples[:2]))
                 yield Product(self, self.fit((side, side, _MOVED[2])), memory=ONE_ARRAY)
 
     def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """A shape with the multiples that the target takes."""
         rows, columns, length = self.function.multiples
         steps = rows, columns, -(-length // BLOCK)
-        m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
+        m, n, blocks = map(rounded_up, shape, steps)
         return m, n, blocks
 
     def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:

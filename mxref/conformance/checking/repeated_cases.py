@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import REGISTRY
+from mxref.support.integers import rounded_up
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 
 __all__ = ["Call", "RepeatedCases", "Rows"]
@@ -127,7 +129,8 @@ class RepeatedCases:
         def function(*arguments: Any) -> Any:
             return self.function(*copies(arguments, memory))
 
-        other = RepeatedCases(function, self.outcome)
+        other = copy.copy(self)
+        other.function = function
         moved = replace(other.ask(rows, 2, 0, "memory"), memory=memory)
         usual = self.ask(rows, 2) if moved.changed.size else moved
         return usual if usual.changed.size else moved
@@ -145,7 +148,7 @@ class RepeatedCases:
     def _moved(self) -> int:
         """Rows of calls in other memory: what a call is filled up with lies as usual."""
         multiple: int = getattr(self.function, "multiple", 1)
-        return -(-_MOVED // multiple) * multiple
+        return rounded_up(_MOVED, multiple)
 
     @property
     def fixed(self) -> int | None:

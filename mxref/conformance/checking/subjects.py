@@ -13,7 +13,7 @@ from mxref.conformance.checking.layer_shapes import LayerSubject
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.compare.compare import Answered
-from mxref.conformance.compare.integer_policies import decided
+from mxref.conformance.compare.integer_policies import DECIDING, decided
 from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
@@ -43,8 +43,6 @@ __all__ = [
 
 #: The most characters of the reasons why there is no search.
 _REASON = 170
-#: Questions that decide between policies of integers.
-_DECIDING = 48
 
 
 def subjects(report: Report) -> Iterator[CallSubject]:
@@ -167,7 +165,7 @@ def with_decided(target: Target, one: Answered, seed: int) -> Answered:
     if isinstance(target, ResultsTarget):
         words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
     else:
-        words = drawn(file.op, file.format, file.float, _DECIDING, seed)
+        words = drawn(file.op, file.format, file.float, DECIDING, seed)
     policy = one.judged(Policy()).policy
     chosen = decided(target, file, one.inputs, policy, words)
     return one if chosen == policy else replace(one, choices=chosen)

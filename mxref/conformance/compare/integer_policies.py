@@ -16,9 +16,11 @@ from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
 
-__all__ = ["answers_of", "decided", "misses", "nearest"]
+__all__ = ["DECIDING", "answers_of", "decided", "misses", "nearest"]
 
 Words = NDArray[np.uint64]
+#: Questions that decide between policies.
+DECIDING = 48
 #: Answers by what they are the answers to, the oldest first: the same cases are judged by turns.
 _known: dict[Hashable, Answers] = {}
 #: The most of them.

@@ -21,7 +21,7 @@ from mxref.cases.drawn import drawn
 from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.integer_policies import decided, nearest
+from mxref.conformance.compare.integer_policies import DECIDING, decided, nearest
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
 from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall, has_batches
 from mxref.conformance.fuzzing.input_words import questions, subjects
@@ -43,8 +43,6 @@ from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Counterexample", "FuzzRow", "fuzz"]
 
-#: Questions that decide between policies of integers.
-_DECIDING = 48
 #: From so many cases on, a batch is put to one float type of a format only.
 _LARGE = 1000
 #: A question of more cases, none of which fails alone, is simplified as a batch.
@@ -162,7 +160,7 @@ def _choices_of(target: Target, op: str, format: str, slot: str) -> str:
     file = without_cases(op, format, slot)
     known = padded([case.inputs for case in integer_inputs(op, format)])
     policy, _ = nearest(file, known, target.ask(file, known))
-    return decided(target, file, known, policy, drawn(op, format, slot, _DECIDING))
+    return decided(target, file, known, policy, drawn(op, format, slot, DECIDING))
 
 
 def _sizes(target: Target, file: VectorFile, *, is_first: bool) -> tuple[int, ...]:
