@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.support.host_arrays import host_array
 from mxref.support.text import unknown_name
+from mxref.targets.streams import LateCall, are_late, late_call
 
 __all__ = ["Library", "at_offset", "library_of"]
 
@@ -60,12 +61,14 @@ class Library:
             and the address modulo 16.
         dtype: gives its name for a dtype.
         lacks: float types of which it has no arrays, each with the reason.
+        late: calls a function on another stream of the device; None if it has none.
     """
 
     name: str
     array: Callable[[Array], Any]
     dtype: Callable[[np.dtype[Any]], Any]
     lacks: Mapping[str, str] = field(default_factory=dict)
+    late: LateCall | None = None
 
     def taking(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that passes this library's arrays and dtypes to the given one, not NumPy's.
@@ -78,7 +81,8 @@ class Library:
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
             made = {id(one): self._given(one) for one in arguments}
-            return function(*(made[id(one)] for one in arguments))
+            given = [made[id(one)] for one in arguments]
+            return self.late(function, given) if self.late and are_late() else function(*given)
 
         return call
 
@@ -115,7 +119,10 @@ def library_of(name: str, device: str | None = None) -> Library:
     lacks = {float: f"{name} {lack}" for float, lack in found.items() if lack}
     if name == "jax" and "f64" in lacks:
         lacks["f64"] += ": set jax_enable_x64 in the target"
-    return Library(name, array, dtype, lacks)
+    late = None
+    if name == "torch" and device is not None:
+        late = late_call(importlib.import_module("torch"), device)
+    return Library(name, array, dtype, lacks, late)
 
 
 def _lack(array: Callable[[Array], Any], layout: FloatLayout) -> str:

@@ -180,6 +180,7 @@ class PythonTarget:
         threads: whether several threads may call it at once.
         own: its own formats and operations, which must be known when it is asked about them.
         notes: what it is never asked because of what it needs, for reports.
+        streams: whether it can be called on another stream of its device, see `late_calls`.
     """
 
     name: str
@@ -192,6 +193,7 @@ class PythonTarget:
     threads: bool = False
     own: OwnDefinitions = field(default_factory=OwnDefinitions)
     notes: tuple[str, ...] = ()
+    streams: bool = False
 
     @property
     def claims_formats(self) -> bool:
@@ -286,6 +288,7 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         threads=threads,
         own=own,
         notes=(*hopeless.values(), *needs.notes()),
+        streams=library.late is not None,
     )
 
 

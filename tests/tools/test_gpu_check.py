@@ -55,7 +55,11 @@ def test_every_part_needs_a_gpu_and_has_a_name_of_its_own() -> None:
     assert all("gpu" in one.needs for one in gpu_parts.PARTS)
     names = [one.name for one in gpu_parts.PARTS]
     assert len(names) == len(set(names))
-    assert {one.name.split()[0] for one in gpu_parts.PARTS if one.own} == {"triton", "cuda"}
+    assert {one.name.split()[0] for one in gpu_parts.PARTS if one.own} == {
+        "triton",
+        "cuda",
+        "streams",
+    }
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from gpu_common import RULES, VECTORS, Found, NotRunError, gpu_line
 from gpu_program import CUDA, by_lines, level_2, nvcc, of_program
 from gpu_python import (
     adapter,
+    streams,
     triton_float32,
     triton_level_1,
     triton_level_2,
@@ -89,6 +90,7 @@ PARTS = (
     Part("cuda speed", _GPU_NVCC, of_program(("bench",), ())),
     Part("intrinsics level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), _NVIDIA), own=False),
     Part("intrinsics float32", _GPU_NVCC, of_program(("sweep", _STEPS), _NVIDIA), own=False),
+    Part("streams", _GPU_TORCH, streams),
     *(
         Part(f"torch {name}", _GPU_TORCH, adapter(f"torch_adapter.py{mode}"), own=False)
         for name, mode in (("adapter", ""), ("e5m2", ":E5M2"))

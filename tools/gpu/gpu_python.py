@@ -9,23 +9,26 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from gpu_common import ROOT, RULES, VECTORS, Found, NotRunError, verified
 from gpu_matrices import on_device
 
-from mxref.conformance import load_target
+from mxref.cli.verify_verb import print_report
+from mxref.conformance import check, load_target, target_of
 from mxref.conformance.compare.compare import run_file
 from mxref.conformance.sweeping.sweep import sweep
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.golden import read_vectors
 from mxref.policy.policy import Policy
+from mxref.targets.asked_files import read_for
 from mxref.targets.target import Target
 
 __all__ = [
     *("adapter", "other_policy", "triton_float32", "triton_level_1", "triton_level_2"),
-    *("matrices", "triton_matrices", "triton_speed"),
+    *("matrices", "streams", "triton_matrices", "triton_speed"),
 ]
 
 TRITON = ROOT / "tools" / "fastpath" / "triton"
@@ -192,6 +195,28 @@ def adapter(spec: str) -> Callable[[Path], Found]:
         return verified(load_target(str(ROOT / "tools" / "adapters" / spec)), device)
 
     return run
+
+
+def streams(_: Path) -> Found:
+    """A kernel on the caller's stream passes, and one that is always on the default one fails."""
+    torch = _torch()
+    values = torch.arange(256, dtype=torch.uint8, device="cuda").view(torch.float8_e5m2).float()
+
+    def decode(codes: Any, _: str) -> Any:
+        return values[codes.long()]
+
+    def decode_on_default(codes: Any, format: str) -> Any:
+        with torch.cuda.stream(torch.cuda.default_stream()):
+            return decode(codes, format)
+
+    kinds, claims = [], {"FORMATS": ["e5m2"], "ARRAYS": "torch", "DEVICE": "cuda"}
+    for function in (decode, decode_on_default):
+        target = target_of(SimpleNamespace(decode=function, **claims), function.__name__)
+        report = check(target, read_for(VECTORS, target, target.policy))
+        print_report(report, 10)
+        kinds.append([use.kind for use in report.uses])
+    passed = kinds == [[], ["stream"]]
+    return {"device": torch.cuda.get_device_name(), "passed": passed, "kinds": kinds}
 
 
 def _on_gpu(result: Any) -> Any:

@@ -189,7 +189,8 @@ class _Further:
     def ask_calls_that_follow(self, target: PythonTarget) -> None:
         """Calls after others; what is found there says more than the sizes of wrong calls."""
         is_fast = self.most >= PACES[0][1]
-        uses, count = ask_following_calls(fresh_calls(target, self.report, self.most), many=is_fast)
+        calls = fresh_calls(target, self.report, self.most)
+        uses, count = ask_following_calls(calls, many=is_fast, streams=target.streams)
         mended = {(use.op, use.format) for use in uses}
         steady = [use for use in self.uses if use.kind not in _VAGUE]
         known = {(use.op, use.format) for use in steady}

@@ -29,6 +29,7 @@ from mxref.conformance.checking.subjects import layer_subjects, product_subjects
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
 from mxref.targets.calls import error_text, is_fault, message, quiet
+from mxref.targets.streams import late_calls
 from mxref.targets.target import PythonTarget
 
 __all__ = ["ask_following_calls", "fresh_calls"]
@@ -49,19 +50,21 @@ _AFTER = "not reproducible: wrong after"
 _UNKNOWN = "no_such_format"
 
 _NEXT = "not reproducible: right in {} calls of one size in a row, wrong in the next"
+_STREAM = "wrong only in calls on another stream than the default one"
 
 #: A call that comes before: how it differs, and its arguments.
 _Earlier = tuple[str, list[Any]]
 
 
 def ask_following_calls(
-    every: Sequence[FreshCalls], *, many: bool
+    every: Sequence[FreshCalls], *, many: bool, streams: bool = False
 ) -> tuple[list[CallDependence], int]:
     """What is wrong with calls that follow others, one for an operation and format at most.
 
     Args:
         every: calls of each operation, format and float type.
         many: whether there are many calls of one size, of each format; of one operation else.
+        streams: whether there are calls on another stream.
 
     Returns:
         What is wrong, and the number of calls.
@@ -73,6 +76,9 @@ def ask_following_calls(
             for one in plan.every:
                 if one.key not in found and (text := ask(one)):
                     found[one.key] = CallDependence(*one.key, "state", text)
+        for one in plan.every if streams else ():
+            if one.key not in found and (text := plan.on_another_stream(one)):
+                found[one.key] = CallDependence(*one.key, "stream", text)
         for one, text in plan.overwritten():
             found.setdefault(one.key, CallDependence(*one.key, "state", text))
     return list(found.values()), plan.count
@@ -280,6 +286,16 @@ class _Plan:
         if wrong := sets[0].judge(kept[0]):
             return f"the result of a call is overwritten by a later one of its size: {wrong}"
         return ""
+
+    def on_another_stream(self, one: FreshCalls) -> str:
+        """That calls on another stream alone are wrong; empty if it is not so."""
+        text = ""
+        for _ in range(_TIMES):
+            with late_calls():
+                text = _wrong(one, self.fresh(one))
+            if not text or _wrong(one, self.fresh(one)):
+                return ""
+        return f"{_STREAM}: {text}"
 
     def overwritten(self) -> Iterator[tuple[FreshCalls, str]]:
         """Results that are read again after calls of every other operation."""

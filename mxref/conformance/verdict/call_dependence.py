@@ -20,6 +20,7 @@ DEPENDENCES = {
     "data": "treats ordinary calls otherwise",
     "memory": "depends on where its arrays lie in memory",
     "threads": "fails when called by two threads",
+    "stream": "does not wait for the stream that it is called on",
     "effect": "changes more than its result",
     "empty": "answers an empty call wrongly",
     "numbers": "computes tensors wrongly",
@@ -35,8 +36,9 @@ class CallDependence:
         format: the format.
         kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
             `data` (what all numbers of a call have in common), `memory` (where an array lies),
-            `threads`, `effect` (what a call changes beside its result), `empty` (a call with no
-            case), `numbers` (the numbers of a tensor, whatever its size).
+            `threads`, `stream` (of a GPU, that the call is on), `effect` (what a call changes
+            beside its result), `empty` (a call with no case), `numbers` (the numbers of a tensor,
+            whatever its size).
         text: what is wrong, in one sentence.
     """
 
