@@ -146,7 +146,7 @@ def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
         return ()
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
-    from mxref.conformance.verdict.cause.causes import find_causes
+    from mxref.conformance.verdict.causes import find_causes
     from mxref.operands.word_rows import padded
     from mxref.policy.policy import Policy
     from mxref.targets.calls import Answers, without_cases

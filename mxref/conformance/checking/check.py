@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_effects import FloatState, changed_arguments, float_state
 from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
-from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.computed import Compared
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
 from mxref.conformance.checking.formats_without_vectors import (
@@ -20,7 +19,8 @@ from mxref.conformance.checking.formats_without_vectors import (
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_outputs import ask_outputs
-from mxref.conformance.checking.repeated_calls import ask_nothing, elements_of, first_calls
+from mxref.conformance.checking.repeated_calls import ask_nothing, first_calls
+from mxref.conformance.checking.search import Search
 from mxref.conformance.checking.subjects import (
     explaining,
     layer_subjects,
@@ -54,6 +54,10 @@ __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
 _VAGUE = ("size", "company", "numbers", "memory")
+
+
+#: How often another cause is looked for where the search contradicts one.
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def check(
         if extent.elements != 0:
             further.ask_ordinary_calls(target)
     if extent.search:
-        further.search()
+        further.search(answered)
     return further.reported(answered)
 
 
@@ -295,38 +299,37 @@ class _Further:
         self.computed += computed
         self.scope = replace(self.scope, ordinary=(*scopes, *self.ordinary))
 
-    def search(self) -> None:
-        """A search for wrong answers."""
-        found = list(self._searched())
-        in_part = {(one.op, one.format) for one in found if one.cases < REGISTRY[one.op].questions}
+    def search(self, answered: Sequence[Answered]) -> None:
+        """A search for wrong answers, and for answers that what is known does not give.
+
+        What does not give them is looked for again, with them, and compared in turn.
+        """
+        search = Search(self.target, self.most, self.extent.seed)
+        known, by = self.report.known, [file for files, *_ in self.asked_by for file in files]
+        found: list[Compared] = []
+        for files, policy, profile in self.asked_by:
+            for file in files:
+                found += search.asked(file, policy, profile, known)
+        for _ in range(_ROUNDS):
+            more = list(search.confirmed(self.report, self.uses, by))
+            found += more
+            if not any(one.wrong for one in more):
+                break
+            self.computed += more
+            self.report = self.with_computed(answered)
         where = dict.fromkeys((one.op, one.format) for one in found)
-        asked = {(file.op, file.format) for files, _, _ in self.asked_by for file in files}
+        in_part = {(one.op, one.format) for one in found if one.cases < REGISTRY[one.op].questions}
+        asked = {*where} | {(file.op, file.format) for file in by}
         self.scope = replace(
             self.scope,
             searched=sum(one.cases for one in found),
             searched_in=tuple(pair for pair in where if pair not in in_part),
             unsearched=unsearched(self.report, self.uses, asked),
         )
-        self.computed += found
+        self.computed += [one for one in found if one not in self.computed]
 
-    def _searched(self) -> Iterator[Compared]:
-        target, known = self.target, self.report.known
-        for file, policy, profile in (
-            (file, policy, profile) for files, policy, profile in self.asked_by for file in files
-        ):
-            if isinstance(target, PythonTarget):
-                if not REGISTRY[file.op].questions:
-                    continue
-                count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
-                words = drawn(file.op, file.format, file.float, count, self.extent.seed)
-            elif file.stem in target.drawn:  # it was asked before
-                words = target.drawn[file.stem][0]
-            else:
-                continue
-            yield compare_computed(target, file, [words], policy, profile, known, name="search")
-
-    def reported(self, answered: Sequence[Answered]) -> Report:
-        """The report of everything."""
+    def with_computed(self, answered: Sequence[Answered]) -> Report:
+        """The report of the answers to the vectors and to what was computed."""
         files_of = {one.file.stem: [one] for one in answered}
         for outcome in (one.outcome for one in self.computed if one.outcome is not None):
             file, given = outcome.file, Answers(outcome.answers, outcome.errors)
@@ -334,7 +337,11 @@ class _Further:
             files_of.setdefault(file.stem, []).append(
                 Answered(file, outcome.inputs, given, choices)
             )
-        told = described(with_rows(self.report, list(files_of.values()), self.uses))
+        return with_rows(self.report, list(files_of.values()), self.uses)
+
+    def reported(self, answered: Sequence[Answered]) -> Report:
+        """The report of everything."""
+        told = described(self.with_computed(answered))
         notes = (*told.scope.notes, *self.scope.notes, *accumulation_notes(told.rows))
         notes += (limit_note(),) if limit_note() else ()
         return replace(told, scope=replace(self.scope, notes=notes))

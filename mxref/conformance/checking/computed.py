@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,8 +81,12 @@ def compare_computed(
     known: Collection[str] = (),
     *,
     name: str,
+    cause: Callable[[VectorFile, Words], Words] | None = None,
 ) -> Compared:
     """Put computed questions to a target and compare its answers with the fast path's.
+
+    With a cause its answers are compared instead; those that are kept are judged by the policy all
+    the same, so that another cause can be looked for.
 
     What is wrong by the fast path is judged again by the slow twin. Of many wrong answers some of
     every kind are kept, those first that are not known.
@@ -95,13 +99,17 @@ def compare_computed(
         profile: what to compare with instead, if it speaks of this.
         known: kinds of known divergences.
         name: the last part of the ids of cases, before a number.
+        cause: what gives answers to questions of a file.
     """
     file = without_cases(like.op, like.format, like.float)
     total = wrong = 0
     kept: dict[bool, list[_Row]] = {True: [], False: []}
     for words in chunks:
         asked = target.ask(file, words)
-        right = fast_right_answers(file, words, policy, profile)
+        if cause is None:
+            right = fast_right_answers(file, words, policy, profile)
+        else:
+            right = Answers(cause(file, words))
         wanted, answers = same_width(right.words, asked.words)
         equal = same_answers(file, wanted, answers, words, bits=profile is not None)
         same = widened(file, np.all(equal, axis=1), words, asked.words, policy)

@@ -57,6 +57,8 @@ class Finding:
         inside = f" of {cause.part}" if cause.part != self.op else ""
         if cause.kind == "order":
             name = f"{cause.policy} with codes{inside} in another order, {cause.name}"
+        elif cause.kind == "stages":
+            name = f"{cause.policy} with other stages"
         elif cause.kind == "shift":
             name = f"{cause.policy} with {cause.name}"
         else:

@@ -100,6 +100,8 @@ def _bug(finding: Finding) -> str:
     """A known bug, by the names under which the museum has it."""
     cause = finding.cause
     over = "" if cause.policy == "ocp" else f" over {cause.policy}"
+    if cause.kind == "stages":
+        return f"has bug{'s' * ('; and ' in cause.text)}{over}: {cause.text}"
     besides = "" if cause.complete else " (and some answers are wrong otherwise)"
     return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}{besides}"
 

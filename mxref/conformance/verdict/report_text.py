@@ -32,7 +32,14 @@ Pairs = Sequence[tuple[VectorFile, Failure]]
 Places = list[tuple[str, str]]
 
 #: What kinds of causes are called, where they give all answers.
-_HEADS = {"mutant": "BUG", "order": "BUG", "shift": "BUG", "policy": "POLICY", "profile": "PROFILE"}
+_HEADS = {
+    "stages": "BUG",
+    "mutant": "BUG",
+    "order": "BUG",
+    "shift": "BUG",
+    "policy": "POLICY",
+    "profile": "PROFILE",
+}
 
 
 def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[str]:
@@ -157,11 +164,14 @@ class _Causes:
         report = self.report
         for use in report.uses:
             yield f"{'known' if use.key in report.known else 'BUG'}: {use}"
-        told = [one for one in report.findings if one.cause.complete or self._left(one)]
-        for key, equal in groupby(sorted(told, key=_order), _order):
-            yield from self._cause(key[0], list(equal))
+        told = [one for one in report.findings if self._is_told(one)]
         found = [row for finding in told for row in self._rows(finding)]
         alone = [row for row in report.rows if self._unlisted(row) and row not in found]
+        apart = [row for one in told if _is_apart(one) for row in self._rows(one)]
+        kept = min(len(alone + apart), self.show // 2)  # so that each of them is shown once
+        self.show -= kept
+        for key, equal in groupby(sorted(told, key=_order), _order):
+            yield from self._cause(key[0], list(equal))
         for (op, text), some in _by_description(alone).items():
             count = sum(len(self._unlisted(row)) for row in some)
             where = f"{op} {', '.join(row.format for row in some)}"
@@ -170,9 +180,14 @@ class _Causes:
         rest = [one for one in report.findings if one not in told]
         exact = [row for row in alone if _is_exact(row)]
         yield from (f"  {one}" for one in rest if not all(row in exact for row in self._rows(one)))
-        yield from self._kinds(alone)
+        self.show = max(self.show, 0) + kept
+        yield from self._kinds(alone + apart)
         if self.left:
             yield f"... and {self.left} more kinds of failure (--show N, --json)"
+
+    def _is_told(self, finding: Finding) -> bool:
+        """Whether a cause is a help: it gives all answers, or is taken apart."""
+        return finding.cause.complete or _is_apart(finding) or bool(self._left(finding))
 
     def _cause(self, rank: int, findings: Sequence[Finding]) -> Iterator[str]:
         """One cause, in all operations that share it."""
@@ -185,15 +200,22 @@ class _Causes:
         name = cause.text or (cause.name if cause.kind == "profile" else cause.policy)
         name = f"profile {name}" if rank and cause.kind == "profile" else name
         head = "NEAREST" if rank else _HEADS[cause.kind]
-        yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
-        for finding in findings:
-            yield f"  {finding}"
+        if cause.kind == "stages":
+            where = "; ".join(f"{one.op} {', '.join(one.formats)}" for one in findings)
+            what = "what each stage does, given those before"
+            what = what if rank else "these stages together give all answers"
+            yield f"{'STAGES' if rank else head} ({len(pairs)} of {self.total}): {where}: {what}"
+        else:
+            yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
+            yield from (f"  {finding}" for finding in findings)
+        yield from (f"  {stage}" for stage in cause.stages)
         # A nearest policy or bug: what it leaves. A profile that gives all answers: how it differs
         # from the profile that was compared.
         it = "it" if rank or self.report.profile is None else f"profile {self.report.profile.name}"
         for (op, text), some in _by_description(rows).items():
             yield f"  {op} {', '.join(row.format for row in some)}, beside {it}: {text}"
-        yield from self._clauses(left if rank else pairs)
+        if not _is_apart(findings[0]):  # whose failures are shown among those without a cause
+            yield from self._clauses(left if rank else pairs)
 
     def _clauses(self, pairs: Pairs) -> Iterator[str]:
         """Failures of one cause by clause, the most frequent ones first."""
@@ -206,12 +228,12 @@ class _Causes:
                 yield f"    {describe(*some[0])}"
 
     def _kinds(self, rows: Sequence[VerifyRow]) -> Iterator[str]:
-        """Failures without a cause, at first at most two kinds of an operation and format."""
+        """Failures without a cause: one kind of each row, then one more, then all."""
         rank: Counter[tuple[str, str]] = Counter()
         order = []
         for places, why, failures in self._merged({(row.op, row.format) for row in rows}):
             rank[places[0]] += 1
-            order.append((rank[places[0]] > 2, places, why, failures))
+            order.append((min(rank[places[0]], 3), places, why, failures))
         known = self.report.known
         flags_of = {(row.op, row.format): row.by_flag(known) for row in rows[::-1]}
         for _, places, why, failures in sorted(order, key=lambda item: item[0]):
@@ -262,6 +284,11 @@ class _Causes:
 
     def _only_unlisted(self, pairs: Iterable[tuple[VectorFile, Failure]]) -> Pairs:
         return [pair for pair in pairs if listed_as(*pair, self.report.known) is None]
+
+
+def _is_apart(finding: Finding) -> bool:
+    """Whether answers are taken apart into stages that do not give all of them."""
+    return finding.cause.kind == "stages" and not finding.cause.complete
 
 
 def _is_exact(row: VerifyRow) -> bool:

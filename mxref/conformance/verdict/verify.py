@@ -212,10 +212,10 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
         return replace(row, causes=(), sought=True)
     # The museum of known bugs is imported where something is wrong.
-    from mxref.conformance.verdict.cause.causes import find_causes
     from mxref.conformance.verdict.cause.integer_causes import integer_causes
     from mxref.conformance.verdict.cause.product_causes import product_causes
     from mxref.conformance.verdict.cause.profile_causes import profile_causes
+    from mxref.conformance.verdict.causes import find_causes
 
     if row.op in CALL_OPERATIONS:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
@@ -235,13 +235,14 @@ def described(report: Report) -> Report:
     of calling that changes answers says nothing.
     """
     unsteady = unsteady_rows(report.uses)
-    return replace(
-        report,
-        rows=tuple(
-            row if (row.op, row.format) in unsteady else _described(row, report)
-            for row in report.rows
-        ),
+    rows = tuple(
+        row if (row.op, row.format) in unsteady else _described(row, report) for row in report.rows
     )
+    told = replace(report, rows=rows)
+    if all(row.causes == was.causes for row, was in zip(rows, report.rows, strict=True)):
+        return told
+    parts = ([row for row in rows if bool(row.profile) is by] for by in (True, False))
+    return replace(told, findings=tuple(one for some in parts for one in findings(some)))
 
 
 def _described(row: VerifyRow, report: Report) -> VerifyRow:
@@ -264,12 +265,17 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         return row
     by_profile = row.profile is not None and report.profile is not None
     policy = report.profile.policy if by_profile and report.profile else report.policy
-    whole = describe_failures(row.outcomes, policy)
     if complete or not row.causes:
-        return replace(row, description=whole)
+        return replace(row, description=describe_failures(row.outcomes, policy))
     from mxref.conformance.verdict.cause.shifts import Shift
 
     nearest = row.causes[0]
+    if nearest.kind == "stages":
+        from mxref.conformance.verdict.stages.stage_cause import with_rest
+
+        stages = with_rest(row.outcomes, nearest)
+        return replace(row, causes=(replace(nearest, stages=stages), *row.causes[1:]))
+    whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     shift = Shift.named(nearest.name) if nearest.kind == "shift" else None
     beside = tuple(_beside(outcome, policy, profile, shift) for outcome in row.outcomes)

@@ -3,10 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Cause"]
+__all__ = ["Cause", "Stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of a target does otherwise.
+
+    Args:
+        name: the stage: `scale`, `special blocks`, `elements` or `special elements`.
+        text: what it does; empty if no rule is known that gives most of its answers.
+        wrong: how many of its units differ from the policy, given what came before.
+        left: how many differ from what the text says, too.
+        total: how many units there are.
+        unit: what they are.
+        clause: the clauses about it.
+        rest: where those that are left are wrong.
+    """
+
+    name: str
+    text: str
+    wrong: int
+    left: int
+    total: int
+    unit: str
+    clause: str
+    rest: str = ""
+
+    def __str__(self) -> str:
+        """The stage as a line of a report.
+
+        >>> str(Stage("scale", "amax does not see lane 31", 23, 0, 494, "scales", "MX-6.3"))
+        'scale: amax does not see lane 31 (23 of 494 scales; MX-6.3)'
+        """
+        clause = f"; {self.clause}" * bool(self.clause)
+        counts = f"{self.wrong} of {self.total} {self.unit}{clause}"
+        if not self.text:
+            return f"{self.name}: {self.rest or 'wrong, by no rule that is known'} ({counts})"
+        if not self.left:
+            return f"{self.name}: {self.text} ({counts})"
+        rest = f": {self.rest}" * bool(self.rest)
+        return f"{self.name}: nearest is: {self.text} ({counts}); beside it {self.left} wrong{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +55,8 @@ class Cause:
 
     Args:
         kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order;
-            `shift`, all scales or values by one factor, which those at the ends of the range hide.
+            `shift`, all scales or values by one factor, which those at the ends of the range hide;
+            `stages`, what each stage does.
         name: the policy, the profile, the id of the mutant, or the name of the order or shift.
         title: the mutant's name; empty for others.
         text: what is wrong, in words; empty for a policy.
@@ -25,6 +66,9 @@ class Cause:
         floats: the float types that the bug is seen from, if it is not all of them.
         same: how many answers it gives.
         total: how many there are.
+        stages: of a cause of stages those that deviate.
+        answer: the answers that it gives to questions over a policy, if they can be computed.
+        steps: of a cause of stages what each does.
     """
 
     kind: str
@@ -37,6 +81,9 @@ class Cause:
     floats: tuple[str, ...]
     same: int
     total: int
+    stages: tuple[Stage, ...] = ()
+    answer: Any = field(default=None, compare=False, repr=False)
+    steps: Any = field(default=None, compare=False, repr=False)
 
     @property
     def complete(self) -> bool:
@@ -46,13 +93,19 @@ class Cause:
     @property
     def is_bug(self) -> bool:
         """Whether it is a known bug that gives all of them, or a shift of all that show one."""
-        return self.kind == "shift" or (self.complete and self.kind in ("mutant", "order"))
+        return self.kind == "shift" or (
+            self.complete and self.kind in ("mutant", "order", "stages")
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
-        return {
-            **dataclasses.asdict(self),
+        plain = dataclasses.replace(self, answer=None, steps=None)
+        found = dataclasses.asdict(plain) | {
             "seen": list(self.seen),
             "floats": list(self.floats),
             "complete": self.complete,
         }
+        del found["answer"], found["steps"]
+        if not found["stages"]:
+            del found["stages"]
+        return found

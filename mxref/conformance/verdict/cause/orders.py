@@ -14,7 +14,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import padded, stripped
 from mxref.policy.policy import Policy
 
-__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lanes_of", "reordered"]
+__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "reordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +160,33 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
     moved = np.flatnonzero(sources != lanes)
     if not fits.any(axis=1).all() or not moved.size:
         return None
-    told = [f"lane {lane} has that of lane {sources[lane]}" for lane in moved[:_TOLD].tolist()]
-    more = moved.size - _TOLD
+    return lane_order(sources, "numbers" if op == "dequantize" else "codes")
+
+
+def lane_order(sources: NDArray[np.intp], what: str) -> CodeOrder:
+    """The order in which each lane has what is right in another one."""
+    for order in ORDERS:
+        if not order.unit and (order.of(len(sources), len(sources)) == sources).all():
+            return order
+    moved = np.flatnonzero(sources != np.arange(len(sources)))
+    breaks = (np.diff(moved) != 1) | (np.diff(sources[moved]) != 1)
+    runs = np.split(moved, np.flatnonzero(breaks) + 1)
+    told = [_run(run, sources) for run in runs[:_TOLD]]
+    more = sum(run.size for run in runs[_TOLD:])
     others = f", and {more} more lanes those of others" * (more > 0)
     name = f"lane_{moved[0]}_from_{sources[moved[0]]}" + f"_and_{moved.size - 1}_more" * (
         moved.size > 1
     )
-    what = "numbers" if op == "dequantize" else "codes"
-    return CodeOrder(
-        name,
-        f"gives {what} in other lanes of a block: {', '.join(told)}{others}",
-        lambda _: sources,
-    )
+    text = f"gives {what} in other lanes of a block: {', '.join(told)}{others}"
+    return CodeOrder(name, text, lambda _: sources)
+
+
+def _run(run: NDArray[np.intp], sources: NDArray[np.intp]) -> str:
+    """Lanes that follow each other, and from which ones they are."""
+    ends, come = (run[0], run[-1]), (sources[run[0]], sources[run[-1]])
+    if run.size == 1:
+        return f"lane {ends[0]} has that of lane {come[0]}"
+    return f"lanes {ends[0]} to {ends[1]} have those of lanes {come[0]} to {come[1]}"
 
 
 def _moved(row: Words, order: CodeOrder, first: int, size: int) -> Words:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.verdict.cause.evidence import Evidence, Words
-from mxref.conformance.verdict.cause.suspects import Suspect
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.suspects import Answer, Suspect
 from mxref.policy.policy import Policy
 
-__all__ = ["Partial"]
+__all__ = ["Partial", "both"]
 
 #: The number of bugs of which pairs are tried: those that give most answers.
 _MOST = 40
@@ -80,6 +80,18 @@ def _changed(one: Evidence, policy: Policy, answers: Words) -> NDArray[np.bool_]
     return changed
 
 
+def both(first: Suspect, second: Suspect) -> Answer:
+    """The answers of an implementation that has two bugs: of the first wherever it is not right."""
+
+    def answer(questions: Questions, policy: Policy) -> Words:
+        right = questions.answers(policy)
+        one, other = (suspect.answer(questions, policy) for suspect in (first, second))
+        same = same_answers(questions.file, right, one, questions.inputs)
+        return np.where(same, other, one)
+
+    return answer
+
+
 def _together(one: Evidence, policy: Policy, first: Words, second: Words) -> bool:
     changed = _changed(one, policy, first)
     return changed is not None and one.misses(np.where(changed, first, second)) == 0
@@ -87,7 +99,6 @@ def _together(one: Evidence, policy: Policy, first: Words, second: Words) -> boo
 
 def _gives(a: Suspect, b: Suspect, policy: Policy, one: Evidence) -> bool:
     try:
-        first, second = (suspect.answer(one.questions, policy) for suspect in (a, b))
+        return one.misses(both(a, b)(one.questions, policy)) == 0
     except Exception:  # mutants are made for some float types, and may fail on others
         return False
-    return _together(one, policy, first, second)

@@ -23,7 +23,14 @@ from mxref.policy.choices import ScalePlace
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
-__all__ = ["of_blocks", "of_elements", "of_packed", "of_scales", "of_unpacked"]
+__all__ = [
+    "of_blocks",
+    "of_elements",
+    "of_packed",
+    "of_scales",
+    "of_unpacked",
+    "quotients_under",
+]
 
 Answer = Callable[[Questions, Policy], Words]
 
@@ -33,7 +40,7 @@ def of_elements(encode: Answer) -> Answer:
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
-        inner = questions.once("quotients", policy, lambda: _quotients(questions, right[:, 0]))
+        inner = questions.once("quotients", policy, lambda: quotients_under(questions, right[:, 0]))
         codes = encode(inner, policy).reshape(len(right), -1)
         nan = right[:, :1] == max(block_format(questions.file.format).scale.nan_codes)
         return np.concatenate([right[:, :1], np.where(nan, right[:, 1:], codes)], axis=1)
@@ -109,7 +116,7 @@ def _numbers(questions: Questions) -> Parts:
     return split(questions.inputs, LAYOUTS[questions.file.float])
 
 
-def _quotients(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
+def quotients_under(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
     """The elements divided by their scales, in their own float type if it holds the quotients."""
     numbers, layout = _numbers(questions), LAYOUTS[questions.file.float]
     fmt = block_format(questions.file.format)

@@ -25,7 +25,7 @@ from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-__all__ = ["SHIFTED", "Shift", "shift_of"]
+__all__ = ["SHIFTED", "Shift", "shift_of", "unclamped"]
 
 _BLOCKS, _SCALES = ("quantize", "quantize_tensor"), ("encode_scale", "shared_scale")
 _VALUES = ("decode", "decode_scale", "dequantize")
@@ -104,7 +104,7 @@ class Shift:
             moved = moved & 0xFF if self.wraps else np.clip(moved, 0, 0xFF)
             return np.concatenate([moved.astype(np.uint64), right[:, 1:]], axis=1)
         numbers = split(questions.inputs, LAYOUTS[file.float])
-        raw = questions.once("unclamped", policy, lambda: _unclamped(file, numbers, policy))
+        raw = questions.once("unclamped", policy, lambda: unclamped(file, numbers, policy))
         last = self.kind in ("stored_scales", "clamped_scales")  # shifted last
         stored = self._stored(right[:, :1].astype(np.int64) if last else raw, policy)
         found = stored.astype(np.uint64)
@@ -233,7 +233,7 @@ def _places(one: Evidence, policy: Policy) -> _Places:
     return _Places((want & mask)[inside], (got - want)[inside], unit, low, high)
 
 
-def _unclamped(file: VectorFile, numbers: Parts, policy: Policy) -> I64:
+def unclamped(file: VectorFile, numbers: Parts, policy: Policy) -> I64:
     """The right scale codes of numbers or blocks, a row each, before they are clamped to E8M0.
 
     The code of x * 2**n is that of x and n more, so it is asked of the significand alone. Rows of

@@ -37,7 +37,7 @@ from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = ["Suspect", "layouts_of_mutants", "suspects"]
+__all__ = ["Answer", "Suspect", "layouts_of_mutants", "suspects"]
 
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, I64, LAYOUTS, Bool, split
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
@@ -24,7 +25,7 @@ from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
-__all__ = ["Units", "units_of"]
+__all__ = ["Units", "features_of", "units_of"]
 
 U64 = NDArray[np.uint64]
 
@@ -54,9 +55,23 @@ def units_of(outcomes: Sequence[Outcome], policy: Policy) -> list[Units]:
     found: dict[str, list[Units]] = {}
     for outcome in outcomes:
         if len(_apart(outcome)) < len(outcome.inputs):
-            for units in _Cases(outcome).taken_apart(policy):
+            for units in _Cases.of(outcome).taken_apart(policy):
                 found.setdefault(units.kind, []).append(units)
     return [_joined(parts) for parts in found.values()]
+
+
+def features_of(file: VectorFile, inputs: U64, want: U64, policy: Policy) -> Table:
+    """The features of each word of right answers, of operations with one kind of unit.
+
+    Args:
+        file: operation, format and float type.
+        inputs: the questions, a row each.
+        want: the right answers.
+        policy: what is right.
+    """
+    ids = np.zeros(len(inputs), np.int8)
+    (units,) = _Cases(file, str(policy), inputs, want, want, ids, bits=False).taken_apart(policy)
+    return units.table
 
 
 def _apart(outcome: Outcome) -> set[int]:
@@ -75,19 +90,34 @@ def _joined(parts: list[Units]) -> Units:
 class _Cases:
     """The answered cases of a file, a row each, without those that raised or should have."""
 
-    def __init__(self, outcome: Outcome) -> None:
-        self.file, self.policy, wanted = outcome.file, outcome.policy, outcome.answers.copy()
+    def __init__(
+        self,
+        file: VectorFile,
+        policy: str,
+        inputs: U64,
+        want: U64,
+        got: U64,
+        ids: Any,
+        *,
+        bits: bool,
+    ) -> None:
+        self.file, self.policy, self.inputs = file, policy, inputs
+        self.want, self.got, self.ids = want, got, ids
+        #: Whether codes of NaN and of NaN blocks were compared by their bits as well.
+        self.bits = bits
+        self.failed = ~same_answers(file, want, got, inputs, bits=bits)
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> _Cases:
+        """The cases of an outcome."""
+        file, wanted, apart = outcome.file, outcome.answers.copy(), _apart(outcome)
         for failure in outcome.failures:
             wanted[failure.index] = NO_WORD
             wanted[failure.index, : len(failure.want)] = failure.want
-        apart = _apart(outcome)
-        answered = [i for i in range(len(wanted)) if i not in apart]
-        self.inputs, self.want = outcome.inputs[answered], wanted[answered]
-        self.got = outcome.answers[answered]
-        self.ids = np.array([self.file.cases[i].id for i in answered])
-        #: Whether codes of NaN and of NaN blocks were compared by their bits as well.
-        self.bits = outcome.profile is not None
-        self.failed = ~same_answers(self.file, self.want, self.got, self.inputs, bits=self.bits)
+        some = [i for i in range(len(wanted)) if i not in apart]
+        ids = np.array([file.cases[i].id for i in some])
+        rows = outcome.inputs[some], wanted[some], outcome.answers[some]
+        return cls(file, outcome.policy, *rows, ids, bits=outcome.profile is not None)
 
     def taken_apart(self, policy: Policy) -> Iterator[Units]:
         """The units of all kinds."""

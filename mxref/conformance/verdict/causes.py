@@ -14,9 +14,11 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
 from mxref.conformance.verdict.cause.orders import lanes_of, reordered
-from mxref.conformance.verdict.cause.pairs import Partial
+from mxref.conformance.verdict.cause.pairs import Partial, both
 from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
+from mxref.conformance.verdict.stages.classes import class_cause
+from mxref.conformance.verdict.stages.stage_cause import stage_cause
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
@@ -89,26 +91,39 @@ def find_causes(
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
-    if not errors and (shift := _shift(op, whole, (start, Policy.parse(nearest.policy)))):
+    shift = None if errors else _shift(op, whole, (start, Policy.parse(nearest.policy)))
+    if shift is not None and shift.complete:
         return (shift,)
     for name, some in partial.items():
         if pair := some.pair(Policy.parse(name), whole):
             return (_of_pair(op, *pair, name, whole),)
+    over = tuple(map(Policy.parse, dict.fromkeys(meant)))
+    stages = None if errors else stage_cause(op, whole, over) or class_cause(op, whole, over)
+    if stages is not None and stages.complete:
+        return (stages,)
+    if shift is not None:
+        return (shift,)
+    if stages is not None and len(stages.stages) > 1:
+        return (stages,)
     rule = None if errors else _nearest_rule(op, whole, nearest, len(failures))
     if rule is not None:
         return (rule,)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
+    if stages is not None and (stages.same > nearest.same or len(stages.stages) > 1):
+        return (stages,)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
 
 
 def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evidence]) -> Cause:
-    """Two bugs as one cause."""
+    """Two bugs as one cause; the first counts where it is not right."""
+    answer = both(a, b)
     a, b = sorted((a, b), key=lambda one: one.name)
     total = sum(len(one.answers) for one in whole)
     name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"
     read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
     text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
-    return Cause("mutant", name, title, text, op, seen, read, (), total, total)
+    about = "mutant", name, title, text, op, seen, read, (), total, total
+    return Cause(*about, answer=answer)
 
 
 def _nearest_rule(
@@ -159,7 +174,8 @@ def _lanes(op: str, name: str, whole: Sequence[Evidence]) -> tuple[Cause, ...]:
         return ()
     total = sum(len(one.answers) for one in whole)
     read = str(Policy().replace(**choices_read(op, policy)))
-    return (Cause("order", order.name, "", order.text, op, (), read, (), total, total),)
+    about = "order", order.name, "", order.text, op, (), read, (), total, total
+    return (Cause(*about, answer=answer),)
 
 
 def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
@@ -170,7 +186,8 @@ def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Ca
     shift, policy, same = found
     read = str(Policy().replace(**choices_read(op, policy)))
     total = sum(len(one.answers) for one in whole)
-    return Cause("shift", shift.name, "", shift.text, op, (), read, (), same, total)
+    about = "shift", shift.name, "", shift.text, op, (), read, (), same, total
+    return Cause(*about, answer=shift.answer)
 
 
 def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:
@@ -240,7 +257,7 @@ def _bugs(
         total = sum(len(one.answers) for one in whole)
         about = suspect.kind, suspect.name, suspect.title, suspect.text, suspect.part, suspect.seen
         read = str(Policy().replace(**choices_read(op, policy)))
-        return Cause(*about, read, floats if right else (), total, total)
+        return Cause(*about, read, floats if right else (), total, total, answer=suspect.answer)
 
     for some in suspects(op, whole[0].questions.file.format):
         named = [s for s in some if hint is None or (s.name, s.part) == (hint.name, hint.part)]

@@ -1,0 +1,110 @@
+"""The search: drawn questions, compared with a policy, or with what gives the other answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.drawn import drawn
+from mxref.cases.records import VectorFile
+from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.repeated_calls import elements_of
+from mxref.conformance.checking.subjects import compared_with
+from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
+from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.evidence import Questions
+from mxref.conformance.verdict.report import Report
+from mxref.operations.operation import AnyPolicy
+from mxref.operations.registry import REGISTRY
+from mxref.policy.policy import Policy
+from mxref.profiles import Profile
+from mxref.targets.results import ResultsTarget
+from mxref.targets.target import PythonTarget
+
+__all__ = ["Search"]
+
+#: What gives answers to questions of a file.
+_Answers = Callable[[VectorFile, NDArray[np.uint64]], NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Drawn questions to a target.
+
+    Args:
+        target: the implementation.
+        most: the largest number of elements in a call.
+        seed: of the questions.
+    """
+
+    target: PythonTarget | ResultsTarget
+    most: int
+    seed: int
+
+    def asked(
+        self,
+        file: VectorFile,
+        policy: AnyPolicy,
+        profile: Profile | None,
+        known: Collection[str],
+        cause: _Answers | None = None,
+    ) -> Iterator[Compared]:
+        """The questions about a file's operation, if it has any.
+
+        Args:
+            file: the file.
+            policy: what the answers are compared with.
+            profile: what they are compared with instead, if it speaks of this.
+            known: kinds of known divergences.
+            cause: what gives the answers; they are compared with that.
+        """
+        target = self.target
+        if isinstance(target, PythonTarget):
+            if not REGISTRY[file.op].questions:
+                return
+            count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
+            words = drawn(file.op, file.format, file.float, count, self.seed)
+        elif file.stem in target.drawn:  # it was asked before
+            words = target.drawn[file.stem][0]
+        else:
+            return
+        yield compare_computed(
+            target, file, [words], policy, profile, known, name="search", cause=cause
+        )
+
+    def confirmed(
+        self, report: Report, uses: Sequence[CallDependence], asked: Sequence[VectorFile]
+    ) -> Iterator[Compared]:
+        """The answers of known bugs and of stages, compared with the target's.
+
+        What differs is to be looked at again with the answers to the vectors.
+
+        Args:
+            report: the rows and their causes.
+            uses: ways of calling that change answers, of which nothing is confirmed.
+            asked: the files whose questions are compared with a policy.
+        """
+        unsteady, by = unsteady_rows(uses), {id(file) for file in asked}
+        for row in report.rows:
+            cause = row.causes[0] if row.causes else None
+            if cause is None or cause.answer is None or not cause.complete:
+                continue
+            if (row.op, row.format) in unsteady:
+                continue
+            policy, over = compared_with(row, report), Policy.parse(cause.policy)
+            profile = report.profile if row.profile else None
+            files = {one.file.stem: one.file for one in row.outcomes if id(one.file) not in by}
+            for file in files.values():
+                gives = _answers_of(cause, file, over)
+                yield from self.asked(file, policy, profile, report.known, gives)
+
+
+def _answers_of(cause: Cause, like: VectorFile, policy: Policy) -> _Answers:
+    """The answers of a cause; those of its policy from float types that it is not seen from."""
+    answer = cause.answer
+    if cause.floats and like.float not in cause.floats:
+        return lambda file, words: Questions(file, words).answers(policy)
+    return lambda file, words: answer(Questions(file, words), policy)

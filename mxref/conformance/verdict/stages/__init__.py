@@ -1,0 +1,1 @@
+"""The stages of an answer, each judged by itself given what the target did before."""

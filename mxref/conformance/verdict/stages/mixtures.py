@@ -1,0 +1,147 @@
+"""Several ways to round elements, each in some lanes and some classes of numbers.
+
+The cells of an element are its class of RESULTS, for its magnitude and for its sign, and its lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref.bits.floats import I64, Bool
+from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.stages.steps import RESULTS, Divisor, Elements
+from mxref.conformance.verdict.stages.views import pattern_of
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
+
+__all__ = ["CELLS", "Tried", "Way", "classes_of", "mixture"]
+
+#: Classes of RESULTS of magnitudes, then of signs.
+CELLS = 2 * len(RESULTS)
+#: The most ways of one kernel, the right one included.
+_WAYS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """By what elements are divided, and how they are rounded then."""
+
+    divisor: Divisor
+    elements: Elements
+
+    def of(self, questions: Questions, stored: I64, policy: Policy) -> Words:
+        """The codes of blocks whose scales are stored, a row each."""
+        return self.elements.of(questions, self.divisor.of(questions, stored, policy), policy)
+
+    @property
+    def name(self) -> str:
+        """A short name."""
+        return "+".join(one.name for one in (self.divisor, self.elements) if one.name != "right")
+
+    @property
+    def text(self) -> str:
+        """What it does, in words; empty if it is right."""
+        return "; ".join(one.text for one in (self.divisor, self.elements) if one.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A way, and how many elements it does not give, by cell and lane."""
+
+    way: Way
+    wrong: I64
+
+    @property
+    def total(self) -> int:
+        """How many it does not give; one whose sign is wrong, too, counts twice."""
+        return int(self.wrong.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A way, and the cells and lanes in which it is followed."""
+
+    way: Way
+    cells: Bool
+    lanes: Bool
+
+    @property
+    def text(self) -> str:
+        """The way in words, with where it is followed."""
+        count = len(RESULTS)
+        where = [] if self.lanes.all() else [f"in {pattern_of(self.lanes)}"]
+        signs = not self.cells[:count].any()
+        of = self.cells[count:] if signs else self.cells[:count]
+        if not of.all():
+            names = [name for name, is_so in zip(RESULTS, of, strict=True) if is_so]
+            where.append(f"where |x| / scale is {' or '.join(names)}")
+        return (
+            f"{' and '.join(where)}{', ' * bool(where)}{'as to the sign, ' * signs}{self.way.text}"
+        )
+
+
+def classes_of(codes: Words, format: str) -> I64:
+    """The class of RESULTS of each code, of numbers that are cut toward zero."""
+    fmt = block_format(format).element
+    magnitudes = np.array([fmt.sign_and_magnitude(c)[1] for c in range(fmt.code_count)], np.int64)
+    found = magnitudes[np.minimum(codes, np.uint64(fmt.code_count - 1)).astype(np.int64)]
+    first = 1 << fmt.mantissa_bits
+    return np.where(found >= fmt.max_code, 2, np.where(found < first, 0, 1)).astype(np.int64)
+
+
+def mixture(tried: Sequence[Tried]) -> Elements | None:
+    """Elements of a few ways that together give all; None if none do.
+
+    Args:
+        tried: the right way first.
+    """
+    needed = tried[0].wrong > 0
+    regions: list[_Region] = []
+    while needed.any():
+        best: tuple[int, _Region] | None = None
+        for one in tried[1:]:
+            region = _region(one, needed)
+            if region is not None:
+                covered = int((needed & np.outer(region.cells, region.lanes)).sum())
+                if best is None or covered > best[0]:
+                    best = covered, region
+        if best is None or not best[0] or len(regions) + 1 == _WAYS:
+            return None
+        regions.append(best[1])
+        needed = needed & ~np.outer(best[1].cells, best[1].lanes)
+    return _of_regions(regions)
+
+
+def _region(one: Tried, needed: Bool) -> _Region | None:
+    """Where a way gives what is needed: cells, in all lanes or in some that have a pattern."""
+    gives = one.wrong == 0
+    useful = needed & gives
+    if not useful.any():
+        return None
+    cells = useful.any(axis=1)
+    whole = gives.all(axis=1) & cells
+    if whole.any():
+        return _Region(one.way, whole, np.ones(gives.shape[1], bool))
+    lanes = useful.any(axis=0) & gives[cells].all(axis=0)
+    return _Region(one.way, cells, lanes) if lanes.any() and pattern_of(lanes) else None
+
+
+def _of_regions(regions: Sequence[_Region]) -> Elements:
+    def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
+        format = questions.file.format
+        cut = policy.replace(rounding="toward_zero", overflow="saturate")
+        cells = classes_of(Elements().of(questions, divisors, cut), format)
+        found = Elements().of(questions, divisors, policy).copy()
+        sign = np.uint64(block_format(format).element.sign_bit)
+        for region in regions:
+            given = region.way.of(questions, divisors, policy)
+            for first, mask in ((0, ~sign), (3, sign)):
+                some = region.cells[cells + first] & region.lanes
+                found = np.where(some, found & ~mask | given & mask, found)
+        return found
+
+    name = "_and_".join(region.way.name for region in regions)
+    return Elements(name, "; ".join(region.text for region in regions), codes)

@@ -1,0 +1,136 @@
+"""What amax sees, and how it becomes a scale."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+
+import numpy as np
+
+from mxref.bits.floats import I64, Parts
+from mxref.conformance.verdict.cause.evidence import Questions
+from mxref.conformance.verdict.cause.shifts import unclamped
+from mxref.conformance.verdict.stages import candidates
+from mxref.conformance.verdict.stages.sides import Sides
+from mxref.conformance.verdict.stages.steps import Scale, View, numbers_of
+from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
+
+__all__ = ["bad_scales", "fit_scales"]
+
+#: Steps of one stage that are tried together with those of another.
+_FEW = 8
+#: A step that is not right everywhere is kept if it leaves so many times fewer wrong.
+_FEWER = 4
+
+
+def bad_scales(sides: Sides, view: View, scale: Scale) -> int:
+    """Ordinary blocks that have another scale than these steps give."""
+    found = 0
+    for side in sides.every:
+        try:
+            codes = scale.of(view.of(side.questions), sides.policy)
+        except Exception:  # known bugs are made for some float types, and may fail on others
+            return sum(int(side.ordinary.sum()) for side in sides.every)
+        found += int(side.wrong_scales(codes).sum())
+    return found
+
+
+def fit_scales(sides: Sides) -> tuple[View, Scale]:
+    """What amax sees, and how it becomes a scale."""
+    everything, right = View(), Scale()
+    least = bad_scales(sides, everything, right)
+    if not least:
+        return everything, right
+    rules: list[Scale] = [*candidates.scales(sides.policy)]
+    is_power = sides.fmt.scale.is_power
+    offsets = [_common_offset(sides, rule) for rule in (right, *rules[:10]) if is_power]
+    rules += [one for one in offsets if one is not None]
+    views = [*VIEWS, *_unseen(sides, right), *(v for r in rules for v in _unseen(sides, r))]
+    views = list({view.name: view for view in views}.values())
+    tried = [(everything, rule) for rule in rules] + [(view, right) for view in views]
+    found = _best(sides, tried)
+    if found[0]:
+        known = [(everything, one) for one in candidates.known_scales(sides.fmt.name)]
+        found = min(found, _best(sides, known), key=lambda one: one[0])
+    if found[0]:
+        some = sorted(views, key=lambda view: bad_scales(sides, view, right))[:_FEW]
+        some += [view for view in views if view.name.startswith("unseen")]
+        more = rules + _nearest_known(sides)
+        found = min(found, _best(sides, itertools.product(some, more)), key=lambda one: one[0])
+    if _FEWER * found[0] <= least:
+        return found[1]
+    return everything, right
+
+
+def _nearest_known(sides: Sides) -> list[Scale]:
+    """Known bugs that give most scales."""
+    every = candidates.known_scales(sides.fmt.name)
+    return sorted(every, key=lambda one: bad_scales(sides, View(), one))[:_FEW]
+
+
+def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> tuple[int, tuple[View, Scale]]:
+    """The first pair that gives all scales, or else that which gives most."""
+    best = (1 << 62, (View(), Scale()))
+    for pair in pairs:
+        wrong = bad_scales(sides, *pair)
+        if wrong < best[0]:
+            best = wrong, pair
+        if not wrong:
+            break
+    return best
+
+
+def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
+    """The most frequent distance from the scales of a rule, if it is not 0."""
+    nan = max(sides.fmt.scale.nan_codes)
+    away: list[I64] = []
+    for side in sides.every:
+        found = rule.of(side.questions, sides.policy)
+        inside = side.ordinary & (found > 0) & (found < nan - 1)
+        away.append((side.scale - found)[inside])
+    steps, counts = np.unique(np.concatenate(away), return_counts=True)
+    if not steps.size:
+        return None
+    k = int(steps[counts.argmax()])
+    if k == 0:
+        rest = counts * (steps != 0)
+        if not rest.any():
+            return None
+        k = int(steps[rest.argmax()])
+    pair = [candidates.offset(k, rule, wraps=wraps) for wraps in (False, True)]
+    return min(pair, key=lambda one: bad_scales(sides, View(), one))
+
+
+def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
+    """The view without the lanes that would each have given a larger scale."""
+    nan = max(sides.fmt.scale.nan_codes)
+    policy = sides.policy.replace(**dict(rule.choice))
+    unseen = np.zeros(sides.lanes, bool)
+    for side in sides.every:
+        alone = side.questions.once(
+            "lanes alone", policy, functools.partial(_alone, side.questions, policy)
+        )
+        larger = np.clip(alone + rule.k, 0, nan - 1) > side.scale[:, np.newaxis]
+        unseen |= larger[side.ordinary].any(axis=0)
+    if unseen.any() and not unseen.all():
+        yield without_lanes(unseen)
+
+
+def _alone(questions: Questions, policy: Policy) -> I64:
+    """The right scale codes that each element has alone; powers of two before they are clamped."""
+    fmt, file = block_format(questions.file.format), questions.file
+    if fmt.scale.is_power:
+        numbers = numbers_of(questions)
+        one = Parts(*(getattr(numbers, field.name).reshape(-1, 1) for field in fields(Parts)))
+        return unclamped(file, one, policy).reshape(numbers.negative.shape)
+    first = int(fmt.tensor_scale)
+    columns = []
+    for lane in range(first, questions.inputs.shape[1]):
+        words = np.zeros_like(questions.inputs)
+        words[:, :first], words[:, lane] = questions.inputs[:, :first], questions.inputs[:, lane]
+        columns.append(Questions(file, words).answers(policy)[:, 0])
+    return np.stack(columns, axis=1).astype(np.int64)

@@ -1,0 +1,93 @@
+"""A target's answers to questions about blocks, taken apart into stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import I64, Bool
+from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.stages.mixtures import classes_of
+from mxref.conformance.verdict.stages.steps import (
+    RIGHT,
+    BlockSteps,
+    Elements,
+    element_classes,
+    is_special,
+    nan_scale,
+)
+from mxref.formats.catalog import BlockFormat, block_format
+from mxref.policy.policy import Policy
+
+__all__ = ["Count", "Side", "Sides"]
+
+#: Of a stage: how many units are wrong by the policy, how many are left wrong, and how many are.
+Count = tuple[int, int, int]
+
+
+class Side:
+    """Answers of one float type, taken apart."""
+
+    def __init__(self, one: Evidence) -> None:
+        self.evidence, self.questions, self.answered = one, one.questions, one.answered
+        self.scale, self.codes = one.answers[:, 0].astype(np.int64), one.answers[:, 1:]
+        self.ordinary = self.answered & ~np.any(is_special(one.questions), axis=0)
+        self.classes = element_classes(one.questions)
+        self.classed: I64 | None = None
+        self.see(RIGHT)
+
+    def see(self, steps: BlockSteps) -> None:
+        """Tell blocks and elements apart by what amax sees."""
+        self.special = steps.special_blocks(self.questions)
+        nan = nan_scale(self.questions.file.format)
+        self.whole = self.answered & (self.scale != nan)  #: blocks whose codes are compared
+        plain = self.whole & ~np.any(self.special[1:], axis=0)
+        self.finite = plain[:, np.newaxis] & ~np.any(self.classes, axis=0)
+
+    def move(self, sources: NDArray[np.intp]) -> None:
+        """Put the codes into the lanes from which they come."""
+        codes = np.empty_like(self.codes)
+        codes[:, sources] = self.codes
+        self.codes = codes
+
+    def cells(self, policy: Policy) -> I64:
+        """The class of RESULTS that each element is of under the stored scale."""
+        if self.classed is None:
+            cut = policy.replace(rounding="toward_zero", overflow="saturate")
+            codes = Elements().of(self.questions, self.scale, cut)
+            self.classed = classes_of(codes, self.questions.file.format)
+        return self.classed
+
+    def wrong_scales(self, found: I64) -> Bool:
+        """Ordinary blocks that have another scale."""
+        wrong: Bool = self.ordinary & (found != self.scale)
+        return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Answers of all float types.
+
+    Args:
+        every: those of each.
+        policy: what is right.
+        fmt: the format.
+    """
+
+    every: Sequence[Side]
+    policy: Policy
+    fmt: BlockFormat
+
+    @classmethod
+    def of(cls, whole: Sequence[Evidence], policy: Policy) -> Sides:
+        """The answers, taken apart."""
+        fmt = block_format(whole[0].questions.file.format)
+        return cls([Side(one) for one in whole], policy, fmt)
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes of a block."""
+        return int(self.every[0].codes.shape[1])
