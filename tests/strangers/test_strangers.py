@@ -17,7 +17,7 @@ from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
 from mxref.conformance import Extent, Report, check, load_target
 from mxref.conformance.checking.target_speed import PACES
-from mxref.conformance.verdict.cause import causes
+from mxref.conformance.verdict import causes
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.targets.asked_files import read_for
 

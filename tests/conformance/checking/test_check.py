@@ -25,9 +25,8 @@ from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, target_speed
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.subjects import unsearched
-from mxref.conformance.verdict import verify
+from mxref.conformance.verdict import causes, verify
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
-from mxref.conformance.verdict.cause import causes
 from mxref.golden import VectorFile
 from mxref.targets.calls import Answers
 

@@ -6,7 +6,7 @@ import pytest
 from kernel_reports import files_of
 
 from mxref.conformance import verify
-from mxref.conformance.verdict.cause import causes
+from mxref.conformance.verdict import causes
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.verify import against_standard

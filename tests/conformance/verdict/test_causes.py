@@ -18,8 +18,8 @@ from right_calls import quantized
 import mxref
 from mxref import golden
 from mxref.conformance import Report, target_of, verify
-from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.causes import find_causes
 from mxref.conformance.verdict.report_text import verdict_text
 from mxref.conformance.verdict.verify import described
 from mxref.mutants import MUTANTS

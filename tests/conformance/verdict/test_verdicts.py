@@ -50,6 +50,9 @@ def no_negative_zero(values: Any, codes: Any) -> Any:
     return np.where(values == 0, 0, codes)
 
 
+SEVENS = "a block of zeros has scale 00 = 2^-127 and elements 07 = 6"
+
+
 def zeros_become_sevens(values: Any, blocks: Any) -> Any:
     codes = np.where((values == 0).all(axis=1, keepdims=True), 7, blocks.codes)
     return blocks.scale_codes, codes
@@ -89,7 +92,7 @@ AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
         ("encode/e4m3.f32", no_negative_zero, "violates N25"),
         # A NaN in place of what overflows, here on one side, has no sign to be wrong.
         ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), "unexplained"),
-        (MXFP4, zeros_become_sevens, "violates MX-6.3"),
+        (MXFP4, zeros_become_sevens, f"has bug: {SEVENS}; violates MX-6.3"),
         (MXFP4, nan_blocks_of_200, "unexplained"),
         # A known bug where no clause forbids it, and a profile that contradicts one.
         (MXFP4, signed_last_lane, "has bug L3.31: takes no magnitude in lane 31"),

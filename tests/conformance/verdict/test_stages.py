@@ -1,0 +1,196 @@
+"""Kernels with two faults, each of which is named with its stage.
+
+The kernels are made of plain NumPy and `mxref.encode`; what must be said of them comes from what
+was planted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import vector_file
+from numpy.typing import NDArray
+
+import mxref
+from mxref.conformance import Extent, Report, check, target_of
+from mxref.conformance.verdict.report_text import report_lines
+
+Values = NDArray[Any]
+Pair = tuple[Values, Values]
+#: `floor(log2 amax) - emax` of the six formats.
+EMAX = {"mxfp4_e2m1": 2, "mxfp8_e4m3": 8, "mxfp8_e5m2": 15, "mxfp6_e3m2": 4, "mxfp6_e2m3": 2}
+
+
+def seen_amax(values: Values) -> Values:
+    """The largest magnitude; NaN and infinity as they are."""
+    return np.abs(values.astype(np.float64)).max(axis=1)
+
+
+def floor_scales(amax: Values, format: str) -> Values:
+    """Scale codes of largest magnitudes; FF of what is no number."""
+    with np.errstate(all="ignore"):
+        exponents = np.frexp(amax)[1] - 1 - EMAX[format]
+    codes = np.clip(np.where(amax == 0, -127, exponents), -127, 127) + 127
+    return np.where(np.isfinite(amax), codes, 255).astype(np.uint8)
+
+
+def kernel(
+    amax: Callable[[Values], Values] = seen_amax,
+    scales: Callable[[Values, str], Values] = floor_scales,
+    divisors: Callable[[Values], Values] = lambda codes: codes,
+    encode: Callable[[Values, str], Values] = mxref.encode,
+) -> Callable[[Values, str], Pair]:
+    """A `quantize` in stages, each of which may be another one."""
+
+    def quantize(values: Values, format: str) -> Pair:
+        codes = scales(amax(values), format)
+        by = divisors(codes.astype(np.int64)) - 127
+        quotients = np.ldexp(values.astype(np.float64), -by[:, np.newaxis].astype(np.int32))
+        element = mxref.formats.block_format(format).element.name
+        found = encode(np.where(codes[:, np.newaxis] == 255, 0, quotients), element)
+        return codes, np.asarray(found)
+
+    return quantize
+
+
+def without_abs(values: Values) -> Values:
+    wide = values.astype(np.float64)
+    return np.where(wide < 0, 0, wide).max(axis=1)
+
+
+def without_lane(lane: int) -> Callable[[Values], Values]:
+    def amax(values: Values) -> Values:
+        return seen_amax(np.delete(values, lane, axis=1))
+
+    return amax
+
+
+def negative_nan(code: int) -> Callable[[Values, str], Values]:
+    def encode(values: Values, format: str) -> Values:
+        codes = np.asarray(mxref.encode(values, format)).copy()
+        codes[np.isnan(values) & np.signbit(values)] = code
+        return codes
+
+    return encode
+
+
+def nearest_log2(amax: Values, format: str) -> Values:
+    """The logarithm of amax rounded to the nearest integer, and 00 for NaN."""
+    with np.errstate(all="ignore"):
+        logs = np.rint(np.log2(np.where(np.isfinite(amax) & (amax > 0), amax, 1)))
+    codes = np.clip(logs - EMAX[format], -127, 127) + 127
+    codes = np.where(amax == 0, 0, np.where(np.isinf(amax), 255, codes))
+    return np.where(np.isnan(amax), 0, codes).astype(np.uint8)
+
+
+def other_nan(amax: Values, format: str) -> Values:
+    return np.where(np.isnan(amax), 0xFE, floor_scales(amax, format)).astype(np.uint8)
+
+
+def away(values: Values, format: str) -> Values:
+    return np.asarray(mxref.encode(values, format, rounding="ties_to_away"))
+
+
+def checked(function: Callable[..., Any], stem: str, policy: str = "ocp") -> Report:
+    """The vectors of a file, and the search."""
+    op, _, rest = stem.partition("/")
+    claims = {"FORMATS": [rest.rpartition(".")[0]], "POLICY": policy}
+    target = target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
+    return check(target, [vector_file(stem)], extent=Extent(elements=0))
+
+
+def told(report: Report) -> str:
+    return "\n".join(report_lines(report, 5))
+
+
+NAN_0F = "an element that is -NaN becomes 0f = -6, not 07 = 6"
+MXFP4, MXFP8 = "quantize/mxfp4_e2m1.f32", "quantize/mxfp8_e4m3.f32"
+
+
+@pytest.mark.parametrize(
+    ("stem", "function", "stages"),
+    [
+        (
+            MXFP4,
+            kernel(amax=without_abs, scales=other_nan),
+            {"scale": "takes no magnitudes", "special blocks": "a block with a NaN has scale fe"},
+        ),
+        (
+            MXFP4,
+            kernel(amax=without_lane(31), encode=negative_nan(0xF)),
+            {"scale": "amax does not see lane 31", "special elements": NAN_0F},
+        ),
+        (
+            MXFP4,
+            kernel(amax=without_lane(0), encode=negative_nan(0xF)),
+            {"scale": "amax does not see lane 0", "special elements": NAN_0F},
+        ),
+        (
+            MXFP8,
+            kernel(scales=nearest_log2),
+            {"scale": "nearest_log2", "special blocks": "a block with a NaN has scale 00 = 2^-127"},
+        ),
+        (
+            MXFP8,
+            kernel(divisors=lambda codes: codes + 1, encode=away),
+            {"elements": "1 code larger than the stored one; elements are rounded as by rounding="},
+        ),
+        (
+            MXFP8,
+            kernel(amax=without_lane(7), encode=away),
+            {"scale": "amax does not see lane 7", "elements": "rounding=ties_to_away"},
+        ),
+    ],
+    ids=["abs_nan", "lane_31_nan", "lane_0_nan", "log2_nan_blocks", "other_scale", "lane_rounding"],
+)
+def test_both_faults_are_named(
+    stem: str, function: Callable[..., Any], stages: dict[str, str]
+) -> None:
+    report = checked(function, stem)
+    (row,) = report.rows
+    cause = row.causes[0]
+    assert cause.complete, told(report)
+    found = {stage.name: stage.text for stage in cause.stages}
+    for name, text in stages.items():
+        assert text in found[name], told(report)
+    assert {*found} == {*stages}, told(report)
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, 4, 8])
+def test_how_many_places_too_low_random_bits_are(places: int) -> None:
+    def encode_stochastic(values: Values, bits: Values, width: int, format: str) -> Values:
+        drawn: Any = {"random_bits": bits >> places, "random_width": width}
+        return np.asarray(mxref.encode(values, format, rounding="stochastic_a", **drawn))
+
+    policy = "ocp+rounding=stochastic_a"
+    report = checked(encode_stochastic, "encode_stochastic/e4m3.f32", policy)
+    said = "one place too low" if places == 1 else f"{places} places too low"
+    assert said in report.verdict
+    assert report.scope.searched
+
+
+def test_a_cause_that_the_search_contradicts_is_none() -> None:
+    def quantize(values: Values, format: str) -> Pair:
+        # The search asks more blocks at once than the file has.
+        return kernel(amax=without_lane(31 if len(values) < 1000 else 30))(values, format)
+
+    report = checked(quantize, MXFP4)
+    (row,) = report.rows
+    assert not row.causes or not row.causes[0].complete
+
+
+def test_what_each_stage_does_is_said_where_it_is_no_known_bug() -> None:
+    def quantize(values: Values, format: str) -> Pair:
+        codes, found = kernel()(values, format)
+        amax = seen_amax(values)
+        wrong = (amax >= 256) & (amax < 4096)
+        return np.where(wrong, codes + 2, codes), np.where(found == 0x88, 0x08, found)
+
+    report = checked(quantize, MXFP8)
+    (row,) = report.rows
+    stages = {stage.name: str(stage) for stage in row.causes[0].stages}
+    assert "amax is at least 256" in stages["scale"]
+    assert "2 codes too large" in stages["scale"]
