@@ -7,8 +7,8 @@ import itertools
 import json
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mxref.cases.names import refuse_unknown_names
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
@@ -40,7 +40,7 @@ def add_parser(verbs: Verbs) -> None:
         example,
         formats="identify",
         exits=(
-            "the answers of each operation are those of a policy",
+            "the answers of each operation are those of a policy, those to the vectors included",
             "some are of no policy, nothing was asked, or a program ended badly",
         ),
         notes="columns:\n  shown by  a question whose answer only these values of the choice give",
@@ -69,7 +69,7 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
         identify_integers,
         integer_json,
     )
-    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
+    from mxref.operations.registry import OPERATIONS
 
     name = target.name
     found = conformance.identify(
@@ -82,14 +82,13 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
             {**record, "shift": shift, "bug": bug}
             for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
         ] + integer_json(more)
-        for record in told:
-            policy = None if record["op"] in CALL_OPERATIONS else record["policy"]
-            hedge = _hedge(options, record["probes"], policy, (record["op"], record["format"]))
-            equals = [f"equals {record['policy']} {hedge}"] * record["consistent"]
-            record["note"] = "; ".join([*equals, *notes_on_references([record["format"]])])
+        results: list[Identified | IntegerFinding] = [*found, *more]
+        for record, one in zip(told, results, strict=True):
+            notes = notes_on_references([record["format"]])
+            record["note"] = "; ".join([*_equals(options, record, one), *notes])
         print(json.dumps(told, indent=1))
     else:
-        _print_integers(more)
+        _print_integers(more, options)
         if found or not more:
             _print(name, found, options)
         for note in notes_on_references(one.setting.format for one in found):
@@ -98,6 +97,25 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
     return 0 if same and all(same) and not ending else 1
+
+
+def _equals(
+    options: argparse.Namespace, record: Mapping[str, Any], one: Identified | IntegerFinding
+) -> Iterator[str]:
+    """What a result equals, or that the vectors contradict it, and the command that asks more."""
+    from mxref.conformance.identification.vector_check import contradiction, vectors_asked
+    from mxref.operations.registry import CALL_OPERATIONS
+
+    if one.vectors is None or not (record["consistent"] or one.contradicted):
+        return
+    policy = None if record["op"] in CALL_OPERATIONS else record["nearest"]
+    command = _verify(options, policy, (record["op"], record["format"]))
+    if one.contradicted:
+        fits = contradiction(record["probes"], record["nearest"], one.vectors)
+        yield f"{fits}; `{command}` says more"
+    else:
+        on = f"{record['probes']} probes{vectors_asked([one.vectors])}"
+        yield f"equals {record['policy']} on {on}; `{command}` checks it"
 
 
 def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
@@ -118,14 +136,13 @@ def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
     return found
 
 
-def _hedge(
-    options: argparse.Namespace, probes: int, policy: object, only: tuple[str, str] | None = None
+def _verify(
+    options: argparse.Namespace, policy: object, only: tuple[str, str] | None = None
 ) -> str:
-    """A warning: on how few questions a policy rests, and the command that asks many.
+    """The command that asks many more questions.
 
     Args:
         options: the arguments of the verb.
-        probes: number of questions.
         policy: the policy; None where `verify` determines it itself.
         only: an operation and format; those that are asked by default if None.
     """
@@ -134,7 +151,7 @@ def _hedge(
     words = ["mxref", "verify", *target, *([] if policy is None else ["--policy", str(policy)])]
     words += [word for op in ops for word in ("--op", op)]
     words += [word for format in formats for word in ("--format", format)]
-    return f"on {probes} probes; `{shlex.join(words)}` checks it"
+    return shlex.join(words)
 
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
@@ -142,7 +159,7 @@ def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     from mxref.operations.registry import PRODUCT_OPERATIONS
 
     setting = one.setting
-    if one.consistent or not one.answered or setting.op in PRODUCT_OPERATIONS:
+    if not one.clashes or not one.answered or setting.op in PRODUCT_OPERATIONS:
         return ()
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged
@@ -159,7 +176,7 @@ def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     return find_causes(setting.op, [outcome], Policy(), hints) if outcome.failures else ()
 
 
-def _print_integers(results: Sequence[IntegerFinding]) -> None:
+def _print_integers(results: Sequence[IntegerFinding], options: argparse.Namespace) -> None:
     from mxref.conformance.identification.integer_identification import integer_lines
 
     for one in results:
@@ -168,6 +185,8 @@ def _print_integers(results: Sequence[IntegerFinding]) -> None:
         print_table(("choice", "is", "shown by"), rows)
         for line in rest:
             print(line)
+        if one.contradicted:
+            print(f"`{_verify(options, None, (one.op, one.format))}` says more")
         print()
 
 
@@ -178,6 +197,7 @@ def _print(name: str, results: Sequence[Identified], options: argparse.Namespace
         lines,
         merged,
     )
+    from mxref.conformance.identification.vector_check import vectors_asked
 
     bugs = dict(zip((one.setting for one in results), _bugs(results), strict=True))
     for group in merged(results):
@@ -192,18 +212,24 @@ def _print(name: str, results: Sequence[Identified], options: argparse.Namespace
     consistent = [one for one in results if one.consistent]
     for line in disagreements(consistent):
         print(line)
-    wrong = len(results) - len(consistent)
     policy = common_policy(consistent) if consistent else None
     word = "nothing asked: it covers nothing of this"
     if results:
         probes = sum(len(one.probes) for one in consistent)
-        word = f"equals {policy} {_hedge(options, probes, policy)}"
+        on = f"{probes} probes{vectors_asked(one.vectors for one in consistent if one.vectors)}"
+        word = f"equals {policy} on {on}; `{_verify(options, policy)}` checks it"
     if results and policy is None:
         word = "no one policy gives all answers"
-    if wrong:
+    against = sum(one.contradicted for one in results)
+    inconsistent = len(results) - len(consistent) - against
+    if against or inconsistent:
+        of, told = f"of {len(results)}", [f"else {word}"] * bool(consistent)
+        if against:
+            says = f"`{_verify(options, None)}` says more"
+            told.insert(0, f"{against} {of} contradicted by the vectors: {says}")
+        if inconsistent:
+            told.insert(0, f"{inconsistent} {of} inconsistent")
         shared = set.intersection(*(set(one.profiles) for one in results))
         named = ", ".join(name for name in results[0].profiles if name in shared)
-        left = f"; else {word}" if consistent else ""
-        word = f"{wrong} of {len(results)} inconsistent{left}"
-        word = f"equals no policy; profiles: {named}" if named else word
+        word = f"equals no policy; profiles: {named}" if named else "; ".join(told)
     print(f"{name}: {word}")

@@ -10,6 +10,11 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import words
 from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
+from mxref.conformance.identification.vector_check import (
+    contradiction,
+    vectors_asked,
+    vectors_json,
+)
 from mxref.formats.catalog import E8M0
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.layers import layer_place
@@ -169,14 +174,21 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
             rest.append(unnamed_text(first.format, first.float, answered))
         if len(one.clashes) > _CLASHES:
             rest.append(f"inconsistent: {len(one.clashes)} of {len(one.probes)} probes in all")
+    checks = [one.vectors for one in group if one.vectors is not None]
+    for check in checks if group[0].contradicted else ():
+        rest += [f"vectors: {text}" for text in check.first]
     policy = common_policy(group) if group[0].consistent else None
     every = [one.profiles for one in group]
     listed = ", ".join(name for name in every[0] if all(name in names for names in every))
     if policy is not None:
         count = sum(len(one.probes) for one in group)
-        rest.append(f"equals on {count} probes: {policy}; profiles: {listed or 'none'}")
+        on = f"{count} probes{vectors_asked(checks)}"
+        rest.append(f"equals on {on}: {policy}; profiles: {listed or 'none'}")
     elif listed:
         rest.append(f"equals no policy; profiles: {listed}; nearest policy: {group[0].policy}")
+    elif group[0].contradicted:
+        fits = contradiction(len(group[0].probes), group[0].policy, checks[0])
+        rest.append(f"equals no policy: {fits}")
     elif not group[0].answered:
         rest.append("equals no policy: nothing was answered")
     else:
@@ -240,5 +252,6 @@ def _one_json(one: Identified) -> dict[str, Any]:
             for finding in one.findings
         },
         "inconsistent": [show_clash(one, clash) for clash in one.clashes],
+        "vectors": vectors_json(one.vectors),
         "probes": len(one.probes),
     }

@@ -16,6 +16,13 @@ from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
+from mxref.conformance.identification.vector_check import (
+    TimedTarget,
+    VectorCheck,
+    ask_vectors,
+    compared,
+    files_of,
+)
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -82,6 +89,7 @@ class Identified:
             ones; those nearest to the answers if the target contradicts itself.
         findings: the result for each choice.
         clashes: the probes that contradict the others; none if a policy gives all answers.
+        vectors: the answers to the vectors, compared with that policy; None if they were not asked.
     """
 
     setting: Setting
@@ -89,11 +97,17 @@ class Identified:
     space: PolicySet
     findings: tuple[ChoiceFinding, ...]
     clashes: tuple[Clash, ...]
+    vectors: VectorCheck | None = None
 
     @property
     def consistent(self) -> bool:
-        """Whether some policy gives all answers."""
-        return not self.clashes
+        """Whether some policy gives all answers, those to the vectors included."""
+        return not self.clashes and not self.contradicted
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether answers to the vectors differ from those of the policy that the probes fit."""
+        return not self.clashes and self.vectors is not None and self.vectors.wrong > 0
 
     @property
     def answered(self) -> bool:
@@ -131,6 +145,7 @@ class Identified:
                 if one.replaced or self.setting.one_nan  # profiles are compared bit for bit
                 else self.contains(one.policy)
             )
+            and (self.vectors is None or self.vectors.fits(one))
         )
 
     def _equals(self, profile: Profile) -> bool:
@@ -193,7 +208,20 @@ def identify(
             and target.covers(op, format, float)
         )
 
-    return tuple(identify_one(target, setting) for setting in settings(wanted))
+    timed = TimedTarget(target)
+    return tuple(_checked(timed, setting) for setting in settings(wanted))
+
+
+def _checked(target: TimedTarget, setting: Setting) -> Identified:
+    """What the probes show, and whether the vectors contradict it where it is of a policy."""
+    start = target.seconds
+    found = identify_one(target, setting)
+    if not found.answered or not (found.consistent or found.profiles):
+        return found
+    seconds, probes = target.seconds - start, len(found.probes)
+    files = files_of(setting.op, setting.format, setting.float, found.policy)
+    answered = ask_vectors(target, files, probes, seconds)
+    return replace(found, vectors=compared(files, answered, found.policy))
 
 
 def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Iterator[Setting]:
@@ -229,7 +257,7 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
 
 
 def identify_one(target: Target, setting: Setting) -> Identified:
-    """Identify a target's choices in one operation, format and float type.
+    """Identify a target's choices in one operation, format and float type, by its probes alone.
 
     Args:
         target: the implementation; an error that it raises counts as an answer.

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.cases.records import words
+from mxref.conformance.identification.vector_check import (
+    TimedTarget,
+    VectorCheck,
+    ask_vectors,
+    compared,
+    contradiction,
+    files_of,
+    vectors_asked,
+    vectors_json,
+)
 from mxref.golden.integer_cases import integer_inputs
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.registry import CALL_OPERATIONS
@@ -40,6 +50,8 @@ class IntegerFinding:
         policies: those that give all answers, the simplest first; empty if none does.
         nearest: the one that gives most.
         choices: the choices.
+        vectors: the answers to the vectors, compared with the policy that the probes fit; None if
+            they fit none.
     """
 
     op: str
@@ -48,6 +60,12 @@ class IntegerFinding:
     policies: tuple[str, ...]
     nearest: str
     choices: tuple[IntegerChoice, ...]
+    vectors: VectorCheck | None = None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether answers to the vectors differ from those of the policy that the probes fit."""
+        return self.vectors is not None and self.vectors.wrong > 0
 
 
 def identify_integers(
@@ -60,8 +78,9 @@ def identify_integers(
         ops: the operations to ask about.
         formats: the formats to ask about; all if empty.
     """
+    timed = TimedTarget(target)
     return tuple(
-        _identified(target, op, format)
+        _identified(timed, op, format)
         for op in CALL_OPERATIONS
         if op in ops
         for format in CALL_OPERATIONS[op].formats
@@ -70,20 +89,28 @@ def identify_integers(
     )
 
 
-def _identified(target: Target, op: str, format: str) -> IntegerFinding:
-    probes = _questions(op, format)
+def _identified(target: TimedTarget, op: str, format: str) -> IntegerFinding:
+    probes, start = _questions(op, format), target.seconds
     asked = target.ask(without_cases(op, format, CALL_OPERATIONS[op].slot), padded(probes))
     got = [None if i in asked.errors else stripped(row) for i, row in enumerate(asked.words)]
     answers = {policy: _answers(op, format, policy, probes) for policy in _policies(op, format)}
     misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
     nearest = min(misses, key=lambda policy: (misses[policy], policy.count("=")))
     left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
+    vectors = None
+    if left:
+        files = files_of(op, format, CALL_OPERATIONS[op].slot, left[0])
+        answered = ask_vectors(target, files, len(probes), target.seconds - start)
+        checks = {policy: compared(files, answered, policy) for policy in left}
+        left = tuple(policy for policy, check in checks.items() if not check.wrong)
+        nearest = next(iter(left or checks))
+        vectors = checks[nearest]
     chosen = [CALL_OPERATIONS[op].parse(format, policy) for policy in left or (nearest,)]
     choices = []
     for name, members in CALL_OPERATIONS[op].choices(format).items():
         values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
         choices.append(IntegerChoice(name, values, _shown(op, format, name, nearest, probes, got)))
-    return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices))
+    return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices), vectors)
 
 
 def _policies(op: str, format: str) -> Iterator[str]:
@@ -173,8 +200,14 @@ def integer_lines(found: IntegerFinding) -> tuple[str, list[tuple[str, str, str]
     rows = [(one.name, " or ".join(one.values), one.shown) for one in found.choices if one.shown]
     hidden = [f"{one.name}={'|'.join(one.values)}" for one in found.choices if len(one.values) > 1]
     rest = [f"unobservable: {one}" for one in hidden]
-    equals = f"equals on {found.probes} probes: {found.policies[0]}" if found.policies else ""
-    return title, rows, [*rest, equals or f"equals no policy; nearest: {found.nearest}"]
+    if found.vectors is None:
+        return title, rows, [*rest, f"equals no policy; nearest: {found.nearest}"]
+    if not found.policies:
+        fits = contradiction(found.probes, found.nearest, found.vectors)
+        first = [f"vectors: {text}" for text in found.vectors.first]
+        return title, rows, [*rest, *first, f"equals no policy: {fits}"]
+    on = f"{found.probes} probes{vectors_asked([found.vectors])}"
+    return title, rows, [*rest, f"equals on {on}: {found.policies[0]}"]
 
 
 def integer_json(found: Sequence[IntegerFinding]) -> list[dict[str, Any]]:
@@ -189,6 +222,7 @@ def integer_json(found: Sequence[IntegerFinding]) -> list[dict[str, Any]]:
             "nearest": one.nearest,
             "policies": len(one.policies),
             "choices": {c.name: {"values": list(c.values), "shown": c.shown} for c in one.choices},
+            "vectors": vectors_json(one.vectors),
             "probes": one.probes,
         }
         for one in found
