@@ -1,6 +1,6 @@
 """The questions of `identify` about `quantize`: blocks in which every element is a question.
 
-They are made of 32 elements; `of_size` makes those of another size.
+Most are made of 32 elements; `of_size` makes those of another size.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
+from mxref.conformance.identification.place_questions import specials_in_each_quarter
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -34,12 +35,12 @@ from mxref.conformance.identification.scale_questions import (
     usual_amaxes,
 )
 from mxref.conformance.identification.setting import Setting
-from mxref.formats.catalog import E8M0
+from mxref.formats.catalog import E8M0, block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["block_pools"]
+__all__ = ["block_pools", "usual_exponent"]
 
 _ROUNDS = (*SCALE_READS, "rounding", "pre_rounding")
 _SIGNS = ("zero_sign", "underflow_sign", "subnormal_inputs")
@@ -87,11 +88,15 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
         return Pool("elements at the ends of the scales", (), blocks)
 
     def nans(found: Policy) -> Pool:
-        return Pool("NaN", (), _special(setting, (1,)), (0,))
+        return Pool("NaN", (), _special(setting, (1,)))
 
     def infs(found: Policy) -> Pool:
         words = np.concatenate([_special(setting, (0,)), _beyond(setting, found)])
-        return Pool("infinity", (), words, (0,))
+        return Pool("infinity", (), words)
+
+    size = block_format(setting.format).elements_per_block
+    specials = specials_in_each_quarter(layout, size)
+    places = Pool("specials", (), specials, range(len(specials)))
 
     def both(found: Policy) -> Pool:
         return Pool("NaN and infinity", (), _special(setting, (0, 1)), (0,))
@@ -108,6 +113,7 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
             else []
         ),
         extremes,
+        lambda _: places,
         infs,
         nans,
         both,
@@ -156,7 +162,7 @@ def _points(setting: Setting, found: Policy, exponent: int) -> tuple[Words, int,
     return around(steps, layout), code, amax
 
 
-def _exponent(setting: Setting) -> int:
+def usual_exponent(setting: Setting) -> int:
     """The exponent of amax in blocks of normal numbers: high, so that small elements are normal."""
     return min(setting.element.emax, 13) + 1
 
@@ -170,7 +176,7 @@ def _ends(setting: Setting, code: int) -> tuple[int, int]:
 
 
 def _inside(setting: Setting, found: Policy) -> Pool:
-    points, code, amax = _points(setting, found, _exponent(setting))
+    points, code, amax = _points(setting, found, usual_exponent(setting))
     low, high = _ends(setting, code)
     kept = points[(points > low) & (points <= high)]
     blocks = _filled(both_signs(kept, setting.layout), min(amax, high), setting.layout)
@@ -189,7 +195,7 @@ def _ties(setting: Setting, code: int, amax: int) -> Words:
 
 def _small(setting: Setting, found: Policy) -> Pool:
     layout = setting.layout
-    points, code, amax = _points(setting, found, _exponent(setting))
+    points, code, amax = _points(setting, found, usual_exponent(setting))
     low, high = _ends(setting, code)
     tiny = around(power_bits(end_powers(layout), layout), layout)
     kept = distinct(np.concatenate([points[points <= 2 * low], tiny[tiny <= low]]))
@@ -200,7 +206,7 @@ def _small(setting: Setting, found: Policy) -> Pool:
 
 
 def _large(setting: Setting, found: Policy) -> Pool:
-    blocks = _overflowing(setting, found, _exponent(setting))
+    blocks = _overflowing(setting, found, usual_exponent(setting))
     return Pool("overflow", (*_ROUNDS, *_BEYOND), blocks, (0,))
 
 

@@ -14,7 +14,7 @@ from mxref.conformance.identification.asking import PROBES, AnsweredQuestions, P
 from mxref.conformance.identification.equal_members import because, equal_members
 from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
-from mxref.conformance.identification.questions import pools
+from mxref.conformance.identification.questions import pools, unasked_places
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.vector_check import (
     TimedTarget,
@@ -271,6 +271,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         pool = make(Policy().replace(**simplest(space)))
         space = narrowed(space, pool, asked)
         spare.append(pool.words)
+    asked.ask(unasked_places(setting, [probe.words for probe in asked.probes]))
     for i, words in enumerate(spare):  # the remaining probes, spread over the pools
         share = (PROBES - len(asked.probes)) // (len(spare) - i)
         asked.ask(words[np.arange(share) * len(words) // max(1, share)])

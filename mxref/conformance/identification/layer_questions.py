@@ -26,8 +26,8 @@ __all__ = ["layer_pools", "layer_predictions", "without_bias_gradient"]
 Array = NDArray[np.float64]
 #: Rows of the sequences of gradients, of which two take more than a block, and one in each.
 _ROWS, _FIRST, _SECOND = 20, 0, 25
-#: Blocks of different largest numbers, and the numbers that are read of each.
-_BLOCKS, _READ, _SIZE = 32, 4, 32
+#: Blocks of different largest numbers, the numbers of each that are not zero, and their lanes.
+_BLOCKS, _FILLED, _SIZE = 32, 4, 32
 
 
 def layer_pools(setting: Setting) -> tuple[Maker, ...]:
@@ -99,36 +99,39 @@ def _far_apart(setting: Setting) -> tuple[float, float]:
 def _numbers(setting: Setting) -> Array:
     """Blocks of different largest numbers; one number of each is ordinary, two are subnormal.
 
-    Subnormal elements, and those that saturate, tell scales apart.
+    Subnormal elements, and those that saturate, tell scales apart. The largest number is in another
+    lane of each block, and negative in every other one.
     """
     layout, fmt = setting.layout, block_format(setting.format).element
-    words = splitmix64(1, _BLOCKS * _READ).reshape(_BLOCKS, _READ)
+    words = splitmix64(1, _BLOCKS * _FILLED).reshape(_BLOCKS, _FILLED)
     bits = (words & np.uint64(0x7F)).astype(np.float64) / 128 + 1
     step = (words >> np.uint64(32)).astype(np.int64) % (fmt.mantissa_bits + 2)
     powers = step + np.array([0, 1, *[fmt.emax - fmt.emin] * 2])
     numbers = np.zeros((_BLOCKS, _SIZE))
-    numbers[:, :_READ] = np.ldexp(bits, -powers) * np.where(words >> np.uint64(63), -1.0, 1.0)
+    numbers[:, :_FILLED] = np.ldexp(bits, -powers) * np.where(words >> np.uint64(63), -1.0, 1.0)
     numbers[:, 0] = 1 + np.arange(_BLOCKS) / _BLOCKS
     numbers[-1, 0] = 2 - 2.0**-7
     if layout.mantissa_bits > F16.mantissa_bits:  # rules that take a logarithm in float32
         numbers[-2, 0] = 2 - 2.0**-23
-    return numbers * 2.0**14 if layout == F16 else numbers
+    numbers[1::2, 0] *= -1
+    lanes = (np.arange(_SIZE) - np.arange(_BLOCKS)[:, np.newaxis]) % _SIZE
+    placed: Array = np.take_along_axis(numbers, lanes, 1)
+    return placed * 2.0**14 if layout == F16 else placed
 
 
 def _linear_scales(numbers: Array, found: Policy, layout: FloatLayout) -> tuple[int, ...]:
     products = found.products
     if products.activations is Activations.QUANTIZED:
-        return _linear(numbers, np.eye(_SIZE)[:_READ], layout)
+        return _linear(numbers, np.eye(_SIZE), layout)
     if products.weight_axis is WeightAxis.IN:
-        return _linear(np.eye(_SIZE)[:_READ], numbers, layout)
+        return _linear(np.eye(_SIZE), numbers, layout)
     return _linear(np.eye(_BLOCKS), numbers.T, layout)
 
 
 def _gradient_scales(numbers: Array, found: Policy, layout: FloatLayout) -> tuple[int, ...]:
     reused = found.products.backward_operands is BackwardOperands.REUSED
     w = numbers if reused else numbers.T
-    g = np.eye(len(w)) if reused else np.eye(len(w))[:_READ]
-    return _gradients(np.zeros((len(g), w.shape[1])), w, g, 1, layout)
+    return _gradients(np.zeros((len(w), w.shape[1])), w, np.eye(len(w)), 1, layout)
 
 
 def _linear(x: Array, w: Array, layout: FloatLayout) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from mxref.bits.floats import F16, FloatLayout, split
 from mxref.cases.grid import grid, pattern
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
-from mxref.conformance.identification.block_questions import block_pools
+from mxref.conformance.identification.block_questions import block_pools, usual_exponent
 from mxref.conformance.identification.layer_questions import layer_pools
+from mxref.conformance.identification.place_questions import largest_in_each_lane
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -38,7 +40,7 @@ from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["pools"]
+__all__ = ["pools", "unasked_places"]
 
 
 def pools(setting: Setting) -> tuple[Maker, ...]:
@@ -73,6 +75,28 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
     return tuple(lambda _, pool=pool: pool for pool in made)
 
 
+#: What stands before the numbers of one block.
+_BEFORE = {"quantize": (), "quantize_tensor": (1, 32, 1)}
+
+
+def unasked_places(setting: Setting, probes: Iterable[tuple[int, ...]]) -> Words:
+    """Questions about the places of a block on which no answer to some probes depends.
+
+    Args:
+        setting: what is asked about; only operations that make blocks have such questions.
+        probes: the questions that were asked.
+    """
+    if setting.op not in ("quantize", "quantize_tensor"):
+        return np.zeros((0, 1), np.uint64)
+    start, size = _BEFORE[setting.op], block_format(setting.format).elements_per_block
+    asked = [words[len(start) :] for words in probes if words[: len(start)] == start]
+    whole = [block for block in asked if len(block) == size]
+    blocks = largest_in_each_lane(whole, usual_exponent(setting), setting.layout, size)
+    if setting.op == "quantize" or not blocks.size:
+        return blocks
+    return np.array([[len(blocks), *start[1:], *blocks.reshape(-1)]], np.uint64)  # one tensor
+
+
 def _ties(fmt: CodeFormat, layout: FloatLayout) -> Words:
     """Ties above an even code of every binade, signs alternating; of few binades above odd, too."""
     _, middles = grid(fmt, layout)
@@ -100,6 +124,7 @@ def _encode(setting: Setting) -> list[Pool]:
     small = np.concatenate([points[points <= ordinary * 2], ends[ends <= ordinary]])
     large = np.concatenate([points[points >= numbers[-2]], ends[ends > numbers[-1]]])
     large = np.append(large, np.uint64(layout.inf_bits))
+    far = np.append(_far_above(fmt, layout), both_signs(large[-1:], layout))
     rounds = ("rounding", "pre_rounding")
     signs = ("zero_sign", "underflow_sign", "subnormal_inputs")
     beyond = ("overflow", "clamp", "nan", "int8_range")
@@ -115,15 +140,28 @@ def _encode(setting: Setting) -> list[Pool]:
             "overflow",
             (*rounds, *beyond),
             both_signs(distinct(large), layout),
-            both_signs(np.array([layout.inf_bits], np.uint64), layout),
+            far,
         ),
         ("NaN", ("nan", "nan_to_finite", "int8_range"), nans(layout), nans(layout)),
     ]
     made = [pool_of(about, reads, words, must) for about, reads, words, must in parts]
     if stochastic:
         made = [_drawn(pool, fmt, layout) for pool in made]
+        made.append(_wide_draws(ties_in[-1:]))
     whole = np.unique(np.concatenate([pool.words for pool in made[:3]]), axis=0)
     return [*made, Pool("all of it", (), whole)]
+
+
+def _far_above(fmt: CodeFormat, layout: FloatLayout) -> Words:
+    """Numbers far above the largest one, which a wrapped exponent makes ordinary; signs alternate.
+
+    They are 8, 16, 32 and so on binades above it.
+    """
+    powers = [fmt.emax + (1 << i) for i in range(3, layout.exponent_bits)]
+    fitting = [power for power in powers if power < layout.bias]
+    return np.array(
+        [pattern(3 * (-1) ** i, p - 1, layout) for i, p in enumerate(fitting)], np.uint64
+    )
 
 
 #: The name of the questions about small numbers.
@@ -131,6 +169,8 @@ _SMALL = "small numbers and zeros"
 #: Random bits and their width: none set, all set, and those that just carry a quarter or a half.
 _DRAWS = ((0, 1), (1, 1), (0, 4), (4, 4), (7, 4), (8, 4), (11, 4), (12, 4), (15, 4))
 _FINE_DRAWS = ((1, 1), (7, 4), (8, 4))
+#: Widths of random bits that kernels have, for which few numbers are asked.
+_WIDTHS = (8, 16, 23, 32)
 
 
 def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
@@ -150,6 +190,18 @@ def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
         asked.append(_with_draws(both_signs(around(some, layout), layout), _FINE_DRAWS))
     must = [row + words.size * (i % len(_DRAWS)) for i, row in enumerate(pool.always)]
     return dataclasses.replace(pool, words=np.concatenate(asked), always=must)
+
+
+def _wide_draws(tie: Words) -> Pool:
+    """A tie with as few random bits as carry it, with one less, and with all, in wide draws."""
+    halves = [(1 << width - 1, width) for width in _WIDTHS]
+    draws = [
+        draw
+        for half, width in halves
+        for draw in ((half - 1, width), (half, width), (2 * half - 1, width))
+    ]
+    words = _with_draws(tie, tuple(draws))
+    return Pool("wide draws", ("rounding", "pre_rounding"), words, range(len(words)))
 
 
 def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
@@ -217,7 +269,8 @@ def _as_tensor(maker: Maker) -> Maker:
 
     def made(found: Policy) -> Pool:
         pool = maker(found)
-        first = np.tile(np.array([1, 32, 1], np.uint64), (len(pool.words), 1))
+        start = np.array(_BEFORE["quantize_tensor"], np.uint64)
+        first = np.tile(start, (len(pool.words), 1))
         words = np.concatenate([first, pool.words], axis=1)
         reads = pool.reads or tuple(name for name in READS["quantize"] if name != "tail")
         return dataclasses.replace(pool, words=words, reads=reads)
@@ -226,6 +279,8 @@ def _as_tensor(maker: Maker) -> Maker:
 
 
 def _tail(setting: Setting) -> Pool:
-    one = pattern(1, 0, setting.layout)
-    rows = [[1, 40, 1, *[one] * 40], [40, 2, 0, *[one] * 80]]
-    return Pool("tails", ("tail",), padded(rows), range(2), "number")
+    """Tensors with tails and with several blocks, whose numbers and scales differ."""
+    layout = setting.layout
+    numbers = [pattern((8 + i * 5 % 8) * (-1) ** i, i * 7 % 11 - 8, layout) for i in range(80)]
+    rows = [[1, 40, 1, *numbers[:40]], [40, 2, 0, *numbers], [32, 2, 0, *numbers[:64]]]
+    return Pool("tails", ("tail",), padded(rows), range(3), "number")
