@@ -27,5 +27,5 @@ def test_a_kernel_brings_its_operation(
     assert main(["verify", str(kernel), "--op", "gray_encode"]) == 0
     assert "gray_encode (uint8, uint16) under neighbour=lower" in capsys.readouterr().out
     assert main(["identify", str(kernel)]) == 0
-    assert "equals on 8 probes: neighbour=lower" in capsys.readouterr().out
+    assert "equals on 8 probes and 8 vectors: neighbour=lower" in capsys.readouterr().out
     assert main(["fuzz", str(kernel), "--examples", "5"]) == 0

@@ -313,7 +313,7 @@ def allow_few_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("quantize", "float", "told"),
     [
-        (quantizer(lambda _: 3), "f32", "shift: every scale is 3 codes too large: 63 of 63"),
+        (quantizer(lambda _: 3), "f32", "shift: every scale is 3 codes too large: 64 of 64"),
         (
             quantizer(lambda _: -2, unclamped=True),
             "f64",

@@ -15,6 +15,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance import Identified, identify, load_target, target_of
 from mxref.conformance.identification.accumulation_rows import _UNNAMED, unnamed_adders
 from mxref.conformance.identification.identified_text import lines
+from mxref.conformance.identification.identify import identify_one
 from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
@@ -90,7 +91,7 @@ def layer(forward: dict[str, Any], backward: dict[str, Any]) -> Any:
 def test_choices_are_told_whatever_the_order_of_additions(
     op: str, format: str, float: str, choices: dict[str, Any]
 ) -> None:
-    (one,) = identify(layer(choices, choices), [op], [format], [float])
+    one = identify_one(layer(choices, choices), Setting(op, format, float))
     assert one.contains(Policy().replace(**choices)), one.policy
     chosen = {**{name: Policy().choices()[name] for name in OWN[op]}, **choices}
     told = {finding.choice: finding.values for finding in one.findings}
