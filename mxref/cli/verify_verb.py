@@ -235,8 +235,6 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
     from mxref.conformance.verdict.report_text import report_lines
 
     sentence, left = one_sentence(report)
-    if sentence:
-        print_text(sentence)
     table = []
     for row in left.rows:
         mark, unknown, known = report.marked(row)
@@ -254,4 +252,4 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         )
     elif report.judged == 0:
         print("every call raised, in cases that are refused by what it is compared with as well")
-    print_text(*report_lines(report, show, first=False))
+    print_text(*report_lines(report, show))

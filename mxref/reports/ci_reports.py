@@ -13,9 +13,9 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
-from mxref.conformance.verdict.one_sentence import one_sentence
+from mxref.conformance.verdict.one_sentence import one_sentence, verdict_text
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.report_text import report_lines, verdict_text
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.support.text import printable
 
@@ -30,7 +30,6 @@ def junit(report: Report) -> bytes:
 
     A test fails where `Report.passed` would be False because of it, so that there are failures if
     and only if the report does not pass. Known divergences are skipped tests.
-    if the report does not pass. Known divergences are skipped tests.
     """
     suite = ElementTree.Element("testsuite", name=printable(f"mxref verify {report.target.name}"))
     for row in report.rows:
@@ -79,22 +78,21 @@ def _unlisted(report: Report, row: VerifyRow) -> list[tuple[VectorFile, Failure]
 
 
 def workflow_commands(report: Report, show: int) -> Iterator[str]:
-    """Workflow commands of GitHub Actions: the verdict, then the first case of each kind.
-
-    The verdict also names a cause that no case shows: a way of calling, or a cause of all rows.
+    """Workflow commands of GitHub Actions: the verdict, ways of calling, a case of each kind.
 
     Args:
         report: the report.
-        show: number of kinds.
+        show: number of ways of calling, and of kinds of failure.
     """
     name = report.target.name.partition(":")[0]
     file = {"file": name} if Path(name).is_file() else {}
     level = "notice" if report.passed else "error"
     title = f"mxref: {'PASS' if report.passed else 'FAIL'}"
-    cause, left = one_sentence(report)
-    causes = [cause] if cause else [str(use) for use in report.unlisted_uses[:1]]
-    text = ": ".join([verdict_text(report), *causes])
-    yield _command(level, printable(text), {**file, "title": title})
+    yield _command(level, printable(verdict_text(report)), {**file, "title": title})
+    _, left = one_sentence(report)
+    for use in left.unlisted_uses[:show]:
+        title = f"mxref: {use.op} {use.format}, {use.kind}"
+        yield _command("error", printable(use.text), {**file, "title": title})
     for failures in [*left.groups.values()][:show]:
         vectors, failure = failures[0]
         title = f"mxref: {vectors.op} {vectors.format}, {len(failures)} wrong"
@@ -144,7 +142,7 @@ def write_step_summary(report: Report, show: int) -> None:
 
 def badge(report: Report) -> bytes:
     """The verdict as JSON for an endpoint badge of shields.io."""
-    text = report.verdict
+    text = verdict_text(report)
     listed = report.passed and (report.failures or report.uses)
     if listed and not text.startswith("conforms"):
         text = f"known: {text}"

@@ -15,8 +15,9 @@ from mxref.cases.records import VectorFile, words
 from mxref.cases.words import FLAGS, known_rules
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.report_text import report_lines
+from mxref.conformance.verdict.report_text import advice, report_lines
 from mxref.operands.word_rows import padded
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
@@ -65,7 +66,8 @@ def write_verify_page(path: Path, report: Report, show: int = 10, command: str =
     """
     *lines, last = report_lines(report, show)
     word = "PASS" if report.passed else "FAIL"
-    summary, _, verdict = last.removeprefix(f"{word} {report.target.name}: ").partition(": ")
+    verdict = verdict_text(report) + advice(report)
+    summary = last.removeprefix(f"{word} {report.target.name}: ").removesuffix(f": {verdict}")
     rows = []
     for row in report.rows:
         mark, unknown, known = report.marked(row)

@@ -17,7 +17,7 @@ from mxref import integer
 from mxref.cases.read import VectorError, parse, read_vectors
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
-from mxref.conformance.verdict.report_text import verdict_text
+from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.integer import QParams
 from mxref.integer import quantize_affine as quantize
 from mxref.operands.word_rows import padded

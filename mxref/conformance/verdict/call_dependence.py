@@ -8,7 +8,7 @@ from typing import Any
 
 from mxref.support.text import a_few
 
-__all__ = ["DEPENDENCES", "CallDependence", "OrdinaryScope", "Scope", "unsteady_rows"]
+__all__ = ["DEPENDENCES", "CallDependence", "OrdinaryScope", "Scope", "unsteady_rows", "uses_text"]
 
 #: Kinds of ordinary data of each sort that are named in a text.
 _KINDS = 3
@@ -39,7 +39,7 @@ class CallDependence:
             `threads`, `stream` (of a GPU, that the call is on), `effect` (what a call changes
             beside its result), `empty` (a call with no case), `numbers` (the numbers of a tensor,
             whatever its size).
-        text: what is wrong, in one sentence.
+        text: what is wrong, in one sentence; an example or an error stands behind a colon.
     """
 
     op: str
@@ -55,6 +55,19 @@ class CallDependence:
         'quantize mxfp4_e2m1 size'
         """
         return f"{self.op} {self.format} {self.kind}"
+
+    @property
+    def what(self) -> str:
+        """What is wrong, without the example, and without what the verdict on its kind says.
+
+        >>> CallDependence("encode", "e2m1", "size", "wrong only in one row: want 0f, got 07").what
+        'encode e2m1: wrong only in one row'
+        >>> CallDependence("encode", "e2m1", "state", "not reproducible: 00 and 07").what
+        'encode e2m1'
+        """
+        text = self.text.partition(": ")[0]
+        text = "" if text in DEPENDENCES[self.kind] else f": {text}"
+        return f"{self.op} {self.format}{text}"
 
     def __str__(self) -> str:
         return f"{self.op} {self.format}: {self.text}"
@@ -168,3 +181,19 @@ def unsteady_rows(uses: Iterable[CallDependence]) -> set[tuple[str, str]]:
     """
     found = {(use.op, use.format) for use in uses}
     return found | {("quantize_tensor", format) for op, format in found if op == "quantize"}
+
+
+def uses_text(uses: Sequence[CallDependence]) -> str:
+    """The verdict on ways of calling: of each kind the first, and how many others there are.
+
+    >>> size = CallDependence("encode", "e2m1", "size", "wrong only in one row: want 0f, got 07")
+    >>> uses_text([size, size])
+    'depends on the size of the call: encode e2m1: wrong only in one row (and 1 more)'
+    """
+    kinds: dict[str, list[CallDependence]] = {}
+    for use in uses:
+        kinds.setdefault(use.kind, []).append(use)
+    return "; ".join(
+        f"{DEPENDENCES[kind]}: {some[0].what}" + f" (and {len(some) - 1} more)" * (len(some) > 1)
+        for kind, some in kinds.items()
+    )

@@ -8,24 +8,20 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.clauses import (
     CONTRADICTED,
     contradicting,
-    is_legal,
     lacking,
-    violated,
 )
 from mxref.conformance.verdict.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
-from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.unknown_verdict import nearest, unknown_verdict, violations
 from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
-__all__ = ["UNEXPLAINED", "bugs_of", "judge_rows"]
+__all__ = ["causes_of", "judge_rows"]
 
 #: Choices of layouts of bytes.
 _LAYOUTS = ("fp4_packing", "fp6_packing", "scale_place", "scale_byte", "scale_layout")
-#: The verdict on answers that no standard rules out and that nothing known gives.
-UNEXPLAINED = "unexplained"
 
 
 def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = None) -> str:
@@ -51,20 +47,22 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
         if any(row.failures for row in rest):
             parts.append(judge_rows(rest, policy, equals))
         return "; elsewhere ".join(parts)
-    asked = [(row.op, row.format) for row in rows]
-    if equals is not None and is_legal(equals, asked):
-        return _under(equals, asked)
+    if equals is not None:
+        return _under(equals, [(row.op, row.format) for row in rows])
     buggy = [row for row in failing if row.bug]
     others = [row for row in failing if not row.bug]
+    unknown = [row for row in others if not _given(row)]
     parts = []
     if buggy:
-        parts.append("; ".join([*bugs_of(buggy), *_violations(buggy, policy)]))
-    if others:
-        parts.append("; ".join(_violations(others, policy)) or _where_open(others, equals))
+        parts.append("; ".join([*_bugs_of(buggy), *violations(buggy, policy)]))
+    if unknown:
+        parts.append(unknown_verdict(unknown, policy))
+    if len(unknown) < len(others):
+        parts.append("; ".join(_by_cause(others, policy)))
     return "; elsewhere ".join(parts)
 
 
-def bugs_of(rows: Iterable[VerifyRow]) -> list[str]:
+def _bugs_of(rows: Iterable[VerifyRow]) -> list[str]:
     """The known bugs that give all answers of rows, each with its sentence."""
     found = findings([row for row in rows if row.bug])
     return list(dict.fromkeys(_bug(finding) for finding in found))
@@ -106,27 +104,39 @@ def _bug(finding: Finding) -> str:
     return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}{besides}"
 
 
-def _violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
-    """The clauses that wrong answers violate, as one part of a verdict."""
-    failures = [pair for row in rows for pair in row.failures]
-    clauses = {violated(file, failure, policy) for file, failure in failures}
-    if named := sorted(clause for clause in clauses if clause):
-        yield f"violates {', '.join(named)}"
+def causes_of(rows: Sequence[VerifyRow]) -> Iterator[str]:
+    """What gives the answers of rows: known bugs, then policies and profiles; last what is near."""
+    yield from _bugs_of(rows)
+    where: dict[str, list[tuple[str, str]]] = {}
+    for row in (row for row in rows if not row.bug and _given(row)):
+        where.setdefault(_given(row), []).append((row.op, row.format))
+    yield from (f"gives {name} {_in(some)}" for name, some in where.items())
+    if unknown := [row for row in rows if not row.bug and not _given(row)]:
+        yield nearest(unknown)
 
 
-def _where_open(rows: Sequence[VerifyRow], equals: str | None) -> str:
-    """The verdict on rows that violate no clause and have no known bug."""
-    given: dict[str, list[tuple[str, str]]] = {}
+def _given(row: VerifyRow) -> str:
+    """The policy or the profile that gives all answers of a row; empty if there is none."""
+    cause = row.causes[0] if row.causes and row.causes[0].complete else None
+    if cause is None:
+        return ""
+    return f"profile {cause.name}" if cause.kind == "profile" else cause.policy
+
+
+def _by_cause(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
+    """The verdict on each policy and profile that gives all answers of some rows.
+
+    What a choice of a policy contradicts is said by its name; a profile does more than its policy,
+    so that the clauses are those that its answers violate.
+    """
+    given: dict[str, list[VerifyRow]] = {}
     for row in rows:
-        cause = row.causes[0] if row.causes and row.causes[0].complete else None
-        name = "" if cause is None else cause.policy
-        if cause is not None and cause.kind == "profile":
-            name = f"profile {cause.name}"
-        given.setdefault(name if equals is None else equals, []).append((row.op, row.format))
-    if "" not in given:
-        return "; ".join(_under(name, some, _in(some)) for name, some in given.items())
-    errors = any(failure.got is None for row in rows for _, failure in row.failures)
-    return "fails with errors" if errors else product_verdict(rows) or UNEXPLAINED
+        given.setdefault(_given(row), []).append(row)
+    for name, some in given.items():
+        if name:
+            asked = [(row.op, row.format) for row in some]
+            clauses = "".join(violations(some, policy)) if name.startswith("profile ") else ""
+            yield _under(name, asked, _in(asked), clauses)
 
 
 def _in(asked: Iterable[tuple[str, str]]) -> str:
@@ -141,13 +151,21 @@ def _in(asked: Iterable[tuple[str, str]]) -> str:
     return "in " + " and ".join(f"{op} {', '.join(some)}" for op, some in formats.items())
 
 
-def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "") -> str:
-    """The verdict on answers that a policy or a profile gives."""
+def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "", violates: str = "") -> str:
+    """The verdict on answers that a policy or a profile gives.
+
+    Args:
+        name: the policy, or the profile.
+        asked: operations and formats.
+        where: these in words, if they are not all that were asked.
+        violates: what a profile violates beside the choices of its policy, if it does.
+    """
     if name.startswith("profile "):
         against = contradicting(str(PROFILES[name.removeprefix("profile ")].policy), asked)
-        if against:
-            return f"gives {name}, of which {_against(against)} {where}".rstrip()
-        return f"conforms under {name} {where}".rstrip()
+        does = "gives" if against or violates else "conforms under"
+        of_these = f", of which {_against(against)}" if against else ""
+        besides = f", {'and' if against else 'which'} {violates}" if violates else ""
+        return f"{does} {name}{of_these} {where}".rstrip() + besides
     lacks, against = lacking(name, asked), contradicting(name, asked)
     if not lacks and not against:
         return f"conforms under {name} {where}".rstrip()

@@ -1,20 +1,51 @@
-"""One sentence for many failing rows of a report, if one reason explains them all."""
+"""The verdict in one sentence, which every output of a report carries."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 
+from mxref.cases.answers import reads
+from mxref.conformance.verdict.call_dependence import uses_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
 from mxref.operations.registry import CALL_OPERATIONS
+from mxref.policy.policy import Policy
+from mxref.profiles.registry import BUILT_IN
 from mxref.targets.target import PythonTarget
 
-__all__ = ["one_sentence"]
+__all__ = ["one_sentence", "verdict_text"]
 
 #: So many element formats are asked of a target that does not say which it has.
 _MANY = 4
+
+
+def verdict_text(report: Report) -> str:
+    """The verdict on a report with its causes: the same in text, pages, JSON, badges and CI.
+
+    It also says what a profile is a model of, the standing of choices that differs by format, and
+    the choices that must be offered as well.
+    """
+    sentence, left = one_sentence(report)
+    if sentence:
+        return "; ".join([sentence, *([uses_text(left.uses)] if left.uses else [])])
+    verdict = report.verdict
+    if report.profile is not None:
+        name = f"profile {report.profile.name}"
+        whose = "mxref's" if report.profile.name in BUILT_IN else "your"
+        verdict = verdict.replace(name, f"{name} ({whose} model of {report.profile.about})", 1)
+    chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()
+    for name, value in chosen.items():
+        (member,) = (one for one in Policy.members(name) if one.value == value)
+        if value != default[name] and member.standings != member.standing.value:
+            formats = {row.format for row in report.rows if name in reads(row.op)}
+            here = {member.standing_in(format).value for format in formats}
+            only = f"{next(iter(here))} for {', '.join(sorted(formats))}" if len(here) == 1 else ""
+            verdict += f" ({name}={value}: {only or member.standings})"
+    if report.besides and not verdict.startswith("lacks"):
+        verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
+    return verdict
 
 
 def one_sentence(report: Report) -> tuple[str, Report]:

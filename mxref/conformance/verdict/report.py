@@ -13,10 +13,11 @@ from mxref.conformance.verdict.call_dependence import (
     CallDependence,
     Scope,
     unsteady_rows,
+    uses_text,
 )
 from mxref.conformance.verdict.failure_kinds import kinds_covering, listed_as
 from mxref.conformance.verdict.findings import Finding
-from mxref.conformance.verdict.judgement import bugs_of, judge_rows
+from mxref.conformance.verdict.judgement import causes_of, judge_rows
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -138,17 +139,17 @@ class Report:
             unsteady = unsteady_rows(self.uses)
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
             rest = replace(self, rows=tuple(left), uses=()) if left else None
-            kinds = ", ".join(dict.fromkeys(DEPENDENCES[use.kind] for use in self.uses))
+            kinds = uses_text(self.uses)
             if rest is not None and any(row.failures for row in left):
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
         if self.profile is not None:
             by = [row for row in self.rows if row.profile is not None and row.failures]
             words = "differs from" if by else "conforms to"
-            bugs = "".join(f"; {bug}" for bug in bugs_of(by))
+            causes = "".join(f"; {cause}" for cause in causes_of(by))
             outside = any(row.failures for row in self.rows if row.profile is None)
             elsewhere = f"; elsewhere {self._outside.verdict}" if outside else ""
-            return f"{words} profile {self.profile.name}{bugs}{elsewhere}"
+            return f"{words} profile {self.profile.name}{causes}{elsewhere}"
         return judge_rows(self.rows, self.policy, self.equals)
 
     @property
@@ -175,8 +176,10 @@ class Report:
             return ()
         lacks: dict[str, tuple[str, str]] = {}
         for row in self.rows:
-            policy = row.causes[0].policy if row.failures and row.causes else row.policy
-            lacks |= lacking(policy, [(row.op, row.format)])
+            if not row.failures:
+                lacks |= lacking(row.policy, [(row.op, row.format)])
+            elif row.causes and row.causes[0].complete:
+                lacks |= lacking(row.causes[0].policy, [(row.op, row.format)])
         return tuple(f"{name}={wanted}" for name, (wanted, _) in lacks.items())
 
 

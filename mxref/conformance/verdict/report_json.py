@@ -7,7 +7,7 @@ from typing import Any
 from mxref.cases.records import words
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
-from mxref.conformance.verdict.one_sentence import one_sentence
+from mxref.conformance.verdict.one_sentence import one_sentence, verdict_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import compared_with_standard
 
@@ -23,8 +23,8 @@ def report_json(report: Report) -> dict[str, Any]:
         "policy": str(report.policy),
         "profile": None if report.profile is None else report.profile.name,
         "outside_profile": list(report.outside),
-        "verdict": report.verdict,
-        "against_standard": None if standard is None else standard.verdict,
+        "verdict": verdict_text(report),
+        "against_standard": None if standard is None else verdict_text(standard),
         "must_offer_besides": list(report.besides),
         "passed": report.passed,
         "compared": report.compared,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
 from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
@@ -14,18 +13,14 @@ from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.findings import Finding
-from mxref.conformance.verdict.judgement import UNEXPLAINED
-from mxref.conformance.verdict.one_sentence import one_sentence
+from mxref.conformance.verdict.one_sentence import one_sentence, verdict_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
-from mxref.operations.registry import CALL_OPERATIONS
-from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.profiles.registry import BUILT_IN
 from mxref.support.text import a_few
 
-__all__ = ["compared_with_standard", "report_lines", "verdict_text"]
+__all__ = ["advice", "compared_with_standard", "report_lines"]
 
 Pairs = Sequence[tuple[VectorFile, Failure]]
 #: Operations with a format.
@@ -42,17 +37,14 @@ _HEADS = {
 }
 
 
-def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[str]:
+def report_lines(report: Report, show: int) -> Iterator[str]:
     """The lines of a report below its table and what is not covered.
 
     Args:
         report: the report.
         show: number of kinds of failure to show.
-        first: whether `one_sentence` comes first; else it stands above the table.
     """
-    sentence, left = one_sentence(report)
-    if first and sentence:
-        yield sentence
+    _, left = one_sentence(report)
     if left.rows or not report.rows:
         yield from _details(report, left, show)
     summary = [f"{report.compared} cases", f"{len(report.unlisted)} failed"]
@@ -61,11 +53,16 @@ def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[s
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    found = verdict_text(report)
+    counts = ", ".join(summary)
+    yield f"{word} {report.target.name}: {counts}: {verdict_text(report)}{advice(report)}"
+
+
+def advice(report: Report) -> str:
+    """How a target passes that conforms under another policy, as the end of its verdict."""
     would = report.verdict.startswith(("conforms under ", "lacks "))
-    if would and not report.passed and report.equals and "contradicts" not in report.verdict:
-        found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
-    yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
+    if not would or report.passed or not report.equals or "contradicts" in report.verdict:
+        return ""
+    return f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
 
 
 def _details(report: Report, left: Report, show: int) -> Iterator[str]:
@@ -89,50 +86,6 @@ def _details(report: Report, left: Report, show: int) -> Iterator[str]:
     standard = compared_with_standard(report)
     if standard is not None:
         yield f"against the standard: {verdict_text(standard)}"
-
-
-def verdict_text(report: Report) -> str:
-    """The verdict, with what it means and with the choices that must be offered as well."""
-    verdict = report.verdict
-    if report.profile is not None:
-        name = f"profile {report.profile.name}"
-        whose = "mxref's" if report.profile.name in BUILT_IN else "your"
-        verdict = verdict.replace(name, f"{name} ({whose} model of {report.profile.about})", 1)
-    if verdict.endswith(UNEXPLAINED):
-        verdict += (
-            f": {_standing(report)}, and no policy or profile known to mxref gives them: a rule of "
-            "its own, or a bug"
-        )
-    chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()
-    for name, value in chosen.items():
-        (member,) = (one for one in Policy.members(name) if one.value == value)
-        if value != default[name] and member.standings != member.standing.value:
-            formats = {row.format for row in report.rows if name in reads(row.op)}
-            here = {member.standing_in(format).value for format in formats}
-            only = f"{next(iter(here))} for {', '.join(sorted(formats))}" if len(here) == 1 else ""
-            verdict += f" ({name}={value}: {only or member.standings})"
-    if report.besides and not verdict.startswith("lacks"):
-        verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
-    return verdict
-
-
-def _standing(report: Report) -> str:
-    """What the standard says of answers that it does not rule out and that nothing known gives."""
-    failing = {row.op for row in report.rows if row.failures}
-    if failing <= {*CALL_OPERATIONS}:
-        return "no standard says what is right here"
-    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in CALL_OPERATIONS]
-    text = "the standard leaves these bits open"
-    if any(scales):
-        text = "the standard recommends other scales but requires none (MX 6.3)"
-        text += "" if all(scales) else ", and leaves the other bits open"
-    return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
-
-
-def _is_scale(file: VectorFile, failure: Failure) -> bool:
-    """Whether the standard recommends the scale that a wrong answer has not."""
-    tensor = file.op == "quantize_tensor" and failure.got is not None
-    return tensor or failure.case.rule in ("MX-6.3", "N2")
 
 
 def compared_with_standard(report: Report) -> Report | None:

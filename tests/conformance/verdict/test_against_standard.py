@@ -37,7 +37,9 @@ def test_no_bug_is_looked_for_where_the_profile_gives_all_answers(
     report = conforming("torchao_0_18_floor", "quantize/mxfp4_e2m1.f32")
     cause = cause_of(report)
     assert (cause.kind, cause.name, cause.complete) == ("profile", "torchao_0_18_floor", True)
-    assert against_standard(report).verdict == "violates MX-6.3"
+    assert against_standard(report).verdict == (
+        "gives profile torchao_0_18_floor in quantize mxfp4_e2m1, which violates MX-6.3"
+    )
 
 
 def test_a_policy_is_named_by_the_choices_that_matter() -> None:

@@ -20,7 +20,7 @@ from mxref import golden
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
 from mxref.conformance.verdict.causes import find_causes
-from mxref.conformance.verdict.report_text import verdict_text
+from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.conformance.verdict.verify import described
 from mxref.mutants import MUTANTS
 from mxref.operations.registry import OPERATIONS, REGISTRY
@@ -288,7 +288,7 @@ def test_errors_alone_are_explained_by_nothing(op: str) -> None:
             assert f": it is called as {REGISTRY[op].called_as(row.format)}" in errors.pop()
         assert report.rows
         assert not report.passed
-        assert report.verdict == "fails with errors"
+        assert report.verdict.startswith("fails with errors: TypeError: ")
 
 
 def test_hints_come_first_and_are_tested() -> None:
@@ -431,14 +431,15 @@ def test_no_known_layout_is_not_called_open() -> None:
     wanted = "has bug: does not give tiles_128x4, which it claims, in pack_scales e8m0"
     assert report.verdict == verdict_text(report) == wanted
     # Without a claim it may be a layout of its own.
-    assert layout_report("pack_scales/e8m0.bytes", "ocp", run).verdict == "unexplained"
+    assert layout_report("pack_scales/e8m0.bytes", "ocp", run).verdict.startswith("unexplained: ")
 
 
 def test_errors_are_no_other_layout() -> None:
     def run(scale_codes: np.ndarray) -> np.ndarray:
         raise RuntimeError("no memory")
 
-    assert layout_report("pack_scales/e8m0.bytes", TILES, run).verdict == "fails with errors"
+    verdict = layout_report("pack_scales/e8m0.bytes", TILES, run).verdict
+    assert verdict.startswith("fails with errors: RuntimeError: no memory (")
 
 
 # --- planted bugs ---------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.describe.description import Description, Part
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.judgement import _under, judge_rows
-from mxref.conformance.verdict.report_text import report_lines, verdict_text
+from mxref.conformance.verdict.one_sentence import verdict_text
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.choices import Standing
@@ -89,7 +90,11 @@ AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
         ("encode/int8.f32", lambda x, c: np.where(x < -5, 0x80, c), "unexplained"),
         # A policy that FP8 rules out is a policy of other formats.
         ("encode/e2m1.f32", no_negative_zero, "conforms under ocp+zero_sign=dropped"),
-        ("encode/e4m3.f32", no_negative_zero, "violates N25"),
+        (
+            "encode/e4m3.f32",
+            no_negative_zero,
+            "gives zero_sign=dropped everywhere, which contradicts N25",
+        ),
         # A NaN in place of what overflows, here on one side, has no sign to be wrong.
         ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), "unexplained"),
         (MXFP4, zeros_become_sevens, f"has bug: {SEVENS}; violates MX-6.3"),
@@ -101,7 +106,7 @@ AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
 )
 def test_what_is_open_and_what_is_not(stem: str, change: Change, wanted: str) -> None:
     found = changed(stem, change)
-    assert found.verdict == wanted
+    assert found.verdict.startswith(wanted)
     lines = report_lines(found, 1)
     assert any(line.startswith("PROFILE: pychop (") for line in lines) == (change is pychop)
 
@@ -262,14 +267,14 @@ def test_formats_share_a_finding_only_if_all_of_the_cause_is_the_same(
 @pytest.mark.parametrize(
     ("failures", "verdict"),
     [
-        ((WRONG,), "unexplained"),
-        ((ERROR,), "fails with errors"),
-        ((WRONG, ERROR), "fails with errors"),
+        ((WRONG,), "unexplained: "),
+        ((ERROR,), "fails with errors: ValueError: no NaN here"),
+        ((WRONG, ERROR), "fails with errors: ValueError: no NaN here"),
     ],
 )
 def test_one_error_is_in_the_verdict(failures: tuple[Failure, ...], verdict: str) -> None:
-    assert judge_rows([row("e2m1", *failures), row("e3m2")], Policy()) == verdict
-    assert judge_rows([row("e2m1", *failures), row("e3m2", WRONG)], Policy()) == verdict
+    for other in (row("e3m2"), row("e3m2", WRONG)):
+        assert judge_rows([row("e2m1", *failures), other], Policy()).startswith(verdict)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +301,10 @@ def test_what_is_listed_is_stale_if_it_was_asked_for(
     [
         ((row("e2m1", WRONG),), ""),  # these answers depend on the call
         ((row("e2m1", WRONG), row("e3m2")), ""),
-        ((row("e2m1", WRONG), row("e3m2", ERROR)), "; elsewhere fails with errors"),
+        (
+            (row("e2m1", WRONG), row("e3m2", ERROR)),
+            "; elsewhere fails with errors: ValueError: no NaN here",
+        ),
     ],
 )
 def test_the_verdict_on_the_rest_is_told_if_it_fails(
@@ -304,7 +312,9 @@ def test_the_verdict_on_the_rest_is_told_if_it_fails(
 ) -> None:
     use = CallDependence("encode", "e2m1", "size", "wrong only in calls with one row")
     verdict = report_of(*rows, uses=(use,)).verdict
-    assert verdict == f"depends on the size of the call{elsewhere}"
+    assert (
+        verdict == f"depends on the size of the call: {use.op} {use.format}: {use.text}{elsewhere}"
+    )
 
 
 NEAREST = dataclasses.replace(CAUSE, kind="policy", policy="ocp+rounding=to_odd", same=8)

@@ -101,7 +101,10 @@ def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, 
     }
     assert len(wrong) > 8
     assert set(failures) == wrong
-    assert report["verdict"] == "differs from profile torchao_0_18_floor"
+    assert report["verdict"] == (
+        "differs from profile torchao_0_18_floor (mxref's model of pytorch/ao 0.18.0, "
+        "torch 2.13.0); cause unknown"
+    )
     assert report["against_standard"] is None
     assert ": in the cases asked, elements wrong exactly where " in out
     assert "the scale code is 00" in out
@@ -196,12 +199,13 @@ def test_in_python(target: Target) -> None:
     kernel = load_target(target(KERNEL, PROFILE="torchao_0_18_floor"))
     files = files_of(QUANTIZE)
     assert verify(kernel, files).verdict == "conforms to profile torchao_0_18_floor"
-    assert verify(kernel, files, Policy()).verdict == "violates MX-6.3"
+    given = "gives profile torchao_0_18_floor in quantize mxfp4_e2m1"
+    assert verify(kernel, files, Policy()).verdict == f"{given}, which violates MX-6.3"
     named = verify(kernel, files, Policy(), profile=profile("torchao_0_18_even"))
-    assert named.verdict == "differs from profile torchao_0_18_even"
+    assert named.verdict == f"differs from profile torchao_0_18_even; {given}"
     # One that says nothing of it leaves it to the policy.
     other = verify(kernel, files, profile=profile("torch"))
-    assert (other.profile, other.verdict) == (None, "violates MX-6.3")
+    assert (other.profile, other.verdict) == (None, f"{given}, which violates MX-6.3")
 
 
 @functools.cache

@@ -1,0 +1,76 @@
+"""The verdict on rows that no known bug, policy or profile gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.clauses import violated
+from mxref.conformance.compare.compare import Failure
+from mxref.conformance.verdict.product_verdict import product_verdict
+from mxref.conformance.verdict.row import VerifyRow
+from mxref.operations.registry import CALL_OPERATIONS
+from mxref.policy.policy import Policy
+from mxref.support.text import a_few
+
+__all__ = ["nearest", "unknown_verdict", "violations"]
+
+#: The verdict on a cause that nothing known is near.
+UNKNOWN = "cause unknown"
+
+
+def unknown_verdict(rows: Sequence[VerifyRow], policy: Policy) -> str:
+    """The verdict on rows of which nothing known gives all answers.
+
+    Clauses that they violate come first, then errors. It ends with what is nearest, if anything is.
+
+    Args:
+        rows: the rows, each with failures.
+        policy: what they were compared with.
+    """
+    cause = nearest(rows)
+    if clauses := "".join(violations(rows, policy)):
+        return f"{clauses}; {cause}"
+    errors = Counter(one.error for row in rows for _, one in row.failures if one.got is None)
+    if errors:
+        return f"fails with errors: {a_few([error for error, _ in errors.most_common()], 1)}"
+    if outside := product_verdict(rows):
+        return f"{outside}; {cause}"
+    known = "no policy or profile known to mxref gives them: a rule of its own, or a bug"
+    return f"unexplained: {_standing(rows)}, and {known}{'' if cause == UNKNOWN else f'; {cause}'}"
+
+
+def violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
+    """The clauses that wrong answers violate, as one part of a verdict."""
+    failures = [pair for row in rows for pair in row.failures]
+    clauses = {violated(file, failure, policy) for file, failure in failures}
+    if named := sorted(clause for clause in clauses if clause):
+        yield f"violates {', '.join(named)}"
+
+
+def nearest(rows: Iterable[VerifyRow]) -> str:
+    """The policies and profiles beside which rows are described, or that there are none."""
+    some = [row.causes[0] for row in rows if row.beside]
+    names = [f"profile {one.name}" if one.kind == "profile" else one.policy for one in some]
+    return f"nearest is {', '.join(dict.fromkeys(names))}" if names else UNKNOWN
+
+
+def _standing(rows: Sequence[VerifyRow]) -> str:
+    """What the standard says of answers that it does not rule out and that nothing known gives."""
+    failing = {row.op for row in rows}
+    if failing <= {*CALL_OPERATIONS}:
+        return "no standard says what is right here"
+    failures = [pair for row in rows for pair in row.failures]
+    scales = [_is_scale(*pair) for pair in failures if pair[0].op not in CALL_OPERATIONS]
+    text = "the standard leaves these bits open"
+    if any(scales):
+        text = "the standard recommends other scales but requires none (MX 6.3)"
+        text += "" if all(scales) else ", and leaves the other bits open"
+    return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
+
+
+def _is_scale(file: VectorFile, failure: Failure) -> bool:
+    """Whether the standard recommends the scale that a wrong answer has not."""
+    tensor = file.op == "quantize_tensor" and failure.got is not None
+    return tensor or failure.case.rule in ("MX-6.3", "N2")
