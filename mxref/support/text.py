@@ -92,6 +92,15 @@ def a_few(names: Sequence[str], most: int) -> str:
     return text if left <= 0 else f"{text} and {left} other{'s' * (left > 1)}"
 
 
+def guess(count: int, what: str) -> str:
+    """That a rule rests on one observation, as the end of its counts; nothing if it has more.
+
+    >>> guess(1, "wrong call"), guess(2, "wrong call")
+    ('; a guess from one wrong call', '')
+    """
+    return f"; a guess from one {what}" if count == 1 else ""
+
+
 def one_line(text: str, longest: int = 200) -> str:
     """A text as one short line of printable ASCII.
 

@@ -80,9 +80,8 @@ def finding(
     if rule is None:
         where = f"in {len(bad)} of {len(calls)} {manner.calls}"
     else:
-        inside = int(rule.inside.sum())
         words_of, example = _exact_least(function, rule, calls)
-        counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
+        counts = rule.counts([one.wrong for one in calls])
         where = f"only in {manner.calls} with {words_of} ({counts}){_where(bad)}"
     if alone:
         return "numbers", f"wrong {where}, whatever the size: {example.text}"

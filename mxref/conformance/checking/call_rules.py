@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.support.distinct import distinct
+from mxref.support.text import guess
 
 __all__ = [
     "SHORTER",
@@ -71,6 +72,16 @@ class Rule:
             return None
         below, first, _, above = self.span
         return (self.unit, below, first) if below and not above else None
+
+    def counts(self, wrong: Sequence[bool]) -> str:
+        """How many of the calls with the properties are wrong, and whether that is a guess.
+
+        Args:
+            wrong: for each call whether its answer is wrong; every wrong one has the properties.
+        """
+        inside, bad = int(self.inside.sum()), sum(wrong)
+        text = f"{bad} of {inside} such calls, right in the other {len(wrong) - inside}"
+        return text + guess(bad, "wrong call")
 
 
 def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
@@ -148,16 +159,20 @@ def _text_within(rule: Rule, other: Rule, features: Sequence[Features]) -> str:
 def _span_text(name: str, below: int, first: int, last: int, above: int) -> str:
     """A range of counts; where the ones next to it were not asked, where its limit lies."""
     if not below:
+        if first == last > 1 and above:  # one size is no evidence for a range
+            return f"{first:,} {name}, where {above:,} is right and no fewer were asked"
         if above > last + 1:
             return f"fewer than N {name}, N from {last + 1:,} to {above:,}"
         return f"{last:,} {name} and fewer" if last > 1 else f"fewer than 2 {name}"
     if not above:
+        if first == last:
+            return f"{first:,} {name}, where {below:,} is right and no more were asked"
         if below < first - 1:
             return f"more than N {name}, N from {below:,} to {first - 1:,}"
         return f"{first:,} {name} and more"
     if below + 1 == first == last == above - 1:
         return f"{first:,} {name}"
-    if first == last:  # one size is no evidence for a range
+    if first == last:
         return f"{first:,} {name}, where {below:,} and {above:,} are right"
     return f"more than {below:,} and fewer than {above:,} {name}"
 
@@ -241,7 +256,7 @@ def size_rule(calls: Sequence[Sized], unit: str) -> tuple[Rule, str] | None:
     if len(bad) < (1 - _TOLERATED) * inside:
         return None
     counts = f"{len(bad)} of {inside} such sizes; {len(sizes) - inside} others are right"
-    return rule, counts
+    return rule, counts + guess(len(bad - {1}) or 2, "wrong size")  # nothing is smaller than 1
 
 
 def least_wrong(right: int, wrong: int, is_wrong: Callable[[int], bool]) -> int:

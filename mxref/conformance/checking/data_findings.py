@@ -64,9 +64,7 @@ def _wrong(
     rule = rule_of(data, wrong) or rule_of(both, wrong)
     where = f"in {len(bad)} of {len(replies)} {manner.calls}"
     if rule is not None:
-        inside = int(rule.inside.sum())
-        counts = f"{len(bad)} of {inside} such calls, right in the other {len(replies) - inside}"
-        where = f"only in {manner.calls} with {rule.text} ({counts})"
+        where = f"only in {manner.calls} with {rule.text} ({rule.counts(wrong)})"
     if wrong_alone(function, bad):
         return "numbers", f"wrong {where}, whatever the size: {bad[0].text}"
     return "data", f"wrong {where}: {bad[0].text}"

@@ -180,11 +180,10 @@ class _Subject:
             kinds = ", ".join(dict.fromkeys(names))
             counts = f"{len(bad)} of {len(calls)} ordinary calls"
             return "data", f"wrong in {counts} ({kinds}): {example.text}", False
-        wrong, inside = sum(call.wrong for call in telling), int(rule.inside.sum())
-        counts = f"{wrong} of {inside} such calls, right in the other {len(telling) - inside}"
+        wrong = [call.wrong for call in telling]
         kind = "size" if rule.unit else "data"
-        text = f"wrong only in calls with {rule.text} ({counts}): {example.text}"
-        return kind, text, kind == "data" and wrong == inside
+        text = f"wrong only in calls with {rule.text} ({rule.counts(wrong)}): {example.text}"
+        return kind, text, kind == "data" and sum(wrong) == int(rule.inside.sum())
 
 
 def ask_ordinary(

@@ -525,7 +525,7 @@ def test_two_properties_are_named_if_not_more_than_a_third_of_their_calls_are_ri
     rule = rule_of(*zip(*pairs, strict=True))
     assert (rule is not None) == text
     if rule is not None:
-        assert rule.text == "more than N rows, N from 1 to 63, and b"
+        assert rule.text == "64 rows, where 1 is right and no more were asked, and b"
 
 
 @pytest.mark.parametrize(

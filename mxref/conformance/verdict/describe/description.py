@@ -22,6 +22,7 @@ from mxref.conformance.verdict.describe.units import U64, Units, units_of
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
+from mxref.support.text import guess
 
 __all__ = ["Description", "Part", "describe_failures"]
 
@@ -40,6 +41,14 @@ class Part:
     units: int  #: the number of units that the literals hold of
     effect: str  #: how all of these units are wrong; empty if they differ in that
     cases: tuple[str, ...] = ()  #: the failing units by name, where no pattern was found
+    seen: int = 0  #: the number of cases with these units
+
+    @property
+    def names_input(self) -> bool:
+        """Whether its literals name the whole input: a code, of which the vectors have each."""
+        return self.kind == "answer" and any(
+            one.feature == "code" and one.values for one in self.literals
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,9 @@ class Description:
                 return f"{subject}wrong in {of}, without a pattern ({named}){effect}"
             if not where:
                 return f"{subject}wrong in all {part.failing} {units}{effect}"
-            places.append(f"{where} ({part.failing} of {self.failing[kind]}){effect}")
+            counts = f"{part.failing} of {self.failing[kind]}"
+            counts += "" if part.names_input else guess(part.seen, "case")
+            places.append(f"{where} ({counts}){effect}")
         return f"{subject}wrong exactly where {'; or where '.join(places)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -122,7 +133,8 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
             wrong = rule.holds & units.failed
             effect = next((text for text, true in _effects(units, wrong) if true.all()), "")
             counts = int(wrong.sum()), int(rule.holds.sum())
-            parts.append(Part(units.kind, rule.literals, *counts, effect, names))
+            seen = len({*units.ids[wrong].tolist()})
+            parts.append(Part(units.kind, rule.literals, *counts, effect, names, seen))
     failing = {units.kind: int(units.failed.sum()) for units in found}
     compared = {units.kind: len(units.failed) for units in found}
     return Description(tuple(parts), failing, compared) if parts else None
