@@ -23,6 +23,7 @@ from mxref.targets.imports import TargetError
 
 __all__ = [
     "LONGEST",
+    "NO_ANSWER",
     "PROTOCOL",
     "Answer",
     "AnswerReader",
@@ -40,6 +41,8 @@ __all__ = [
 
 #: Version of the protocol; mxref's first line names it.
 PROTOCOL = 1
+#: The error of a question that recorded answers do not have.
+NO_ANSWER = "no answer"
 #: The most characters of a line of answers, without its end.
 LONGEST = 1 << 16
 _HEX = re.compile("[0-9a-fA-F]*")
@@ -320,7 +323,7 @@ def in_order(
     except LineError as fault:
         dialogue.break_off(str(fault), not_counted(fault))
     if not dialogue.complete:
-        dialogue.break_off("no answer", "no answer")
+        dialogue.break_off(NO_ANSWER, NO_ANSWER)
     return dialogue.answers, reader.claims
 
 

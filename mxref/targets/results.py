@@ -18,6 +18,7 @@ from mxref.targets.calls import Answers
 from mxref.targets.drawn_lines import DRAWN, drawn_questions
 from mxref.targets.line_protocol import (
     LONGEST,
+    NO_ANSWER,
     Answer,
     AnswerReader,
     Claims,
@@ -40,7 +41,7 @@ __all__ = [
     "write_prompts",
 ]
 
-_NO_ANSWER = Answer(error="no answer")
+_NO_ANSWER = Answer(error=NO_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _has_known_bug(row: VerifyRow) -> bool:
 
 def explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyPolicy | None:
     """The policy that gives the answers of a row; None if nothing known does."""
-    left = [f for file, f in row.failures if f.case.id not in report.known]
+    left = [f for file, f in row.wrong if f.case.id not in report.known]
     if not left or listing:
         return compared_with(row, report)
     cause = row.causes[0] if row.causes else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from mxref.operations.registry import (
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format
+from mxref.targets.line_protocol import NO_ANSWER
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import Target
 
@@ -110,6 +111,25 @@ class Answered:
     def judged(self, policy: AnyPolicy, profile: Profile | None = None) -> Outcome:
         """The answers compared: see `judged`."""
         return judged(self.file, self.inputs, self.answers, self.choices or policy, profile)
+
+    def parted(self) -> tuple[Answered, Answered | None]:
+        """The cases with answers, and those that recorded answers lack; None if that is no part."""
+        errors = self.answers.errors
+        lacks = np.zeros(len(self.inputs), bool)
+        lacks[[i for i, error in errors.items() if error == NO_ANSWER]] = True
+        if lacks.all() or not lacks.any():
+            return self, None
+        return self._some(~lacks), self._some(lacks)
+
+    def _some(self, chosen: NDArray[np.bool_]) -> Answered:
+        """The chosen cases."""
+        rows = np.flatnonzero(chosen).tolist()
+        errors = {
+            new: self.answers.errors[i] for new, i in enumerate(rows) if i in self.answers.errors
+        }
+        file = replace(self.file, cases=tuple(self.file.cases[i] for i in rows))
+        answers = Answers(self.answers.words[rows], errors)
+        return Answered(file, self.inputs[rows], answers, self.choices)
 
 
 def asked(target: Target, file: VectorFile) -> Answered:

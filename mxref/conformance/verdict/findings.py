@@ -26,6 +26,7 @@ class Finding:
         cause: what gives the answers; its counts are those of all the formats.
         also: names of other causes that give the same answers.
         against: the profile that the answers were compared with, if it was one.
+        missing: the number of cases that recorded answers lack.
     """
 
     op: str
@@ -34,6 +35,7 @@ class Finding:
     cause: Cause
     also: tuple[str, ...] = ()
     against: str | None = None
+    missing: int = 0
 
     def is_of(self, row: VerifyRow) -> bool:
         """Whether it is the cause of a row's answers."""
@@ -44,6 +46,8 @@ class Finding:
         formats = f", all {len(self.formats)} formats" if self.every else f" {_list(self.formats)}"
         word = "equals" if self.cause.complete else "is nearest to"
         share = f"on {self.cause.same} of {self.cause.total} cases"
+        if self.missing:
+            share += f" with an answer; {self.missing} have none"
         also = f"; also {_list(self.also)}" if self.also else ""
         return f"{self.op}{formats}: your output {word} {self._what()} {share}{also}"
 
@@ -98,9 +102,9 @@ def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
         also = [c.name for c in next(iter(some.values())) if _key(c) in shared - {common}]
         same, total = sum(c.same for c in found), sum(c.total for c in found)
         cause = dataclasses.replace(found[0], same=same, total=total)
-        yield Finding(
-            rows[0].op, tuple(some), len(some) == len(rows) > 1, cause, tuple(also), rows[0].profile
-        )
+        missing = sum(row.missing for row in rows if row.format in some)
+        every = len(some) == len(rows) > 1
+        yield Finding(rows[0].op, tuple(some), every, cause, tuple(also), rows[0].profile, missing)
 
 
 def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]:

@@ -62,7 +62,7 @@ def one_sentence(report: Report) -> tuple[str, Report]:
 
 def _unanswered(report: Report) -> tuple[str, Report] | None:
     """The error of a target that has no answer to any question, if it is one error."""
-    if any(len(o.errors) < len(o.file.cases) for row in report.rows for o in row.outcomes):
+    if any(len(o.errors) < len(o.file.cases) for row in report.rows for o in row.every):
         return None
     errors = Counter(failure.error for _, failure in report.failures)
     error, count = errors.most_common(1)[0] if errors else ("", 0)

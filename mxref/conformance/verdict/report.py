@@ -92,7 +92,7 @@ class Report:
     @property
     def asked(self) -> set[str]:
         """The ids of all cases compared."""
-        return {case.id for row in self.rows for one in row.outcomes for case in one.file.cases}
+        return {case.id for row in self.rows for one in row.every for case in one.file.cases}
 
     @property
     def reasons(self) -> list[str]:
@@ -135,6 +135,10 @@ class Report:
         """The verdict on all failures, known ones included."""
         if self.judged == 0:
             return "nothing compared"
+        if missing := sum(row.missing for row in self.rows):
+            answered = replace(self, rows=tuple(replace(row, unanswered=()) for row in self.rows))
+            lacks = f"no answer to {missing} of {self.compared} cases"
+            return f"{lacks}; on the other {self.compared - missing}: {answered.verdict}"
         if self.uses:
             unsteady = unsteady_rows(self.uses)
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
@@ -155,7 +159,7 @@ class Report:
     @property
     def outside(self) -> tuple[str, ...]:
         """The files not covered by the profile, in words; these were compared with the policy."""
-        every = [outcome for row in self.rows for outcome in row.outcomes]
+        every = [outcome for row in self.rows for outcome in row.every]
         outside = {outcome.file.stem for outcome in every if outcome.profile is None}
         files = [outcome.file for outcome in every]
         return () if self.profile is None else in_words(files, outside)
@@ -176,7 +180,7 @@ class Report:
             return ()
         lacks: dict[str, tuple[str, str]] = {}
         for row in self.rows:
-            if not row.failures:
+            if not row.wrong:
                 lacks |= lacking(row.policy, [(row.op, row.format)])
             elif row.causes and row.causes[0].complete:
                 lacks |= lacking(row.causes[0].policy, [(row.op, row.format)])

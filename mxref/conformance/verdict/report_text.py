@@ -135,6 +135,7 @@ class _Causes:
         yield from (f"  {one}" for one in rest if not all(row in exact for row in self._rows(one)))
         self.show = max(self.show, 0) + kept
         yield from self._kinds(alone + apart)
+        yield from self._missing([row for row in report.rows if row.missing and row not in alone])
         if self.left:
             yield f"... and {self.left} more kinds of failure (--show N, --json)"
 
@@ -202,6 +203,16 @@ class _Causes:
             yield f"{where}: {len(failures)} x {what}{flags}; the first:"
             yield f"  {describe(*failures[0])}"
 
+    def _missing(self, rows: Sequence[VerifyRow]) -> Iterator[str]:
+        """The cases that recorded answers lack, of rows whose answers are explained or right."""
+        for row in rows:
+            pairs = self._only_unlisted(
+                (one.file, failure) for one in row.unanswered for failure in one.failures
+            )
+            if pairs:
+                count, (_, first) = len(pairs), pairs[0]
+                yield f"{row.op} {row.format}: {count} x {first.error}; the first: {first.case.id}"
+
     def _merged(
         self, here: Collection[tuple[str, str]]
     ) -> list[tuple[Places, tuple[str, ...], Pairs]]:
@@ -228,7 +239,7 @@ class _Causes:
         return [row for row in self.report.rows if finding.is_of(row)]
 
     def _unlisted(self, row: VerifyRow) -> Pairs:
-        return self._only_unlisted(row.failures)
+        return self._only_unlisted(row.wrong)
 
     def _left(self, finding: Finding) -> Pairs:
         """What is left of the failures beside the nearest policy or profile."""

@@ -29,6 +29,7 @@ class VerifyRow:
     #: Where it fails, if no cause gives all of them; of products how it adds.
     description: Description | ProductDescription | WeightOnlyDescription | None = None
     beside: tuple[Outcome, ...] = ()  #: its answers compared with what is nearest, if anything is
+    unanswered: tuple[Outcome, ...] = ()  #: the cases that recorded answers lack, if they lack some
 
     @property
     def policy(self) -> str:
@@ -46,22 +47,35 @@ class VerifyRow:
         return any(cause.is_bug for cause in self.causes)
 
     @property
+    def every(self) -> tuple[Outcome, ...]:
+        """All outcomes, also of the cases that recorded answers lack."""
+        return (*self.outcomes, *self.unanswered)
+
+    @property
+    def missing(self) -> int:
+        """Number of cases that recorded answers lack, where they have others."""
+        return sum(len(outcome.file.cases) for outcome in self.unanswered)
+
+    @property
     def compared(self) -> int:
         """Number of cases compared."""
-        return sum(len(outcome.file.cases) for outcome in self.outcomes)
+        return sum(len(outcome.file.cases) for outcome in self.every)
 
     @property
     def judged(self) -> int:
         """Number of cases with an answer, or with an error where there is an answer."""
-        refused = sum(len({*o.errors} - {f.index for f in o.failures}) for o in self.outcomes)
+        refused = sum(len({*o.errors} - {f.index for f in o.failures}) for o in self.every)
         return self.compared - refused
 
     @property
     def failures(self) -> list[tuple[VectorFile, Failure]]:
+        """Every wrong answer, and every case that recorded answers lack."""
+        return [(outcome.file, failure) for outcome in self.every for failure in outcome.failures]
+
+    @property
+    def wrong(self) -> list[tuple[VectorFile, Failure]]:
         """Every wrong answer."""
-        return [
-            (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
-        ]
+        return [(one.file, failure) for one in self.outcomes for failure in one.failures]
 
     def by_flag(self, known: Collection[str] = ()) -> dict[str, tuple[int, int]]:
         """How many cases of each flag have wrong answers, and how many there are; largest first.
@@ -73,6 +87,6 @@ class VerifyRow:
             failure.case for file, failure in wrong if listed_as(file, failure, known) is None
         )
         failed = Counter(flag for case in failing for flag in case.flags)
-        asked = (case for outcome in self.outcomes for case in outcome.file.cases)
+        asked = (case for outcome in self.every for case in outcome.file.cases)
         cases = Counter(flag for case in asked for flag in case.flags)
         return {flag: (count, cases[flag]) for flag, count in failed.most_common()}

@@ -104,7 +104,7 @@ def begun(
 def against_standard(report: Report) -> Report:
     """A report of the same answers compared with `ocp`, on the files to which `ocp` has answers."""
     files: dict[str, list[Answered]] = {}
-    for one in (outcome for row in report.rows for outcome in row.outcomes):
+    for one in (outcome for row in report.rows for outcome in row.every):
         if answerable(one.file.op, one.file.format, one.file.float, Policy()):
             again = Answered(one.file, one.inputs, Answers(one.answers, one.errors))
             files.setdefault(one.file.stem, []).append(again)
@@ -151,7 +151,7 @@ def with_rows(
                 continue
             row = made.get((op, format, by.name if by else None, len(answers)))
             if row is None:
-                row = VerifyRow(op, format, tuple(one.judged(policy, by) for one in answers))
+                row = _row(op, format, answers, policy, by)
             rows.append(
                 _with_causes(row, policy, rows) if steady else replace(row, causes=(), sought=False)
             )
@@ -162,6 +162,17 @@ def with_rows(
         findings=(*findings(by_profile), *findings(others)),
         profile=profile if by_profile else None,
         uses=tuple(uses),
+    )
+
+
+def _row(
+    op: str, format: str, answers: Sequence[Answered], policy: Policy, by: Profile | None
+) -> VerifyRow:
+    """A row of some answers compared; cases that recorded answers lack are kept apart."""
+    parts = [one.parted() for one in answers]
+    lacked = tuple(lacks.judged(policy, by) for _, lacks in parts if lacks is not None)
+    return VerifyRow(
+        op, format, tuple(one.judged(policy, by) for one, _ in parts), unanswered=lacked
     )
 
 
@@ -207,7 +218,7 @@ def _needs(target: Target, files: Sequence[VectorFile], policy: Policy) -> Itera
 
 def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
     """A row with the causes of its failures, unless it has them; errors alone have none."""
-    if row.sought or not row.failures:
+    if row.sought or not row.wrong:
         return row
     if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
         return replace(row, causes=(), sought=True)
@@ -307,7 +318,7 @@ def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
     changed: dict[str, str] = {}
     begin = start.choices()
     for row in rows:
-        if row.failures:
+        if row.wrong:
             if not row.causes or row.causes[0].kind != "policy" or not row.causes[0].complete:
                 return None
             found = Policy.parse(row.causes[0].policy).choices()
