@@ -160,7 +160,8 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
 
         print(json.dumps(report_json(report), indent=1))
     else:
-        print_report(report, options.show, verbose=options.verbose)
+        left_out = [f"--{name}" for name in NAMES if filters[name]]
+        print_report(report, options.show, verbose=options.verbose, left_out=left_out)
     return 0 if report.passed else 1
 
 
@@ -223,13 +224,16 @@ def _extent(options: argparse.Namespace) -> Extent:
     )
 
 
-def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
+def print_report(
+    report: Report, show: int, *, verbose: bool = True, left_out: Sequence[str] = ()
+) -> None:
     """Print a report in words.
 
     Args:
         report: the report.
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
+        left_out: the options that leave out operations, formats and float types.
     """
     from mxref.conformance.verdict.one_sentence import one_sentence
     from mxref.conformance.verdict.report_text import report_lines
@@ -246,10 +250,26 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
     if report.not_covered and (table or not sentence):
         print(not_covered_line(report.not_covered, verbose=verbose))
     if report.compared == 0:
-        print(
-            "the target has none of the operations that were asked for, in these formats and float "
-            "types: leave out --op, --format and --float to ask what it has"
-        )
+        print(_why_nothing(report, left_out))
     elif report.judged == 0:
         print("every call raised, in cases that are refused by what it is compared with as well")
     print_text(*report_lines(report, show))
+
+
+def _why_nothing(report: Report, left_out: Sequence[str]) -> str:
+    """Why no case was compared, and what to do."""
+    if report.unanswerable:
+        has = "; ".join(report.unanswerable)
+        return (
+            f"mxref has no answers under {report.policy} to what the target has ({has}): name "
+            "another policy, with --policy or in POLICY"
+        )
+    if left_out:
+        return (
+            "the target has none of the operations that were asked for, in these formats and float "
+            f"types: leave out {' and '.join(left_out)} to ask what it has"
+        )
+    return (
+        "the target has none of mxref's operations in the formats and float types that it claims: "
+        "FORMATS and FLOATS beside its functions say which these are"
+    )

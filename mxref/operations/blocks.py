@@ -32,12 +32,15 @@ from mxref.support.distinct import distinct
 
 __all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
 
-#: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
+#: What the number of the tensor is that blocks of two-level formats are asked under, by arithmetic.
 TENSOR_KINDS = {
     "exact": TensorScaleKind.FACTOR,
     "torchao": TensorScaleKind.FACTOR,
+    "transformer_engine": TensorScaleKind.AMAX,
     "transformer_engine_4over6": TensorScaleKind.AMAX_256,
     "transformer_engine_4over6_mse": TensorScaleKind.AMAX_256,
+    "cublas": TensorScaleKind.DIVISOR,
+    "compressed_tensors": TensorScaleKind.DIVISOR,
 }
 #: How far from 0 the exponents of simpler floats are.
 _REACH = 16

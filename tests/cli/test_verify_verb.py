@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ def test_nothing_compared_is_a_failure(kit: Kit) -> None:
     run = kit.run(spec, *options)
     assert run.status == 1
     assert run.last_line == f"FAIL {spec}: 0 cases, 0 failed: nothing compared"
-    assert "leave out --op, --format and --float to ask what it has\n" in run.out
+    assert "FORMATS and FLOATS beside its functions say which these are\n" in run.out
     assert f"not covered: {len(OPERATIONS)} operations (--verbose lists them)\n" in run.out
     run = kit.run(spec, *options, "--verbose")
     assert f"not covered: {'; '.join(OPERATIONS)}\n" in run.out
@@ -37,6 +38,61 @@ def test_nothing_compared_is_a_failure(kit: Kit) -> None:
     assert run.status == 1
     assert (run.json["compared"], run.json["passed"]) == (0, False)
     assert run.json["verdict"] == "nothing compared"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            ["--format", "e4m3"],
+            "the target has none of the operations that were asked for, in these formats and float "
+            "types: leave out --format to ask what it has\n",
+        ),
+        (
+            ["--policy", "ocp+rounding=stochastic_a"],
+            "mxref has no answers under ocp+rounding=stochastic_a to what the target has (encode): "
+            "name another policy, with --policy or in POLICY\n",
+        ),
+    ],
+)
+def test_why_nothing_is_compared_is_said(kit: Kit, options: list[str], why: str) -> None:
+    spec = kit.target(ENCODE + "FORMATS = ['e2m1']\n")
+    folder = kit.vectors("encode/e2m1.f16", "decode/e4m3.f32")
+    run = kit.run(spec, "--vectors", folder, *options)
+    assert run.status == 1
+    assert why in run.out
+
+
+#: NVFP4 as Transformer Engine's core_nvfp4.cuh computes it, float32 by float32 (SPEC_NOTES N41).
+TRANSFORMER_ENGINE = """
+import ml_dtypes
+import numpy as np
+
+FORMATS, FLOATS, ONE, MOST = ["nvfp4"], ["f32"], np.float32(1), np.finfo(np.float32).max
+
+
+def quantize(values, format, tensor_scale):
+    with np.errstate(all="ignore"):
+        largest = np.float32(6 * 448) / tensor_scale
+        largest = largest if tensor_scale and largest else ONE
+        amax = np.fmax.reduce(np.abs(values), axis=1)
+        scales = np.minimum(amax * np.float32(largest * (ONE / np.float32(6))), np.float32(448))
+        scales = scales.astype(ml_dtypes.float8_e4m3fn)
+        factors = np.minimum(ONE / (scales.astype(np.float32) * (ONE / largest)), MOST)
+        codes = np.clip(values * factors[:, None], -6, 6).astype(ml_dtypes.float4_e2m1fn)
+    return scales.view(np.uint8), codes.view(np.uint8)
+"""
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_nvfp4_is_compared_under_the_arithmetic_of_a_library(kit: Kit, *, claimed: bool) -> None:
+    policy = "ocp+nan_to_finite=opposite_zero+scale_arithmetic=transformer_engine"  # ml_dtypes' NaN
+    spec = kit.target(TRANSFORMER_ENGINE + f"POLICY = {policy!r}\n" * claimed)
+    options = ["--vectors", kit.vectors("quantize/nvfp4.f32")]
+    run = kit.run(spec, *options, *["--policy", policy] * (not claimed))
+    cases = re.findall(rf"^\w+ +quantize +nvfp4 +{re.escape(policy)} +(\d+) ", run.out, re.M)
+    assert cases == ["321"]
+    assert run.last_line.endswith(f": 321 cases, 0 failed: conforms under {policy}")
 
 
 def test_calls_that_all_raise_where_all_is_refused_are_a_failure() -> None:

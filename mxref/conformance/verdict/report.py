@@ -42,6 +42,7 @@ class Report:
     uses: tuple[CallDependence, ...] = ()  #: ways of calling that change answers
     scope: Scope = field(default_factory=Scope)  #: what was asked beside the vectors
     all_floats: bool = True  #: whether no float type was left out on purpose
+    unanswerable: tuple[str, ...] = ()  #: what the target has that the policy has no answer to
 
     @property
     def compared(self) -> int:

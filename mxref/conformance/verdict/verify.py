@@ -95,8 +95,17 @@ def begun(
     covered, not_covered = covered_files(target, files, chosen)
     alone = notes_on_references(file.format for file in covered)
     scope = Scope(notes=(*alone, *_needs(target, files, chosen), *getattr(target, "notes", ())))
+    asked = {file.stem for file in covered}
+    has = {f.stem for f in files if target.covers(f.op, f.format, f.float)}
     report = Report(
-        target, chosen, (), not_covered, known=known or {}, profile=profile, scope=scope
+        target,
+        chosen,
+        (),
+        not_covered,
+        known=known or {},
+        profile=profile,
+        scope=scope,
+        unanswerable=in_words(files, has - asked),
     )
     return report, covered
 
