@@ -17,6 +17,7 @@ from mxref.cli.explain_choices import (
     explain_policy,
 )
 from mxref.cli.explain_clauses import explain_clause
+from mxref.cli.explain_foreign import explain_foreign
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
 from mxref.cli.explain_profiles import explain_profile, profile_data
@@ -161,9 +162,11 @@ KINDS = (
     explain_policy,
     explain_mutants,
     explain_bugs,
+    explain_foreign,
 )
 #: The kinds of explanations, as they are asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
     *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),
+    "foreign format",
 )

@@ -36,6 +36,7 @@ QUESTIONS = {
     "those of one library": "mxref explain bugs fbgemm",
     "an operation": "mxref explain quantize",
     "a format": "mxref explain mxfp4_e2m1",
+    "a format that mxref does not have": "mxref explain bfp8",
     "a case of the vectors": "mxref explain encode.e2m1.f32.3fa00000",
     "a flag or a model of a case": "mxref explain M7",
     "a wrong implementation": "mxref explain A7",

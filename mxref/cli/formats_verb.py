@@ -24,8 +24,11 @@ from mxref.formats.catalog import (
     ElementFormat,
     Specials,
 )
+from mxref.policy.choices import ScaleLayout
 from mxref.support.text import hex_float, unknown_name
 
+#: The names of layouts of scales, of which it prints where a scale lies.
+SCALE_LAYOUTS = tuple(layout.value for layout in ScaleLayout)
 _NOTES = """\
 columns:
   bits            of a code; s/e/m: of its sign, exponent and mantissa
@@ -47,17 +50,22 @@ def add_parser(verbs: Verbs) -> None:
         "formats",
         _run,
         about,
-        "mxref formats e2m1\n  mxref formats --of fuzz",
+        "mxref formats e2m1\n  mxref formats --of fuzz\n"
+        "  mxref formats tiles_128x4 --shape 128 256",
         formats="all",
         exits=("the format was printed",),
         notes=_NOTES,
     )
-    about = "one format: its codes with their values"
+    about = "one format: its codes with their values; or one scale layout, such as tiles_128x4"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
     parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
     add_formats_argument(parser)
     about = "only the names that a verb takes, such as fuzz"
     parser.add_argument("--of", choices=[*FORMATS_OF], metavar="KIND", help=about)
+    about = "with a scale layout: rows and columns of a matrix, with blocks along its rows"
+    add = parser.add_argument
+    add("--shape", type=int, nargs=2, metavar=("ROWS", "COLUMNS"), help=about)
+    add("--block", type=int, default=32, metavar="N", help="with --shape: elements in a block (32)")
     add_json_argument(parser)
 
 
@@ -87,6 +95,13 @@ def _run(options: argparse.Namespace) -> int:
         else:
             for line in lines:
                 print(textwrap.fill(" ".join(line), WIDTH, break_on_hyphens=False))
+    elif options.name in SCALE_LAYOUTS:
+        from mxref.cli.scale_layout_facts import print_scale_layout
+
+        print_scale_layout(options.name, options.shape, options.block, as_json=options.json)
+    elif options.shape is not None:
+        layouts = dict.fromkeys(SCALE_LAYOUTS)
+        raise ValueError(unknown_name("NAME with --shape", options.name, layouts))
     elif options.name is None:
         _print_all(as_json=options.json)
     elif not explain_format(options.name, every=options.all, as_json=options.json):

@@ -5,14 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mxref.bits.floats import U8
 from mxref.policy.choices import ScaleLayout
 
-__all__ = ["SCALE_ORDERS", "ScaleOrder"]
+__all__ = ["SCALE_ORDERS", "Part", "ScaleOrder"]
+
+
+class Part(NamedTuple):
+    """A part of a row or column number, and how far apart its values lie in memory."""
+
+    of_row: bool
+    divisor: int  #: the part is ``number // divisor % size``
+    size: int
+    stride: int
+    first: bool  #: whether it is the first, for which ``% size`` changes nothing
+
+    def of(self, row: int, column: int) -> int:
+        """What the part adds to the byte of a scale."""
+        return (row if self.of_row else column) // self.divisor % self.size * self.stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,31 @@ class ScaleOrder:
     def size(self, rows: int, columns: int) -> int:
         """The number of bytes of a matrix."""
         return math.prod(self.filled(rows, columns))
+
+    def parts(self, rows: int, columns: int) -> list[Part]:
+        """The parts of row and column numbers in a matrix, in their order in memory.
+
+        The byte of a scale is the sum of what they add.
+
+        >>> parts = SCALE_ORDERS[ScaleLayout.TILES_128X4].parts(128, 8)
+        >>> sum(part.of(1, 0) for part in parts), sum(part.of(127, 7) for part in parts)
+        (16, 1023)
+        """
+        numbers = zip(
+            (True, False), self.filled(rows, columns), (self.down, self.across), strict=True
+        )
+        split: list[tuple[bool, int, int, bool]] = []
+        for of_row, length, rest in numbers:
+            counts = (length // math.prod(rest), *rest)
+            split += [
+                (of_row, math.prod(counts[i + 1 :]), count, not i) for i, count in enumerate(counts)
+            ]
+        found, stride = [], 1
+        for axis in reversed(self.axes):
+            of_row, divisor, count, first = split[axis]
+            found.append(Part(of_row, divisor, count, stride, first))
+            stride *= count
+        return found[::-1]
 
     def in_order_of_scales(self, packed: U8, rows: int, columns: int) -> U8:
         """A view of bytes (..., size) of padded matrices, row after row.

@@ -1,0 +1,86 @@
+"""``mxref formats tiles_128x4``: the bytes of the scales of a matrix, and where each scale lies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mxref.cli.explanation import print_part, print_wrapped
+from mxref.cli.screen import print_text
+from mxref.packing.scale_orders import SCALE_ORDERS, Part
+
+__all__ = ["print_scale_layout", "scale_layout_data"]
+
+
+def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dict[str, Any]:
+    """The facts about a scale layout, as JSON values; with a shape also those of that matrix.
+
+    Args:
+        name: the layout.
+        shape: rows and columns of a matrix of elements, with blocks along its rows.
+        block: elements in a block.
+
+    Raises:
+        ValueError: a shape or a block that is not positive.
+    """
+    order = next(order for layout, order in SCALE_ORDERS.items() if layout.value == name)
+    data: dict[str, Any] = {
+        "scale layout": name,
+        "filled up to multiples of": [order.rows, order.columns],
+    }
+    if shape is None:
+        return data
+    if min(*shape, block) < 1:
+        raise ValueError(f"--shape and --block must be positive, got {(*shape, block)}")
+    rows, blocks = shape[0], -(-shape[1] // block)
+    parts = order.parts(rows, blocks)
+    last = rows - 1, blocks - 1
+    places = dict.fromkeys([(int(rows > 1), 0), last])
+    return {
+        **data,
+        "matrix": list(shape),
+        "block size": block,
+        "scales": [rows, blocks],
+        "filled up": list(order.filled(rows, blocks)),
+        "bytes": order.size(rows, blocks),
+        "byte": " + ".join(filter(None, map(_term, parts))) or "0",
+        "examples": [
+            {"row": row, "block": at, "byte": sum(part.of(row, at) for part in parts)}
+            for row, at in places
+        ],
+    }
+
+
+def print_scale_layout(
+    name: str, shape: Sequence[int] | None, block: int, *, as_json: bool
+) -> None:
+    """Print `scale_layout_data`."""
+    data = scale_layout_data(name, shape, block)
+    if as_json:
+        print(json.dumps(data, indent=1))
+        return
+    print_wrapped(f"{name}: a scale layout (`mxref explain {name}` says who has it)")
+    rows, columns = data["filled up to multiples of"]
+    if rows > 1 or columns > 1:
+        multiples = f"multiples of {rows} rows and {columns} columns of scales"
+        print_part("filled up", f"with 00 to {multiples}")
+    if shape is None:
+        print_part("a matrix", f"mxref formats {name} --shape 128 256 says where its scales lie")
+        return
+    print_part("matrix", f"{shape[0]} rows of {shape[1]} elements, in blocks of {block}")
+    scales, filled = ("{} x {}".format(*data[key]) for key in ("scales", "filled up"))
+    print_part("scales", f"{scales}, filled up to {filled}: {data['bytes']:,} bytes")
+    print_part("byte", f"of the scale of row r and block b: {data['byte']}")
+    for one in data["examples"]:
+        print_text(f"            row {one['row']}, block {one['block']}: byte {one['byte']}")
+
+
+def _term(part: Part) -> str:
+    """What a part of a row or block number adds to the byte; empty if it is always 0."""
+    if part.size == 1:
+        return ""
+    text = "r" if part.of_row else "b"
+    text += f" // {part.divisor}" if part.divisor > 1 else ""
+    text += "" if part.first else f" % {part.size}"
+    return text if part.stride == 1 else f"{text} * {part.stride}"
