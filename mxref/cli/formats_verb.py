@@ -24,11 +24,8 @@ from mxref.formats.catalog import (
     ElementFormat,
     Specials,
 )
-from mxref.policy.choices import ScaleLayout
 from mxref.support.text import hex_float, unknown_name
 
-#: The names of layouts of scales, of which it prints where a scale lies.
-SCALE_LAYOUTS = tuple(layout.value for layout in ScaleLayout)
 _NOTES = """\
 columns:
   bits            of a code; s/e/m: of its sign, exponent and mantissa
@@ -95,18 +92,26 @@ def _run(options: argparse.Namespace) -> int:
         else:
             for line in lines:
                 print(textwrap.fill(" ".join(line), WIDTH, break_on_hyphens=False))
-    elif options.name in SCALE_LAYOUTS:
-        from mxref.cli.scale_layout_facts import print_scale_layout
+    elif options.name is None and options.shape is None:
+        _print_all(as_json=options.json)
+    elif options.shape is not None or not explain_format(
+        options.name, every=options.all, as_json=options.json
+    ):
+        _print_scale_layout(options)
+    return 0
 
+
+def _print_scale_layout(options: argparse.Namespace) -> None:
+    """Print where the scales of a matrix lie, if the name is that of a scale layout."""
+    from mxref.cli.scale_layout_facts import SCALE_LAYOUTS, print_scale_layout
+
+    if options.name in SCALE_LAYOUTS:
         print_scale_layout(options.name, options.shape, options.block, as_json=options.json)
     elif options.shape is not None:
         layouts = dict.fromkeys(SCALE_LAYOUTS)
         raise ValueError(unknown_name("NAME with --shape", options.name, layouts))
-    elif options.name is None:
-        _print_all(as_json=options.json)
-    elif not explain_format(options.name, every=options.all, as_json=options.json):
+    else:
         raise ValueError(unknown_name("format", options.name, {**_coded(), **_blocks()}))
-    return 0
 
 
 def explain_format(

@@ -10,7 +10,10 @@ from mxref.cli.explanation import print_part, print_wrapped
 from mxref.cli.screen import print_text
 from mxref.packing.scale_orders import SCALE_ORDERS, Part
 
-__all__ = ["print_scale_layout", "scale_layout_data"]
+__all__ = ["SCALE_LAYOUTS", "print_scale_layout", "scale_layout_data"]
+
+#: The names of the layouts.
+SCALE_LAYOUTS = tuple(layout.value for layout in SCALE_ORDERS)
 
 
 def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dict[str, Any]:
