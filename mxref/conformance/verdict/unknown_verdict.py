@@ -50,10 +50,20 @@ def violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
 
 
 def nearest(rows: Iterable[VerifyRow]) -> str:
-    """The policies and profiles beside which rows are described, or that there are none."""
+    """The policies and profiles beside which rows are described, or that there are none.
+
+    Of answers that are taken apart it is what each stage does, if that is known of one.
+    """
+    rows = list(rows)
     some = [row.causes[0] for row in rows if row.beside]
     names = [f"profile {one.name}" if one.kind == "profile" else one.policy for one in some]
-    return f"nearest is {', '.join(dict.fromkeys(names))}" if names else UNKNOWN
+    texts = [f"nearest is {', '.join(dict.fromkeys(names))}"] if names else []
+    for row in rows:
+        apart = row.causes[0].stages if row.causes else ()
+        if any(one.text and not one.left for one in apart):
+            what = (one.text if one.text and not one.left else "a rule unknown" for one in apart)
+            texts += [f"{one.name}: {text}" for one, text in zip(apart, what, strict=True)]
+    return "; ".join(dict.fromkeys(texts)) or UNKNOWN
 
 
 def _standing(rows: Sequence[VerifyRow]) -> str:
