@@ -40,6 +40,7 @@ class Stage:
         'scale: amax does not see lane 31 (23 of 494 scales; MX-6.3)'
         """
         clause = f"; {self.clause}" * bool(self.clause)
+        clause += "; a guess from one case" * (self.wrong == 1 and bool(self.text))
         counts = f"{self.wrong} of {self.total} {self.unit}{clause}"
         if not self.text:
             return f"{self.name}: {self.rest or 'wrong, by no rule that is known'} ({counts})"
