@@ -7,7 +7,7 @@ questions there are, and `call_findings.py` what is wrong with the replies.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -52,6 +52,7 @@ class SizeScope:
         largest: the greatest number of elements in a call.
         notes: what was not asked or was refused, each with the reason.
         ordinary: calls of ordinary data, by operation and format.
+        longest: the name of the call that takes most work, and how much that is.
     """
 
     calls: int = 0
@@ -59,6 +60,7 @@ class SizeScope:
     largest: int = 0
     notes: tuple[str, ...] = ()
     ordinary: tuple[OrdinaryScope, ...] = ()
+    longest: tuple[int, str] = (0, "")
 
 
 @dataclass(slots=True)
@@ -124,7 +126,10 @@ def ask_sizes(
     uses += empty
     moved = sum(question.memory != 0 for _, _, question in plan)
     largest = max((question.elements for _, _, question in plan), default=0)
-    asked = SizeScope(2 * len(plan), 2 * moved, largest, (*notes, *refusals), tuple(scopes))
+    longest = max(((one.work, one.name) for _, _, one in plan), default=(0, ""))
+    asked = SizeScope(
+        2 * len(plan), 2 * moved, largest, (*notes, *refusals), tuple(scopes), longest
+    )
     return uses, asked
 
 
@@ -140,14 +145,20 @@ def ask_one_by_one(
     notes: list[str] = []
     ordinary: list[OrdinaryScope] = []
     calls: Counter[str] = Counter()
+    longest: defaultdict[str, tuple[int, str]] = defaultdict(lambda: (0, ""))
     for number, one in enumerate(subjects):
         if (one.op, one.format) not in uses:
             found, scope = ask_sizes(target, [one], elements, subjects[:number])
             uses |= {(use.op, use.format): use for use in found}
             calls[one.manner.calls] += scope.calls - scope.moved
+            longest[one.manner.calls] = max(longest[one.manner.calls], scope.longest)
             notes += scope.notes
             ordinary += scope.ordinary
-    counts = (f"{what}: {n:,} calls of other shapes" for what, n in calls.items() if n)
+    counts = (
+        f"{what}: {n:,} calls of other shapes, the longest of {longest[what][1]}"
+        for what, n in calls.items()
+        if n
+    )
     return list(uses.values()), SizeScope(notes=(*counts, *notes), ordinary=tuple(ordinary))
 
 

@@ -52,7 +52,7 @@ def asked(
     subjects = [ProductSubject("matmul", pair, "f32", function, fails) for pair in pairs]
     target = target_of(SimpleNamespace(matmul=kernel, MULTIPLES=function.multiples), "kernel")
     uses, scope = ask_one_by_one(target, subjects, more.pop("elements", 1 << 20))
-    return uses, scope.notes
+    return uses, tuple(note.partition(", the longest of ")[0] for note in scope.notes)
 
 
 def product(pair: str, shape: tuple[int, int, int], *more: Any) -> Product:
@@ -118,6 +118,15 @@ def test_a_right_product_is_asked_each_shape_twice() -> None:
     assert not uses
     assert notes == ("products: 16 calls of other shapes",)
     assert all(shapes.count(shape) >= 2 for shape in SHAPES)  # more of them with ordinary data
+
+
+def test_the_longest_call_is_said() -> None:
+    function = ProductFunction.of(right, right, (1, 1, 32))
+    subject = ProductSubject("matmul", FP4, "f32", function, False)
+    notes = ask_one_by_one(target_of(SimpleNamespace(matmul=right), "k"), [subject], 1 << 20)[
+        1
+    ].notes
+    assert notes[0].endswith(", the longest of (33, 96) x (96, 65)")  # in other memory
 
 
 def test_shapes_have_the_multiples_of_the_target() -> None:

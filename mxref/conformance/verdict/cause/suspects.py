@@ -56,6 +56,7 @@ class Suspect:
         part: the operation that it goes wrong in.
         seen: where it was seen.
         answer: what it makes of questions, where all else follows a policy.
+        meant: the policy that the mutant means to follow.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Suspect:
     part: str
     seen: tuple[str, ...]
     answer: Answer
+    meant: str = "ocp"
 
     def inside(self, whole: Callable[[Answer], Answer]) -> Suspect:
         """This bug in a part of a larger operation."""
@@ -120,7 +122,7 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
         # What goes wrong in every float format of MX may do so in it.
         like = set(blocks_of(FP) if format in BLOCK_FORMATS else FP)
     return tuple(
-        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m))
+        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m), m.policy)
         for m in mutants_of(op)
         if like <= {*m.formats} and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS

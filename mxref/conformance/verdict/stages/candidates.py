@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floats_from, split
+from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.parts import quotients_under
 from mxref.conformance.verdict.cause.shifts import unclamped
@@ -107,8 +108,10 @@ def known_scales(format: str) -> tuple[Scale, ...]:
 
 
 def _scale_of(suspect: Suspect) -> Scale:
+    meant = choices_read("quantize", Policy.parse(suspect.meant))
+
     def codes(seen: Questions, policy: Policy) -> I64:
-        return suspect.answer(seen, policy)[:, 0].astype(np.int64)
+        return suspect.answer(seen, policy.replace(**meant))[:, 0].astype(np.int64)
 
     return Scale(suspect.name, suspect.text, codes)
 
