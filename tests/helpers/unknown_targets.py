@@ -157,6 +157,14 @@ def scattered(values: Any, format: str) -> Any:
     return mxref.encode(values, format) ^ (hashed == 3)
 
 
+def most_subnormals(values: Any, format: str) -> Any:
+    """Subnormal results are one code too large, but for one input in sixteen."""
+    bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    spared = bits * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(60) == 3
+    codes = mxref.encode(values, format)
+    return codes + ((codes & 0x7F > 0) & (codes & 0x7F < 8) & ~spared)
+
+
 @dataclass(frozen=True)
 class Wrong:
     """A wrong function, where it is put to the test, and the words for it that are pinned."""
@@ -173,8 +181,8 @@ WRONG = [Wrong(globals()[one.pop("function")], **one) for one in table("unknown_
 NAMES = [f"{wrong.function.__name__}-{wrong.op}-{wrong.format}" for wrong in WRONG]
 
 
-#: Of one the failures are scattered, the other writes codes that are right by chance.
-NO_PATTERN = (scattered, upper_half_again)
+#: Of some the failures are scattered, others write codes that are right by chance.
+NO_PATTERN = (scattered, upper_half_again, most_subnormals)
 #: Of other functions the vectors cannot tell where exactly they go wrong, or they have every input.
 ELSEWHERE = (
     cut_off_in_one_binade,

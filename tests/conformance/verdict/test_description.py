@@ -412,3 +412,42 @@ def test_what_is_not_exact_is_said_so() -> None:
     table = {"remainder": sides, "part of a step": np.where(sides == 0, -(1 << 63), sides)}
     (rule,) = cover(table, sides > 0, np.zeros(40, np.int64)) or ()
     assert [literal.text for literal in rule.literals] == ["x is not exact"]
+
+
+def log2_in_float16(values: Any) -> Any:
+    """The exponent is the floor of a logarithm in float16; of other types it is right."""
+    right = mxref.encode_scale(values)
+    if values.dtype != np.float16:
+        return right
+    size = np.abs(wide(values))
+    is_plain = (size >= 2.0**-14) & (size < np.inf)
+    log = np.log2(np.where(is_plain, size, 1)).astype(np.float16)
+    return np.where(is_plain, np.floor(log).astype(np.int64) + 127, right)
+
+
+def test_a_scale_by_a_rounded_logarithm() -> None:
+    found = describe_failures(outcomes(Wrong(log2_in_float16, "encode_scale", "e8m0")), Policy())
+    assert found is not None
+    said = "one code too large, as if log2 |x| were rounded to float16"
+    assert {part.effect for part in found.parts} == {said}
+
+
+def nans_of_the_lower_half(values: Any, format: str) -> Any:
+    """Takes no NaN of the upper half for one, and of float64 leaves out the last element."""
+    last = 31 if values.dtype == np.float64 else 32
+    largest = np.fmax.reduce(np.abs(wide(values[:, :last])), axis=1)
+    largest[np.isnan(wide(values[:, :16])).any(axis=1)] = np.nan
+    scales = mxref.shared_scale(largest, format[-4:])
+    powers = mxref.decode_scale(np.where(scales == 255, 0, scales), np.float64)
+    codes = mxref.encode(wide(values) / powers[:, None], format[-4:])
+    return scales, np.where(scales[:, None] == 255, 0, codes)
+
+
+def test_two_faults_of_which_one_is_right_by_chance_are_both_said() -> None:
+    where = Wrong(nans_of_the_lower_half, "quantize", "mxfp4_e2m1")
+    found = describe_failures(outcomes(where), Policy())
+    assert found is not None
+    first, second = (one.strip() for one in found.text.split("; and "))
+    assert first.startswith("scales wrong in 59 of 60 scales where ")
+    assert "the position of the only NaN is at least 16" in first
+    assert "where the largest element's position is 31 and the float type is f64" in second

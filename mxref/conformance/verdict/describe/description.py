@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, LAYOUTS, Bool, split
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.describe.features import Table
+from mxref.conformance.verdict.describe.nearly import nearly
 from mxref.conformance.verdict.describe.rules import Literal, common, cover
 from mxref.conformance.verdict.describe.tables import magnitudes, number_table, parts_at
 from mxref.conformance.verdict.describe.units import U64, Units, units_of
+from mxref.formats.catalog import E8M0
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
@@ -40,7 +42,7 @@ class Part:
     failing: int  #: the number of these units
     units: int  #: the number of units that the literals hold of
     effect: str  #: how all of these units are wrong; empty if they differ in that
-    cases: tuple[str, ...] = ()  #: the failing units by name, where no pattern was found
+    cases: tuple[str, ...] = ()  #: the failing units by name, where no pattern is exact
     seen: int = 0  #: the number of cases with these units
 
     @property
@@ -49,6 +51,11 @@ class Part:
         return self.kind == "answer" and any(
             one.feature == "code" and one.values for one in self.literals
         )
+
+    @property
+    def is_mostly_wrong(self) -> bool:
+        """Whether few of the units that the literals hold of are right."""
+        return 5 * self.failing >= 4 * self.units
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Description:
 
     @property
     def vague(self) -> bool:
-        """Whether no pattern was found in some kind of unit."""
+        """Whether no exact pattern was found in some kind of unit."""
         return any(part.cases for part in self.parts)
 
     @property
@@ -81,7 +88,8 @@ class Description:
     def _sentence(self, kind: str) -> str:
         subject = {"answer": "", "count": "numbers of words "}.get(kind, f"{kind}s ")
         units = subject.strip() or "cases"
-        places = []
+        places: list[str] = []
+        some: list[str] = []
         for part in (part for part in self.parts if part.kind == kind):
             texts = [literal.text for literal in part.literals]
             where = " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
@@ -89,12 +97,16 @@ class Description:
             if part.cases:
                 named = ", ".join(part.cases[:3]) + ", ..." * (len(part.cases) > 3)
                 of = f"{part.failing} of {part.units} {units}{where and f' where {where}'}"
-                return f"{subject}wrong in {of}, without a pattern ({named}){effect}"
+                pattern = "" if part.is_mostly_wrong else ", without a pattern"
+                some.append(f"in {of}{pattern} ({named}){effect}")
+                continue
             if not where:
                 return f"{subject}wrong in all {part.failing} {units}{effect}"
             counts = f"{part.failing} of {self.failing[kind]}"
             counts += "" if part.names_input else guess(part.seen, "case")
             places.append(f"{where} ({counts}){effect}")
+        if some:
+            return f"{subject}wrong {'; and '.join(some)}"
         return f"{subject}wrong exactly where {'; or where '.join(places)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -124,13 +136,13 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
     parts: list[Part] = []
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
     for units in found:
-        names: tuple[str, ...] = ()
         rules = cover(units.table, units.failed, units.got - units.want)
+        is_exact = rules is not None
         if rules is None:
-            rules = [common(units.table, units.failed)]
-            names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
+            rules = nearly(units.table, units.failed) or [common(units.table, units.failed)]
         for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
             wrong = rule.holds & units.failed
+            names = () if is_exact else tuple(map(units.name, np.flatnonzero(wrong).tolist()))
             effect = next((text for text, true in _effects(units, wrong) if true.all()), "")
             counts = int(wrong.sum()), int(rule.holds.sum())
             seen = len({*units.ids[wrong].tolist()})
@@ -156,6 +168,7 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
             yield f"becomes {value}", given == value
         return
     elif units.kind != "word" and (fmt is None or (got < fmt.code_count).all()):
+        yield from _by_logarithm(units, some)
         yield from _of_numbers(units, *(_numbers(units, some, side) for side in (want, got)))
 
     def show(value: int) -> str:
@@ -214,6 +227,22 @@ def _of_numbers(units: Units, want: Table, got: Table) -> Iterator[tuple[str, Bo
     for value in _common(more[number & (more != 0) & (np.abs(more) < 10)]):
         count = f"one {unit}" if abs(value) == 1 else f"{abs(value)} {unit}s"
         yield f"{count} {way[value < 0]}", number & (more == value)
+
+
+def _by_logarithm(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
+    """Scales one too large whose numbers have a logarithm that a float type rounds up to it."""
+    name = "amax" if units.kind == "scale" else "magnitude"
+    if units.codes is not E8M0 or name not in units.table:
+        return
+    got, numbers = units.got[some], ~np.isin(units.got[some], E8M0.nan_codes)
+    is_next = numbers & (got == units.want[some] + 1)
+    exponent, fraction = np.divmod(units.table[name][some], 1 << 52)
+    log = exponent + np.log2(1 + fraction / 2.0**52)
+    what = "amax" if units.kind == "scale" else "|x|"
+    for dtype in (np.float32, np.float16):  # to bfloat16 too many logarithms are rounded up
+        with np.errstate(all="ignore"):
+            rounded = is_next & (log.astype(dtype).astype(np.float64) == exponent + 1)
+        yield f"one code too large, as if log2 {what} were rounded to {dtype.__name__}", rounded
 
 
 def _common(values: NDArray[np.generic]) -> list[int]:

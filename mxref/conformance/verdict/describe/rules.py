@@ -19,7 +19,7 @@ from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, adjacent
 from mxref.support.distinct import distinct
 
-__all__ = ["FeatureRule", "Literal", "common", "cover"]
+__all__ = ["FeatureRule", "Literal", "common", "cover", "told_rule"]
 
 Indices = NDArray[np.intp]
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
@@ -141,7 +141,7 @@ def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Feat
         rules = [FeatureRule(rule.literals, _holds(rule.literals, table)) for rule in found]
         wrong = np.flatnonzero(np.any([rule.holds for rule in rules], axis=0) != failed)
         if not wrong.size:
-            return [_told(rule.literals, table, failed, _widest(table)) for rule in rules]
+            return [told_rule(rule.literals, table, failed) for rule in rules]
         chosen[wrong[:: max(1, wrong.size // 200)]] = True
     return _cover(table, failed, changes)
 
@@ -153,10 +153,11 @@ def _holds(literals: Sequence[Literal], table: Table) -> Bool:
     return found
 
 
-def _told(
-    literals: Sequence[Literal], table: Table, failed: Bool, layout: FloatLayout | None
+def told_rule(
+    literals: Sequence[Literal], table: Table, failed: Bool, layout: FloatLayout | None = None
 ) -> FeatureRule:
     """The rule of literals with the ends that are said."""
+    layout = layout or _widest(table)
     inside = failed & _holds(literals, table)
     columns = [table[one.feature] for one in literals]
     told = [
@@ -191,10 +192,23 @@ def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Fea
 
 
 def common(table: Table, failed: Bool) -> FeatureRule:
-    """The literal that holds of all failures and of the fewest successes."""
+    """The literal that holds of all failures and of the fewest successes.
+
+    A value that all failures share is said beside it, if that excludes most of the successes.
+    """
     search = _Search(table, failed)
-    rules = [search.widened([]), *(search.widened([one]) for one in search.hulls(failed))]
-    return min(rules, key=lambda rule: int(rule.holds.sum()))
+    hulls = search.hulls(failed)
+    rules = [search.widened([]), *(search.widened([one]) for one in hulls)]
+    best = min(rules, key=lambda rule: int(rule.holds.sum()))
+    named = {one.feature for one in best.literals}
+    pairs = [
+        search.widened([*best.literals, one])
+        for one in hulls
+        if len(one.values) == 1 and one.feature not in named
+    ]
+    both = min(pairs, key=lambda rule: int(rule.holds.sum()), default=best)
+    right = [int((rule.holds & ~failed).sum()) for rule in (best, both)]
+    return both if 2 * right[1] <= right[0] > 0 else best
 
 
 def _effort(rule: FeatureRule) -> tuple[int, int, int]:
@@ -263,7 +277,7 @@ class _Search:
             literals[i] = literal.between(stops[outside])
         if not literals:
             return FeatureRule((), np.ones(len(self.failed), bool))
-        return _told(literals, self.table, self.failed, self.layout)
+        return told_rule(literals, self.table, self.failed, self.layout)
 
     def left(self, rules: list[FeatureRule]) -> Indices:
         """The failures of which no rule holds."""
