@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 from mxref.operations.registry import OPERATIONS
@@ -21,6 +24,22 @@ def load_target(spec: str) -> PythonTarget:
         TargetError: nothing there, an error while importing it, no operation in it, or a claim that
             is not known.
     """
+    target = _loaded(spec)
+    is_file = split_spec(spec)[0].endswith(".py")  # a module is imported once
+    return replace(target, load=partial(_afresh, spec)) if is_file else target
+
+
+def _afresh(spec: str) -> PythonTarget:
+    """The target in a file that is run once more; the module of the first time stays known."""
+    before = dict(sys.modules)
+    try:
+        return _loaded(spec)
+    finally:
+        sys.modules |= before
+
+
+def _loaded(spec: str) -> PythonTarget:
+    """The target that a spec names."""
     source, mode = split_spec(spec)
     module = imported(source)
     with reading_attributes(spec), OwnDefinitions.of(vars(module)).known():

@@ -181,6 +181,7 @@ class PythonTarget:
         own: its own formats and operations, which must be known when it is asked about them.
         notes: what it is never asked because of what it needs, for reports.
         streams: whether it can be called on another stream of its device, see `late_calls`.
+        load: what loads it once more, with nothing kept of earlier calls; None if nothing can.
     """
 
     name: str
@@ -194,6 +195,7 @@ class PythonTarget:
     own: OwnDefinitions = field(default_factory=OwnDefinitions)
     notes: tuple[str, ...] = ()
     streams: bool = False
+    load: Callable[[], PythonTarget] | None = None
 
     @property
     def claims_formats(self) -> bool:

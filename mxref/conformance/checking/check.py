@@ -17,6 +17,7 @@ from mxref.conformance.checking.formats_without_vectors import (
     unfiled_tensors,
 )
 from mxref.conformance.checking.level_two import ask_families
+from mxref.conformance.checking.loaded_afresh import wrong_after_others
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, first_calls
@@ -117,6 +118,7 @@ def check(
         further.compare_second_answers(target, answered)
     elif extent.elements != 0:
         further.ask_cases_again(target)
+        further.ask_afresh(target)
     further.look_for_causes(answered)
     if isinstance(target, PythonTarget) and extent.elements != 0:
         further.ask_in_many_sizes(target)
@@ -185,6 +187,11 @@ class _Further:
             self.scope, calls=asked.calls, smallest=asked.smallest, largest=asked.largest
         )
         self.note(*asked.notes)
+
+    def ask_afresh(self, target: PythonTarget) -> None:
+        """The vectors once more where they fail, of a fast target that nothing was asked before."""
+        if self.pace <= PACES[0][0]:
+            self.uses += wrong_after_others(target, self.report, self.uses)
 
     def look_for_causes(self, answered: Sequence[Answered]) -> None:
         """What gives the answers of each row, unless they depend on the call."""
