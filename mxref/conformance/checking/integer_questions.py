@@ -170,6 +170,9 @@ class IntegerQuestion(PlainQuestion):
             found |= {"values": math.prod(self.sizes), "axis": f"axis {axis}"}
             found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
             found["sign"] = "a negative axis" if self.arguments[-1] < 0 else "an axis from 0 on"
+            is_second = self.asked.shape.index(self.asked.shape[axis]) < axis
+            earlier = "an axis" if is_second else "no axis"
+            found["earlier"] = f"{earlier} before that of the scales which is as long"
         elif kind == "grid_sample":
             points = self.sizes[3] * self.sizes[4]
             found |= {"points": points, "samples": self.sizes[0] * points}

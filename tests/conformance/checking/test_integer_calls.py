@@ -188,6 +188,21 @@ def test_equal_sides(op: str, format: str, wrong: Any, text: str) -> None:
     assert_use(uses, "size", f"wrong only in calls with as many {text} (")
 
 
+def test_scales_along_the_first_axis_of_their_length() -> None:
+    """Some vectors are wrong, too; what decides is said all the same."""
+
+    def function(x: Any, s: Any, z: Any, *rest: Any) -> Array:
+        *others, axis = rest
+        own = axis if axis is None or np.ndim(s) > 1 else x.shape.index(len(s))
+        return quantize_affine(x, s, z, *others, own)
+
+    report = report_of("quantize_affine", "int8_axis", function)
+    said = "wrong only in calls with 2 scales along the axis and more, and an axis before that of "
+    said += "the scales which is as long ("
+    assert_use(report.uses, "size", said)
+    assert report.failures
+
+
 def test_parameters_kept_from_the_first_call_of_a_size() -> None:
     kept: dict[Any, Any] = {}
 
