@@ -64,8 +64,11 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
 
 def _bugs_of(rows: Iterable[VerifyRow]) -> list[str]:
     """The known bugs that give all answers of rows, each with its sentence."""
-    found = findings([row for row in rows if row.bug])
-    return list(dict.fromkeys(_bug(finding) for finding in found))
+    some = [row for row in rows if row.bug]
+    found = findings(some)
+    guesses = [all(row.is_guess for row in some if one.is_of(row)) for one in found]
+    pairs = zip(found, guesses, strict=True)
+    return list(dict.fromkeys(_bug(finding, guess=guess) for finding, guess in pairs))
 
 
 def _claimed(row: VerifyRow, policy: Policy) -> dict[str, str]:
@@ -94,14 +97,15 @@ def _beside_claims(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
     yield from (f"has bug: {text} {_in(some)}" for text, some in where.items())
 
 
-def _bug(finding: Finding) -> str:
+def _bug(finding: Finding, *, guess: bool) -> str:
     """A known bug, by the names under which the museum has it."""
+    has = "may have" if guess else "has"
     cause = finding.cause
     over = "" if cause.policy == "ocp" else f" over {cause.policy}"
     if cause.kind == "stages":
         return f"has bug{'s' * ('; and ' in cause.text)}{over}: {cause.text}"
     besides = "" if cause.complete else " (and some answers are wrong otherwise)"
-    return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}{besides}"
+    return f"{has} bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}{besides}"
 
 
 def causes_of(rows: Sequence[VerifyRow]) -> Iterator[str]:

@@ -160,7 +160,8 @@ class _Causes:
             what = what if rank else "these stages together give all answers"
             yield f"{'STAGES' if rank else head} ({len(pairs)} of {self.total}): {where}: {what}"
         else:
-            yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
+            guess = ", a guess from one wrong answer" * all(row.is_guess for row in rows)
+            yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total}{guess})"
             yield from (f"  {finding}" for finding in findings)
         yield from (f"  {stage}" for stage in cause.stages)
         # A nearest policy or bug: what it leaves. A profile that gives all answers: how it differs

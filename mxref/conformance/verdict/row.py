@@ -16,6 +16,9 @@ from mxref.conformance.verdict.failure_kinds import listed_as
 
 __all__ = ["VerifyRow"]
 
+#: Cases below which one wrong answer says little of its cause.
+_FEW = 10
+
 
 @dataclass(frozen=True, slots=True)
 class VerifyRow:
@@ -55,6 +58,11 @@ class VerifyRow:
     def missing(self) -> int:
         """Number of cases that recorded answers lack, where they have others."""
         return sum(len(outcome.file.cases) for outcome in self.unanswered)
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether what gives its answers is a guess: one of few cases is wrong."""
+        return len(self.failures) == 1 and self.compared < _FEW
 
     @property
     def compared(self) -> int:

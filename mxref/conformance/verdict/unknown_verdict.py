@@ -37,7 +37,7 @@ def unknown_verdict(rows: Sequence[VerifyRow], policy: Policy) -> str:
         return f"fails with errors: {a_few([error for error, _ in errors.most_common()], 1)}"
     if outside := product_verdict(rows):
         return f"{outside}; {cause}"
-    known = "no policy or profile known to mxref gives them: a rule of its own, or a bug"
+    known = f"no policy or profile known to mxref gives them: {_rule_or_bug(rows)}"
     return f"unexplained: {_standing(rows)}, and {known}{'' if cause == UNKNOWN else f'; {cause}'}"
 
 
@@ -78,6 +78,16 @@ def _standing(rows: Sequence[VerifyRow]) -> str:
         text = "the standard recommends other scales but requires none (MX 6.3)"
         text += "" if all(scales) else ", and leaves the other bits open"
     return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
+
+
+def _rule_or_bug(rows: Sequence[VerifyRow]) -> str:
+    """That answers which nothing known gives are a rule or a bug; a rule has no float types."""
+    outcomes = [one for row in rows for one in row.outcomes]
+    wrong = {one.file.float for one in outcomes if one.failures}
+    right = dict.fromkeys(one.file.float for one in outcomes if one.file.float not in wrong)
+    if not right:
+        return "a rule of its own, or a bug"
+    return f"most likely a bug, since all answers from {', '.join(right)} are right"
 
 
 def _is_scale(file: VectorFile, failure: Failure) -> bool:

@@ -24,6 +24,7 @@ from product_targets import (
 import mxref
 from mxref.cases.read import read_vectors
 from mxref.conformance import Report, check, load_target, target_of, verify
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.operations.intervals import allowed
 from mxref.products.intervals import Bounds
@@ -195,6 +196,26 @@ def test_a_bias_gradient_of_the_quantized_gradient_is_named() -> None:
 
 
 @pytest.mark.sampled(2)
+def test_a_bug_that_one_wrong_answer_shows_is_a_guess() -> None:
+    """Of two cases one has outputs that are no whole block; there the forward weight is taken."""
+
+    def gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
+        dx, dw, db = mxref.linear_gradients(x, w, grad, format)
+        if w.shape[0] % 32:
+            own = mxref.quantize(w, format, axis=1).dequantize(np.float64)
+            rows = grad.reshape(-1, grad.shape[-1])
+            dx = mxref.quantize(rows, format, axis=1).dequantize(np.float64) @ own
+            dx = dx.reshape(x.shape).astype(np.float32)
+        return dx, dw, db
+
+    files = read_vectors(VECTORS, lambda stem: stem == "linear_gradients/mxfp8_e5m2.f32")
+    target = target_of(SimpleNamespace(linear_gradients=gradients), "kernel")
+    report = verify(target, files)
+    text = "takes the weight as it was quantized for y"
+    assert report.verdict == f"may have bug H19: {text}"
+    assert f"BUG: {text} (1 of 1, a guess from one wrong answer)" in [*report_lines(report, 20)]
+
+
 def test_elements_times_their_own_scale_in_float32_are_named() -> None:
     def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
         x = float32_numbers(sa, ca, fa).astype(np.float32)

@@ -111,6 +111,21 @@ def test_what_is_open_and_what_is_not(stem: str, change: Change, wanted: str) ->
     assert any(line.startswith("PROFILE: pychop (") for line in lines) == (change is pychop)
 
 
+def test_what_is_wrong_from_one_float_type_alone_is_most_likely_a_bug() -> None:
+    def halved(values: Any) -> Any:
+        codes = mxref.encode_scale(values)
+        is_between = (codes < 255) & (np.frexp(values.astype(np.float64))[0] > 0.5)
+        return codes - (is_between & (values.dtype == np.float16) & (values > 3))
+
+    text = verdict_text(
+        report_on("encode_scale/e8m0.f16 encode_scale/e8m0.bf16", encode_scale=halved)
+    )
+    assert text.startswith("unexplained: the standard leaves these bits open, and no policy or ")
+    assert text.endswith(": most likely a bug, since all answers from bf16 are right")
+    text = verdict_text(report_on("encode_scale/e8m0.f16", encode_scale=halved))
+    assert text.endswith(": a rule of its own, or a bug")
+
+
 def test_what_one_format_does_not_show_another_one_may() -> None:
     encode = partial(mxref.encode, overflow="nonsaturating", nan_to_finite="zero")
     found = report_on("encode/e4m3.f32 encode/e2m1.f32", encode=encode)
