@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from mxref.conformance.checking.array_memory import wrong_in
 from mxref.conformance.checking.axis_sizes import around
+from mxref.conformance.checking.call_manner import Manner
+from mxref.conformance.checking.call_places import places_text
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     CallReply,
     CallSubject,
-    Manner,
     ask,
 )
-from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
+from mxref.conformance.checking.call_rules import Rule, least_wrong, rule_of
 
 __all__ = ["finding", "wrong_alone"]
 
@@ -28,12 +31,20 @@ Finding = tuple[str, str]
 
 #: Sets of other random words that are asked for before a rule is believed, and their elements.
 _MORE, _MOST = 2, 20_000
-#: Wrong calls whose first wrong part is asked alone.
+#: Wrong calls whose first wrong part is asked alone, and large right ones that remarks are about.
 _ALONE = 8
 #: The draw of calls of other sizes than a wrong one's, and their work in that of the largest call.
 _DRAW, _TIMES = 3, 4
+#: Draws of a call that is smaller than the wrong one.
+_DRAWS = 16
+#: Elements of a call below which it has few numbers.
+_FEW = 30
 #: Small wrong calls of which it is looked where they are wrong.
 _PLACES = 48
+#: Wrong calls from which on a remark on all of them is no chance.
+_TOLD = 4
+#: Right calls that a rule leaves at least where it covers most calls, and how likely they may be.
+_RIGHT, _CHANCE = 6, 1e-3
 #: From so many wrong calls on, each later than a right one of its size, it is state and no chance.
 _LATER = 4
 
@@ -73,7 +84,8 @@ def finding(
     rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
     # Calls near a wrong one are wrong more often than those that are asked of every target.
     drawn = rule and replace(rule, inside=rule.inside[:asked])
-    rule = rule if drawn is not None and drawn.inside.mean() <= manner.most else None
+    if rule is None or not (_is_narrow(rule, asked, manner.most) or _is_no_chance(rule, calls)):
+        rule = drawn = None
     if fails and not subject.tells(drawn, has_parts=bool(part), alone=alone):
         return None
     example = bad[0]
@@ -82,7 +94,7 @@ def finding(
     else:
         words_of, example = _exact_least(function, rule, calls)
         counts = rule.counts([one.wrong for one in calls])
-        where = f"only in {manner.calls} with {words_of} ({counts}){_where(bad)}"
+        where = f"only in {manner.calls} with {words_of} ({counts}){_where(bad)}{_remark(calls)}"
     if alone:
         return "numbers", f"wrong {where}, whatever the size: {example.text}"
     if rule is None and part and not any(one.error for one in bad):
@@ -121,6 +133,21 @@ def _rule(calls: Sequence[tuple[CallQuestion, bool]], names: Sequence[str] = ())
         for one, _ in calls
     ]
     return rule_of(features, [wrong for _, wrong in calls]) if features[0] else None
+
+
+def _is_narrow(rule: Rule, asked: int, most: float) -> bool:
+    """Whether a rule covers no more than a share of the calls that every target is asked."""
+    return bool(rule.inside[:asked].mean() <= most)
+
+
+def _is_no_chance(rule: Rule, calls: Sequence[CallReply]) -> bool:
+    """Whether a rule leaves so many calls that their right answers are no chance.
+
+    Small calls may be right by chance, so that no range of counts is.
+    """
+    others = int((~rule.inside).sum())
+    wrong = np.mean([one.wrong for one, inside in zip(calls, rule.inside, strict=True) if inside])
+    return rule.span is None and float((1 - wrong) ** others) < _CHANCE and others >= _RIGHT
 
 
 def _only_later(calls: Sequence[CallReply], least: int) -> bool:
@@ -168,20 +195,31 @@ def _more(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]
 
 
 def _resized(function: Function, calls: Sequence[CallReply]) -> Iterator[CallReply]:
-    """The least wrong call with other sizes, one at a time, the cheapest first."""
-    wrong = min((one.question for one in calls if one.wrong), key=lambda one: one.work)
+    """The least wrong call with other sizes, one at a time, the cheapest first.
+
+    A call with few numbers may be right by chance in every size.
+    """
+    bad = (one.question for one in calls if one.wrong)
+    wrong = min(bad, key=lambda one: (one.elements < _FEW, one.work))
     most = max(one.question.work for one in calls)
     found = [
         wrong.resized(unit, size, _DRAW)
         for unit, count in wrong.features.items()
         if isinstance(count, int)
-        for size in around(count)
+        for size in dict.fromkeys((1, 2, *around(count)))
     ]
     cheap = sorted((one for one in found if one and one.work <= most), key=lambda one: one.work)
-    total = accumulate(one.work for one in cheap)
-    for one, work in zip(cheap, total, strict=True):
-        if work <= max(_TIMES * most, _MOST):
-            yield ask(function, one)
+    left = max(_TIMES * most, _MOST)
+    for one in cheap:
+        # A call with fewer numbers may be right by chance.
+        for turn in range(min(_DRAWS, max(1, wrong.work // max(one.work, 1)))):
+            left -= one.work
+            if left < 0:
+                return
+            reply = ask(function, one.again(_DRAW + 2 * turn))
+            yield reply
+            if reply.wrong:
+                break
 
 
 def _exact_least(
@@ -207,6 +245,19 @@ def _exact_least(
         return rule.text, example
     wrong = least_wrong(right, wrong, is_wrong)
     return f"{wrong:,} {unit} and more", found[wrong]
+
+
+def _remark(calls: Sequence[CallReply]) -> str:
+    """The most telling remark that is true of all wrong calls and not of all right ones."""
+    few = sorted((one for one in calls if one.wrong), key=lambda one: one.question.elements)
+    each = [one.question.remarks(one.got) for one in few[:_PLACES] if one.got is not None]
+    shared = [text for text in each[0] if all(text in some for some in each)] if each else []
+    if not shared or len(each) < _TOLD:
+        return ""
+    many = sorted((one.question for one in calls if not one.wrong), key=lambda one: -one.elements)
+    right = [question.remarks(question.wanted) for question in many[:_ALONE]]
+    told = (text for text in shared if not all(text in some for some in right))
+    return "".join(f", {text}" for text in itertools.islice(told, 1))
 
 
 def _where(bad: Sequence[CallReply]) -> str:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.checking.array_memory import copies
+from mxref.conformance.checking.call_manner import Manner
+from mxref.conformance.checking.call_places import zero_words
 from mxref.conformance.checking.call_rules import Features, Rule
 from mxref.targets.calls import error_text, is_fault
 
@@ -21,12 +23,10 @@ __all__ = [
     "CallQuestion",
     "CallReply",
     "CallSubject",
-    "Manner",
     "PlainQuestion",
     "PlainSubject",
     "ask",
     "fresh",
-    "in_shapes",
     "nearest",
 ]
 
@@ -104,6 +104,9 @@ class CallQuestion(Protocol):
         An answer that has no rows and columns has none.
         """
 
+    def remarks(self, got: Words) -> Sequence[str]:
+        """What is true of all wrong words, or of all if none is wrong; the most telling first."""
+
     def resized(self: Asked, unit: str, count: int, draw: int) -> Asked | None:
         """The question with another number of a unit of its features, if that can be asked."""
 
@@ -119,33 +122,6 @@ class CallQuestion(Protocol):
     @property
     def data(self) -> Features:
         """What the data of the call have in common."""
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How the calls of some operations are asked and spoken of.
-
-    Args:
-        calls: what they are, in the plural.
-        size: what tells one call from another.
-        unexplained: the kind of what is wrong if no rule says where.
-        other_numbers: whether a call that is asked once more has other numbers then.
-        threads: whether two threads ask at once.
-        most: the share of calls beyond which a rule about wrong ones does not say that it is their
-            size which decides.
-    """
-
-    calls: str = "calls"
-    size: str = "size"
-    unexplained: str = "size"
-    other_numbers: bool = False
-    threads: bool = True
-    most: float = 1.0
-
-
-def in_shapes(calls: str) -> Manner:
-    """The manner of products and layers, which have one size for each of several axes."""
-    return Manner(calls, "shape", "numbers", other_numbers=True, threads=False, most=0.8)
 
 
 class CallSubject(Protocol):
@@ -228,6 +204,10 @@ class PlainQuestion:
         An answer that has no rows and columns has none.
         """
         return {}
+
+    def remarks(self: CallQuestion, got: Words) -> Sequence[str]:
+        """What is true of all wrong words, or of all if none is wrong; the most telling first."""
+        return zero_words(got[got != self.wanted], "word")
 
     def resized(self: Asked, unit: str, count: int, draw: int) -> Asked | None:
         """The question with another number of a unit of its features, if that can be asked."""

@@ -1,4 +1,4 @@
-"""What wrong calls have in common that right ones have not, in words; and where they are wrong."""
+"""What wrong calls have in common that right ones have not, in words."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from mxref.support.text import guess
 
 __all__ = [
     "SHORTER",
+    "TOLERATED",
     "Features",
     "Rule",
     "Sized",
     "alike",
-    "edge_text",
     "least_wrong",
-    "places_text",
     "residues_text",
     "rule_of",
     "size_rule",
@@ -33,17 +32,15 @@ Features = Mapping[str, int | str]
 SHORTER = "lines on the shorter side"
 #: Steps of sizes: pairs, vectors, warps, blocks of threads, tiles and chunks.
 _STEPS = tuple(1 << power for power in range(1, 13))
-#: Steps of which a tail is left.
-_TAILS = _STEPS[:8]
-#: Calls longer than a step that show that it is its tail which is wrong.
-_ENOUGH = 4
 #: Other steps: sizes of images, of odd vectors, and what nobody has tested.
 _ODD_STEPS = (3, 5, 6, 7, 9, 10, 11, 12, 13, 15)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
 _RIGHT = (0.5, 0.34)
+#: So many right calls, as a share of the wrong ones, may be right by chance.
+_CHANCE = 0.02
 
 #: The share of right calls that a rule may hold of: those without a case that shows the fault.
-_TOLERATED = 0.2
+TOLERATED = 0.2
 
 Span = tuple[int, int, int, int]
 
@@ -87,7 +84,8 @@ class Rule:
 def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     """The rule that covers all wrong calls and fewest right ones; None if that says too little.
 
-    A second property must exclude more than half of the right calls that the first one covers.
+    A second property must exclude more than half of the right calls that the first one covers, and
+    these must be so many that they are no chance.
 
     Args:
         features: of each call, with the same keys in all.
@@ -110,7 +108,12 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     one, other = rules[first], rules[second]
     alone = int(np.argmin(np.diag(covered)))
     fewest = int(covered[first, second])
-    if 2 * fewest < covered[alone, alone] and fewest <= _RIGHT[1] * (fewest + bad.sum()):
+    is_chance = covered[alone, alone] <= _CHANCE * bad.sum()
+    if (
+        not is_chance
+        and 2 * fewest < covered[alone, alone]
+        and fewest <= _RIGHT[1] * (fewest + bad.sum())
+    ):
         texts = _text_within(one, other, features), _text_within(other, one, features)
         return Rule(_joined(*texts), one.inside & other.inside)
     fewest = int(covered[alone, alone])
@@ -253,7 +256,7 @@ def size_rule(calls: Sequence[Sized], unit: str) -> tuple[Rule, str] | None:
     if rule is None:
         return None
     inside = int(rule.inside.sum())
-    if len(bad) < (1 - _TOLERATED) * inside:
+    if len(bad) < (1 - TOLERATED) * inside:
         return None
     counts = f"{len(bad)} of {inside} such sizes; {len(sizes) - inside} others are right"
     return rule, counts + guess(len(bad - {1}) or 2, "wrong size")  # nothing is smaller than 1
@@ -269,57 +272,3 @@ def least_wrong(right: int, wrong: int, is_wrong: Callable[[int], bool]) -> int:
         middle = (wrong + right) // 2
         right, wrong = (right, middle) if is_wrong(middle) else (middle, wrong)
     return wrong
-
-
-def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> str:
-    """Where in the calls the wrong answers stand, if one rule says it; else nothing.
-
-    Args:
-        places: for each wrong call the places of its wrong answers, and its size.
-        unit: what calls consist of.
-
-    >>> places_text([(np.array([32]), 33), (np.array([128, 129]), 130)], "rows")
-    ', in the rows behind the last multiple of 4'
-    """
-    enough = min(_ENOUGH, (len(places) + 1) // 2)
-    for step in (1, *_TAILS) if places else ():
-        tails = ((size - 1 if step == 1 else size // step * step) for _, size in places)
-        if sum(size > step for _, size in places) >= enough and all(
-            (some >= tail).all() for (some, _), tail in zip(places, tails, strict=True)
-        ):
-            if step == 1:
-                return f", in the last {unit.removesuffix('s')}"
-            return f", in the {unit} behind the last multiple of {step}"
-    least = min((int(some.min()) for some, _ in places), default=0)
-    for power in range(6, 20):
-        if 0 <= least - (1 << power) < max(8, 1 << power - 3):
-            return f", in {unit} from number {least:,} on"
-    return ""
-
-
-def edge_text(
-    places: Sequence[tuple[NDArray[np.int64], int]], calls: Sequence[Sized], unit: str
-) -> str:
-    """That calls of every size are wrong, all at their end or beginning; else nothing.
-
-    Args:
-        places: for each wrong call the places of its wrong answers, and its size.
-        calls: all calls.
-        unit: what calls consist of.
-
-    >>> places = [(np.array([n - 1]), n) for n in range(1, 9)]
-    >>> calls = [Sized(n, True) for n in range(1, 9)]
-    >>> edge_text(places, calls, "rows")
-    'in calls of every size, in the last row'
-    """
-    sizes = {call.size for call in calls}
-    if len({size for _, size in places}) < max((1 - _TOLERATED) * len(sizes), 1):
-        return ""
-    last = max(size - int(some.min()) for some, size in places)
-    first = max(int(some.max()) + 1 for some, _ in places)
-    count, side = min((last, "last"), (first, "first"))
-    # Most calls have to be so long that the edge is a small part of them.
-    if 2 * sum(size >= 4 * count for _, size in places) < len(places):
-        return ""
-    what = f"{count} {unit}" if count > 1 else unit.removesuffix("s")
-    return f"in calls of every size, in the {side} {what}"

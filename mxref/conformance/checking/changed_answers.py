@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import wrong_in
 from mxref.conformance.checking.axis_sizes import TELLING, around
+from mxref.conformance.checking.call_places import edge_text, places_text, zero_words
 from mxref.conformance.checking.call_rules import (
     Rule,
     Sized,
-    edge_text,
     least_wrong,
-    places_text,
     size_rule,
 )
 from mxref.conformance.checking.case_judge import (
@@ -34,7 +33,7 @@ from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.conformance.verdict.report import Report
-from mxref.operands.word_rows import padded
+from mxref.operands.word_rows import NO_WORD, padded
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget
@@ -47,6 +46,8 @@ _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+
 _NEW = 4
 #: What is wrong where a call raises and those before it do not; nothing more is known of it.
 _RAISES = "not reproducible: a call raises where others of its size do not"
+#: Words of wrong answers from which on it is no chance that all are 0.
+_TOLD = 4
 #: Kinds of use, and what is wrong in calls made otherwise than in batches. Of a result that is held
 #: it is said which call overwrites it, and of arrays where they lie.
 _OTHERWISE = {
@@ -182,17 +183,26 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if found is not None:
         rule, counts = found
         places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
-        where = places_text(places, judge.unit)
+        where = f"{places_text(places, judge.unit)}{_zeros(judge, wrong)}"
         text = f"{_exact(judge, one, rule)} ({counts}){where}"
         how = "raises" if all(call.error for call in bad) else "wrong"
         return "size", f"{how} only in calls with {text}: {judge.example(example)}"
     ends = [(judge.wrong_places(call), len(call.rows)) for call in wrong]
     where = edge_text(ends, sized, judge.unit)
     if where:
-        return "size", f"wrong {where}: {judge.example(example)}"
+        return "size", f"wrong {where}{_zeros(judge, wrong)}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
         return "state", f"{text}; right in calls of sizes that were not asked before"
     return "company", f"an answer depends on what else is in the call: {gave}"
+
+
+def _zeros(judge: Judge, calls: Sequence[Call]) -> str:
+    """That all wrong answers are 0 in every word, in words; else nothing."""
+    found = [call.got[judge.wrong(call)].reshape(-1) for call in calls]
+    words = np.concatenate([np.empty(0, np.uint64), *found])
+    words = words[words != NO_WORD]
+    told = zero_words(words, "answer") if words.size >= _TOLD else ()
+    return "".join(f", {text}" for text in told)
 
 
 def _exact(judge: Judge, one: RepeatedCases, rule: Rule) -> str:

@@ -21,6 +21,7 @@ from mxref.conformance.checking.loaded_afresh import wrong_after_others
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, first_calls
+from mxref.conformance.checking.repeated_products import wrong_by_shape
 from mxref.conformance.checking.search import Search
 from mxref.conformance.checking.subjects import (
     explaining,
@@ -232,6 +233,7 @@ class _Further:
             self.uses += uses
             self.shapes += asked.notes
             self.ordinary += asked.ordinary
+        self.uses += wrong_by_shape(target, self.report, self.uses)
 
     def ask_formats_without_vectors(self, target: PythonTarget) -> None:
         """Formats and float types that no vector file has."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mxref.conformance.checking.call_findings import wrong_alone
+from mxref.conformance.checking.call_manner import Manner
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
     CallReply,
     CallSubject,
-    Manner,
     ask,
 )
 from mxref.conformance.checking.call_rules import Features, rule_of

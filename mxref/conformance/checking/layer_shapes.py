@@ -15,16 +15,11 @@ from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
 from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, one_array
 from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.call_data import Data, data_words, ordinary, repeated
-from mxref.conformance.checking.call_questions import (
-    CallQuestion,
-    Manner,
-    PlainQuestion,
-    PlainSubject,
-    in_shapes,
-)
+from mxref.conformance.checking.call_manner import Manner, in_shapes
+from mxref.conformance.checking.call_places import zero_words
+from mxref.conformance.checking.call_questions import CallQuestion, PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import Features, Rule, alike
-from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.checking.product_shapes import first_wrong, wrong_rows
+from mxref.conformance.checking.product_outputs import first_wrong, same_numbers, wrong_rows
 from mxref.conformance.compare.product_intervals import tolerated
 from mxref.operations.intervals import held
 from mxref.operations.layers import fast_layer, layer_bounds, layer_of, layer_place
@@ -77,7 +72,7 @@ class LayerSubject(PlainSubject):
         format: the block format.
         float: the float type.
         policy: the policy.
-        fails: whether the target fails at the vectors: then only state is said to be wrong.
+        fails: whether the target fails at the vectors.
     """
 
     op: str
@@ -109,8 +104,8 @@ class LayerSubject(PlainSubject):
             yield LayerQuestion(self, _SQUARE, memory=ONE_ARRAY)
 
     def tells(self, rule: Rule | None, *, has_parts: bool, alone: bool) -> bool:
-        """No rule says more than the vectors, which have several shapes."""
-        return False
+        """Every rule says more than the vectors, which have few shapes."""
+        return rule is not None
 
     def kept(self, group: Sequence[CallQuestion]) -> list[LayerQuestion]:
         """The layer that is asked in other memory."""
@@ -153,7 +148,10 @@ class LayerQuestion(PlainQuestion):
         return sequences * rows * inputs * outputs
 
     def resized(self, unit: str, count: int, draw: int) -> LayerQuestion | None:
-        """The layer with another number of rows of one sequence, of inputs or of outputs."""
+        """The layer with another number of rows of one sequence, of inputs or of outputs.
+
+        None is longer than those that are asked: the intervals of long sums hold wrong ones, too.
+        """
         sequences, rows, inputs, outputs = self.shape
         shapes = {
             "rows": (1, count, inputs, outputs),
@@ -161,7 +159,10 @@ class LayerQuestion(PlainQuestion):
             "outputs": (sequences, rows, inputs, count),
             "sequences": (count, rows, inputs, outputs),
         }
-        return replace(self, shape=shapes[unit], draw=draw, memory=0) if unit in shapes else None
+        shape = shapes.get(unit)
+        if shape is None or max(shape[0] * shape[1], *shape[2:]) > _LONG[-1]:
+            return None
+        return replace(self, shape=shape, draw=draw, memory=0)
 
     @property
     def features(self) -> Features:
@@ -231,6 +232,31 @@ class LayerQuestion(PlainQuestion):
         """The rows and columns of y with a wrong number."""
         wrong = self._wrong(got)
         return wrong_rows(wrong) if wrong.ndim == 2 else {}
+
+    def remarks(self, got: Words) -> list[str]:
+        """The gradient that all wrong numbers are in, after the known bugs that may give them."""
+        one, places = self.subject, self._wrong(got)
+        zeros = zero_words(got[places], "number")
+        if self._is_forward:
+            return zeros
+        wrong = np.flatnonzero(places).tolist()
+        parts = {layer_place(one.op, self.shape, index)[0] for index in wrong}
+        where = [f"in {part}" for part in parts if len(parts) == 1]
+        by = [f"{part} (as by mutant {bug})" for part in where for bug in self._bugs(got)]
+        return [*by, *(f"{part}, {zero}" for part in where for zero in zeros), *where, *zeros]
+
+    def _bugs(self, got: Words) -> list[str]:
+        """The bugs in the gradient of the bias that may give an answer."""
+        from mxref.conformance.verdict.cause.product_causes import BIAS_GRADIENTS
+        from mxref.mutants import mutants_of  # imported where something is wrong
+
+        one, found = self.subject, []
+        for axis, id in BIAS_GRADIENTS.items():
+            names = one.op, one.format, one.float
+            ends = layer_bounds(*names, _words(self), one.policy, "any", db_along=axis)
+            if held(ends, got, one.float).all():
+                found.append(id)
+        return [f"{m.id}: {m.text}" for m in mutants_of(one.op) if m.id in found]
 
     def difference(self, got: Words) -> str:
         """The first wrong number, and how many there are."""

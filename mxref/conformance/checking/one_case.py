@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mxref.conformance.checking.axis_sizes import TELLING, around
-from mxref.conformance.checking.call_rules import Sized, places_text, size_rule
+from mxref.conformance.checking.call_places import places_text
+from mxref.conformance.checking.call_rules import Sized, size_rule
 from mxref.conformance.checking.case_judge import Judge
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,7 @@ from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, is_fault, quiet
 from mxref.targets.target import PythonTarget
 
-__all__ = ["ask_outputs"]
+__all__ = ["ask_outputs", "first_wrong", "narrow_words", "same_numbers", "wrong_rows"]
 
 Words = NDArray[np.uint64]
 
@@ -75,3 +77,60 @@ def same_numbers(one: Words, other: Words, float: str) -> NDArray[np.bool_]:
     nan = ((one & magnitude) > layout.inf_bits) & ((other & magnitude) > layout.inf_bits)
     found: NDArray[np.bool_] = (one == other) | nan
     return found | (np.isin(one, zeros) & np.isin(other, zeros))
+
+
+def narrow_words(words: Words, float: str) -> list[str]:
+    """That words of wrong outputs in float32 are values of narrower floats, in words.
+
+    >>> narrow_words(np.array([0x3F800000, 0x3F802000], np.uint64), "f32")
+    ['where every wrong output is a value of float16']
+    """
+    numbers = words.astype(np.uint32).view(np.float32) if float == "f32" else np.empty(0)
+    names: list[str] = []
+    for name in ("bf16", "f16"):
+        dtype = LAYOUTS[name].dtype
+        with np.errstate(all="ignore"):
+            same = numbers.astype(dtype).astype(np.float32) == numbers
+        names += [dtype.name] if numbers.size and (same | np.isnan(numbers)).all() else []
+    every = [" and of ".join(names), *names] if len(names) > 1 else names
+    return [f"where every wrong output is a value of {name}" for name in every]
+
+
+def wrong_rows(wrong: NDArray[np.bool_]) -> dict[str, tuple[NDArray[np.int64], int]]:
+    """The rows and the columns of a matrix with something wrong, and how many there are of each."""
+    return {
+        unit: (np.flatnonzero(wrong.any(axis=1 - axis)), wrong.shape[axis])
+        for axis, unit in enumerate(("rows", "columns"))
+    }
+
+
+def first_wrong(
+    name: str,
+    want: Words,
+    got: Words,
+    wrong: NDArray[np.bool_],
+    float: str,
+    place_of: Callable[[Sequence[int]], str],
+) -> str:
+    """The first wrong output of a call, in words, and how many there are.
+
+    Args:
+        name: the call in words.
+        want: the right words.
+        got: the words of the result.
+        wrong: which of them are wrong; if none is, those that are others.
+        float: the float type.
+        place_of: where an output stands, in words.
+    """
+    wrong = wrong if wrong.any() else want != got
+    layout, places = LAYOUTS[float], np.argwhere(wrong)
+    if not len(places):
+        return name
+    index = tuple(places[0].tolist())
+    digits = 2 * layout.dtype.itemsize
+    a, b = (
+        f"{int(some[index]):0{digits}x} = {layout.uint.type(some[index]).view(layout.dtype)}"
+        for some in (want, got)
+    )
+    counts = f"{len(places):,} of {wrong.size:,} outputs"
+    return f"{name}: {counts}; {place_of(index)}: want {a}, got {b}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -23,13 +23,9 @@ from mxref.bits.floats import LAYOUTS, U8
 from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, copies
 from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.call_data import data_words
-from mxref.conformance.checking.call_questions import (
-    CallQuestion,
-    Manner,
-    PlainQuestion,
-    PlainSubject,
-    in_shapes,
-)
+from mxref.conformance.checking.call_manner import Manner, in_shapes
+from mxref.conformance.checking.call_places import zero_words
+from mxref.conformance.checking.call_questions import CallQuestion, PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
 from mxref.conformance.checking.product_data import (
     AS_DRAWN,
@@ -39,7 +35,12 @@ from mxref.conformance.checking.product_data import (
     ProductData,
     drawn,
 )
-from mxref.conformance.checking.product_outputs import same_numbers
+from mxref.conformance.checking.product_outputs import (
+    first_wrong,
+    narrow_words,
+    same_numbers,
+    wrong_rows,
+)
 from mxref.formats.catalog import BlockFormat
 from mxref.operands.returned import float_words
 from mxref.operations.product_words import pair_formats
@@ -47,7 +48,7 @@ from mxref.support.integers import rounded_up
 from mxref.targets.calls import is_fault
 from mxref.targets.product_function import ProductFunction
 
-__all__ = ["Product", "ProductSubject", "first_wrong", "wrong_rows"]
+__all__ = ["Product", "ProductSubject"]
 
 Words = NDArray[np.uint64]
 
@@ -272,51 +273,17 @@ class Product(PlainQuestion):
         """The rows and columns with a wrong output."""
         return wrong_rows(~self._same(got))
 
+    def remarks(self, got: Words) -> list[str]:
+        """Of which narrower floats all wrong outputs are values."""
+        wrong = ~self._same(got)
+        some = got[wrong] if wrong.any() else got
+        return [*zero_words(some, "output"), *narrow_words(some, self.subject.float)]
+
     def difference(self, got: Words) -> str:
         """The first wrong output, and how many there are."""
         return first_wrong(
             self.name, self.wanted, got, ~self._same(got), self.subject.float, _place
         )
-
-
-def wrong_rows(wrong: NDArray[np.bool_]) -> dict[str, tuple[NDArray[np.int64], int]]:
-    """The rows and the columns of a matrix with something wrong, and how many there are of each."""
-    return {
-        unit: (np.flatnonzero(wrong.any(axis=1 - axis)), wrong.shape[axis])
-        for axis, unit in enumerate(("rows", "columns"))
-    }
-
-
-def first_wrong(
-    name: str,
-    want: Words,
-    got: Words,
-    wrong: NDArray[np.bool_],
-    float: str,
-    place_of: Callable[[Sequence[int]], str],
-) -> str:
-    """The first wrong output of a call, in words, and how many there are.
-
-    Args:
-        name: the call in words.
-        want: the right words.
-        got: the words of the result.
-        wrong: which of them are wrong; if none is, those that are others.
-        float: the float type.
-        place_of: where an output stands, in words.
-    """
-    wrong = wrong if wrong.any() else want != got
-    layout, places = LAYOUTS[float], np.argwhere(wrong)
-    if not len(places):
-        return name
-    index = tuple(places[0].tolist())
-    digits = 2 * layout.dtype.itemsize
-    a, b = (
-        f"{int(some[index]):0{digits}x} = {layout.uint.type(some[index]).view(layout.dtype)}"
-        for some in (want, got)
-    )
-    counts = f"{len(places):,} of {wrong.size:,} outputs"
-    return f"{name}: {counts}; {place_of(index)}: want {a}, got {b}"
 
 
 def _place(index: Sequence[int]) -> str:

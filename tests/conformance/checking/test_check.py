@@ -176,8 +176,8 @@ def test_what_changes_answers_is_named(function: Function, kind: str, text: str)
     [
         *((lambda n, k=k: n % k, f"numbers that is no multiple of {k} (") for k in (2, 4, 16, 32)),
         (lambda n: (n > 8) * (n % 8), "9 numbers and more, and a number of numbers that is no m"),
-        (lambda n: min(n, 1), "wrong in calls of every size, in the last number: with 1 numbers, "),
-        (lambda n: min(n, 3), "wrong in calls of every size, in the last 3 numbers: with 1 num"),
+        (lambda n: min(n, 1), "wrong in calls of every size, in the last number, where every w"),
+        (lambda n: min(n, 3), "wrong in calls of every size, in the last 3 numbers, where eve"),
     ],
 )
 def test_a_tail_that_is_always_forgotten_is_of_the_size(
@@ -187,6 +187,19 @@ def test_a_tail_that_is_always_forgotten_is_of_the_size(
     assert_found(without_tail(tail), "size", f"...{said}", SIZES, file_of(E2M1))
 
 
+def test_skipped_numbers_are_named_with_what_stands_there() -> None:
+    def encode(values: Array, format: str) -> Array:
+        codes = mxref.encode(values, format).copy()
+        codes[63::64] = 0
+        return codes
+
+    said = (
+        "wrong only in calls with 64 numbers and more (...), in numbers whose number is 63 above "
+    )
+    said += "a multiple of 64, where every wrong answer is 0: with "
+    assert_found(encode, "size", said, replace(SIZES, elements=1100), file_of(E2M1))
+
+
 def test_a_tail_beside_what_is_always_wrong() -> None:
     """The call of the vectors has a tail, and its last numbers are NaN, whose sign stays wrong."""
     kernel = without_tail(lambda n: (n > 1024) * (n % 16), sign=True)
@@ -194,7 +207,8 @@ def test_a_tail_beside_what_is_always_wrong() -> None:
     assert use.kind == "size"
     assert ", and a number of numbers that is no multiple of 16 (" in use.text
     assert_limits(use.text, {"numbers": 1025})
-    assert ", in the numbers behind the last multiple of 16: with " in use.text
+    zeros = "where every wrong answer is 0: with "
+    assert f", in the numbers behind the last multiple of 16, {zeros}" in use.text
 
 
 def test_what_the_call_of_the_vectors_has_wrong_is_of_its_size() -> None:

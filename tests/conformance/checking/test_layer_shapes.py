@@ -13,6 +13,7 @@ from right_calls import linear as right
 from right_calls import linear_gradients as gradients
 from uses import assert_use
 
+import mxref
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import layer_shapes
 from mxref.conformance.checking.computed_calls import ask_one_by_one
@@ -115,7 +116,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
     ("function", "kind", "verdict", "text"),
     [
         (wide, "size", SIZE, "wrong only in layers with 18 outputs and more"),
-        (later_rows, "size", SIZE, "wrong only in layers with more than N rows, N from "),
+        (later_rows, "size", SIZE, "wrong only in layers with 41 rows and more ("),
         (without_bias, "size", SIZE, "wrong only in layers with no bias"),
         (by_address(), "state", STATE, ""),
         (by_calls(), "state", STATE, "...wrong in later ones"),
@@ -140,6 +141,55 @@ def test_without_them_it_passes_and_the_search_catches_it(functions: dict[str, A
     report = checked(Extent(elements=0), **functions)
     assert not report.passed
     assert all(".search_" in failure.case.id for _, failure in report.failures)
+
+
+def bias_of_quantized(x: Any, w: Any, grad: Any, format: str) -> Any:
+    """From 17 rows on the gradient of the bias is a sum of the quantized gradient."""
+    dx, dw, db = gradients(x, w, grad, format)
+    rows = grad.reshape(-1, grad.shape[-1])
+    if len(rows) > 16:
+        db = mxref.quantize(rows, format, axis=0).dequantize(np.float64).sum(0).astype(np.float32)
+    return dx, dw, db
+
+
+def ragged_outputs(x: Any, w: Any, grad: Any, format: str) -> Any:
+    """The gradient of x is half as large where the outputs are no whole blocks."""
+    dx, dw, db = gradients(x, w, grad, format)
+    return dx * np.float32(0.5 if grad.shape[-1] % 32 else 1), dw, db
+
+
+def without_later_weights(x: Any, w: Any, grad: Any, format: str) -> Any:
+    """The gradient of the weight is left as it was where there are more than 16 rows."""
+    dx, dw, db = gradients(x, w, grad, format)
+    return dx, dw if grad.shape[0] * grad.shape[1] <= 16 else np.zeros_like(dw), db
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (
+            bias_of_quantized,
+            "17 rows and more (...), in the gradient of the bias (as by mutant H21: sums the "
+            "quantized gradient for the bias): x (",
+        ),
+        (
+            ragged_outputs,
+            "a number of outputs that is no multiple of 32 (...), in the gradient of x: x (",
+        ),
+        (
+            without_later_weights,
+            "17 rows and more (...), in the gradient of w, where every wrong number is 0: x (",
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_of_layers_whose_vectors_fail_it_is_said_which_and_what_is_wrong(
+    function: Any, text: str
+) -> None:
+    report = checked(Extent(search=False), linear_gradients=function)
+    assert_use(report.uses, "size", f"wrong only in layers with {text}")
+    assert report.failures
 
 
 def test_all_shapes_are_asked_of_the_first_file_of_an_operation(

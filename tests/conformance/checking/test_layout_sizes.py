@@ -19,7 +19,8 @@ import mxref
 from mxref.conformance.checking import computed_calls
 from mxref.conformance.checking.array_memory import MEMORIES, laid
 from mxref.conformance.checking.call_findings import _only_later
-from mxref.conformance.checking.call_rules import Rule, least_wrong, places_text, rule_of
+from mxref.conformance.checking.call_places import places_text
+from mxref.conformance.checking.call_rules import Rule, least_wrong, rule_of
 from mxref.conformance.checking.computed_calls import ask_sizes
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
 from mxref.conformance.verdict.call_dependence import CallDependence
@@ -535,6 +536,25 @@ def test_two_properties_are_named_if_not_more_than_a_third_of_their_calls_are_ri
 def test_wrong_places_begin_at_a_power_of_two_or_little_behind(first: int, said: bool) -> None:
     text = f", in rows from number {first} on" if said else ""
     assert places_text([(np.arange(first, 400), 400)], "rows") == text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (lambda n: np.arange(127, n, 128), "whose number is 127 above a multiple of 128"),
+        (lambda n: np.arange(1024, n, 1024), "whose number is a multiple of 1,024"),
+        (
+            lambda n: np.flatnonzero(np.arange(n) // 32 % 4 == 2),
+            "whose number is 64 to 95 above a multiple of 128",
+        ),
+        (lambda n: np.arange(64, 96), "from number 64 to number 95"),
+        (lambda n: np.arange(64, n), "from number 64 on"),
+        (lambda n: np.arange(60, n), ""),
+    ],
+)
+def test_blocks_that_are_skipped(wrong: Callable[[int], Any], text: str) -> None:
+    places = [(wrong(size), size) for size in range(3000, 3080, 7)]
+    assert places_text(places, "rows") == (f", in rows {text}" if text else "")
 
 
 def test_a_limit_is_one_of_the_calls_that_the_other_property_leaves() -> None:

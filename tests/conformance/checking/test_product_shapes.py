@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from product_targets import blocks
+from product_targets import blocks, product_file
 from right_calls import matmul as right
 from uses import assert_use
 
 import mxref
+from mxref.conformance import Extent, check
 from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.axis_sizes import SMALL
 from mxref.conformance.checking.computed_calls import ask_one_by_one
@@ -167,9 +168,45 @@ def test_a_size_that_decides_is_named_with_its_place(monkeypatch: pytest.MonkeyP
     whole = ((4 * n, 2, 1) for n in range(1, 7))
     monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *whole))
     said = "wrong only in products with a number of rows that is no multiple of 4 ("
-    said += "...), in the rows behind the last multiple of 4: "
+    said += "...), in the rows behind the last multiple of 4, where every wrong output is 0: "
     assert_use(asked(tail)[0], "size", said)
     assert_use(asked(zero_from(16), fails=True)[0], "size", "")
+
+
+def one_row_in_float16(*operands: Any) -> Any:
+    """A product with one row is added up in float16."""
+    product = right(*operands)
+    if len(product) > 1:
+        return product
+    a, b = (blocks(*operands[i : i + 2], operands[4 + i // 2]).dequantize() for i in (0, 2))
+    total = np.zeros(product.shape, np.float16)
+    with np.errstate(all="ignore"):
+        for start in range(0, a.shape[1], 8):
+            total += (a[:, start : start + 8] @ b[:, start : start + 8].T).astype(np.float16)
+    return total.astype(np.float32)
+
+
+def test_few_outputs_that_are_right_by_chance_are_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = ((1, 128, 32), (1, 1, 32), (2, 128, 32), (3, 9, 32), (16, 128, 32))
+    monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *deep))
+    use = assert_use(asked(one_row_in_float16)[0], "size", "wrong only in products with fewer than")
+    assert "columns, " not in use.text
+    assert "), where every wrong output is a value of float16: " in use.text
+
+
+def test_wrong_products_of_the_vectors_are_asked_in_other_calls() -> None:
+    target = target_of(SimpleNamespace(matmul=one_row_in_float16), "kernel")
+    report = check(target, [product_file()], extent=Extent(search=False, elements=2000))
+    said = "wrong only in products with fewer than 2 rows (44 of 44 such calls, right in the other "
+    said += "116), where every wrong output is a value of float16: with 1 x 1 outputs, matmul."
+    assert_use(report.uses, "size", said)
+
+
+def test_products_that_are_wrong_in_every_call_are_no_matter_of_their_shape() -> None:
+    target = target_of(SimpleNamespace(matmul=changed(lambda one: one.__imul__(2))), "kernel")
+    report = check(target, [product_file()], extent=Extent(search=False, elements=2000))
+    assert not report.passed
+    assert not report.uses
 
 
 def test_a_tail_of_the_summed_elements_behind_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +225,7 @@ def test_a_tail_of_the_summed_elements_behind_tiles(monkeypatch: pytest.MonkeyPa
 
 def test_numbers_that_are_wrong_everywhere() -> None:
     wrong = changed(lambda product: product.__iadd__(1))
-    said = "wrong in 80 of 80 products: (1, 32) x (32, 1): 1 of 1 outputs; row"
+    said = "wrong in 83 of 83 products: (1, 32) x (32, 1): 1 of 1 outputs; row"
     assert_use(asked(wrong)[0], "numbers", said)
     assert asked(wrong, fails=True) == ([], ("products: 16 calls of other shapes",))
 

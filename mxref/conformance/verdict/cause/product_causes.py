@@ -26,13 +26,13 @@ from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import call_operation
 
-__all__ = ["product_causes"]
+__all__ = ["BIAS_GRADIENTS", "product_causes"]
 
 Words = NDArray[np.uint64]
 #: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
 _PRECISION = ("H1", "H1b", "H2")
 #: The axis along which the gradient is quantized before it is summed for the bias.
-_BIAS_GRADIENTS = {1: "H21b", 0: "H21"}
+BIAS_GRADIENTS = {1: "H21b", 0: "H21"}
 #: Choices that other axes or operands of linear layers show.
 _LAYER_CHOICES = {
     "linear": ("weight_axis", "activations"),
@@ -81,7 +81,7 @@ def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         if _inside_layers(outcomes, policy):
             return (Cause("policy", str(policy), "", "", "", (), str(policy), (), total, total),)
     if op == "linear_gradients":
-        for (axis, id), policy in itertools.product(_BIAS_GRADIENTS.items(), policies):
+        for (axis, id), policy in itertools.product(BIAS_GRADIENTS.items(), policies):
             if _inside_layers(outcomes, policy, axis):
                 (m,) = (m for m in mutants_of(op) if m.id == id)
                 told = m.id, m.name, m.text, m.op, m.seen
