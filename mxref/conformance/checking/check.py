@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_effects import FloatState, changed_arguments, float_state
 from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
 from mxref.conformance.checking.computed import Compared
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
+from mxref.conformance.checking.extent import Extent
 from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
 from mxref.conformance.checking.formats_without_vectors import (
     ask_unfiled,
@@ -60,29 +61,6 @@ _VAGUE = ("size", "company", "numbers", "memory")
 
 #: How often another cause is looked for where the search contradicts one.
 _ROUNDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How much is asked beside the vectors.
-
-    Args:
-        elements: the largest number of elements in a call; by the target's speed if None, nothing
-            is asked again if 0.
-        search: whether there is a search.
-        seed: the seed of its questions.
-        level: 2 to ask every exhaustive family.
-        unfiled: whether formats and float types that no vector file has are asked, too.
-        listing: whether all failures are going to be listed as known, so that the search compares
-            with the policy itself also where the vectors fail.
-    """
-
-    elements: int | None = None
-    search: bool = True
-    seed: int = 0
-    level: int = 1
-    unfiled: bool = False
-    listing: bool = False
 
 
 @few_threads()
