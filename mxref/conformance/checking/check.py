@@ -70,7 +70,7 @@ def check(
     policy: Policy | None = None,
     known: Mapping[str, str] | None = None,
     profile: Profile | None = None,
-    extent: Extent = Extent(),
+    extent: Extent = Extent(),  # noqa: B008  # it is frozen
 ) -> Report:
     """Check a target as kernels are used: see `verify` for the vectors alone.
 
