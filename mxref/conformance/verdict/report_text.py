@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
+from mxref.conformance.verdict.cause.cause import Stage
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.findings import Finding
@@ -163,7 +165,7 @@ class _Causes:
             guess = ", a guess from one wrong answer" * all(row.is_guess for row in rows)
             yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total}{guess})"
             yield from (f"  {finding}" for finding in findings)
-        yield from (f"  {stage}" for stage in cause.stages)
+        yield from (f"  {stage}" for stage in _summed(findings))
         # A nearest policy or bug: what it leaves. A profile that gives all answers: how it differs
         # from the profile that was compared.
         it = "it" if rank or self.report.profile is None else f"profile {self.report.profile.name}"
@@ -251,6 +253,16 @@ class _Causes:
         return [pair for pair in pairs if listed_as(*pair, self.report.known) is None]
 
 
+def _summed(findings: Sequence[Finding]) -> Iterator[Stage]:
+    """The stages of equal causes, each with the units of all of them."""
+    for stage in findings[0].cause.stages:
+        every = [one for f in findings for one in f.cause.stages if one.name == stage.name]
+        wrong, left, total = (
+            sum(counts) for counts in zip(*((o.wrong, o.left, o.total) for o in every), strict=True)
+        )
+        yield replace(stage, wrong=wrong, left=left, total=total)
+
+
 def _is_apart(finding: Finding) -> bool:
     """Whether answers are taken apart into stages that do not give all of them."""
     return finding.cause.kind == "stages" and not finding.cause.complete
@@ -275,7 +287,8 @@ def _order(finding: Finding) -> tuple[int, str, str, str]:
     cause = finding.cause
     if cause.complete:
         return 0, cause.kind, cause.name, cause.policy
-    return 1, cause.kind, cause.name, cause.policy
+    texts = "".join(one.text + one.rest for one in cause.stages)
+    return 1, cause.kind, cause.name + texts, cause.policy
 
 
 def _why(failure: Failure) -> str:

@@ -121,7 +121,9 @@ class Description:
         return {"text": self.text, **counts, "parts": parts}
 
 
-def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Description | None:
+def describe_failures(
+    outcomes: Sequence[Outcome], policy: Policy, *, right: bool = True
+) -> Description | None:
     """A description of where the answers are wrong; None if nothing failed but with errors.
 
     Cases that raised an error are no part of it, nor are the elements of blocks whose scale is
@@ -130,12 +132,15 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
     Args:
         outcomes: those of one operation and format, over float types.
         policy: the policy that they were compared with.
+        right: whether what they were compared with is right; else nothing is said of it.
     """
     if not any(outcome.failures for outcome in outcomes):
         return None
     parts: list[Part] = []
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
     for units in found:
+        for name in () if right else [one for one in units.table if one.startswith("wanted")]:
+            del units.table[name]
         rules = cover(units.table, units.failed, units.got - units.want)
         is_exact = rules is not None
         if rules is None:
@@ -212,6 +217,8 @@ def _of_numbers(units: Units, want: Table, got: Table) -> Iterator[tuple[str, Bo
     more, zero = got["place"] - want["place"], (inputs == 0).any(axis=0)
     yield "becomes NaN", inputs[1] == 4
     yield "becomes infinite", inputs[1] == 3
+    if 0 < got["sign"].sum() < got["sign"].size:
+        yield "becomes a zero of its sign", (inputs[1] == 0) & (sign == 0)
     yield "becomes 0", inputs[1] == 0
     yield "the sign is lost", number & (more == 0) & (sign < 0)
     yield "the sign is wrong", number & (more == 0) & (sign != 0)

@@ -101,14 +101,17 @@ def mixture(tried: Sequence[Tried]) -> Elements | None:
     needed = tried[0].wrong > 0
     regions: list[_Region] = []
     while needed.any():
-        best: tuple[int, _Region] | None = None
+        best: tuple[tuple[int, bool, int], _Region] | None = None
+        used = {region.way.name for region in regions}
         for one in tried[1:]:
             region = _region(one, needed)
             if region is not None:
                 covered = int((needed & np.outer(region.cells, region.lanes)).sum())
-                if best is None or covered > best[0]:
-                    best = covered, region
-        if best is None or not best[0] or len(regions) + 1 == _WAYS:
+                # Of equal ways one that is followed elsewhere, or that has fewer faults.
+                rank = covered, one.way.name in used, -one.way.name.count("+")
+                if best is None or rank > best[0]:
+                    best = rank, region
+        if best is None or not best[0][0] or len(regions) + 1 == _WAYS:
             return None
         regions.append(best[1])
         needed = needed & ~np.outer(best[1].cells, best[1].lanes)

@@ -78,6 +78,7 @@ def _treatments(sides: Sides, number: int, name: str, *, whole: bool) -> Iterato
         [side.scale[side.special[number] & side.answered] for side in sides.every]
     )
     what = f"a block with {name}" if number else "a block of zeros"
+    yield Special(block=number, whole=whole)  # what the policy makes of it: no step is wrong
     if not whole and (given == given[0]).all():
         code = int(given[0])
         shown = show_code(code, scale) if code < scale.code_count else f"{code:02x}"

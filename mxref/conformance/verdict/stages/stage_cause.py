@@ -139,4 +139,5 @@ def _rest(
             words = np.concatenate([one.answers[:, :1], codes], axis=1)
         given = Answers(one.answers, one.errors)
         found.append(judged(one.file, one.inputs, given, policy, own=Answers(words)))
-    return describe_failures(found, policy)
+    own = (steps.view, steps.scale) if scales else (steps.divisor, steps.elements)
+    return describe_failures(found, policy, right=all(one.name == "right" for one in own))

@@ -123,12 +123,12 @@ def variants(view: View) -> Iterator[View]:
     if hides is None:
         return
     for name, text, least in (
-        ("specials", "infinities and NaN are seen all the same", 0),
-        ("nan", "NaN is seen all the same", 1),
+        ("specials", "infinities and NaN", 0),
+        ("nan", "NaN", 1),
     ):
 
         def words(some: Words, layout: FloatLayout, least: int = least) -> Words:
             kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
             return np.where(kept, some, hides(some, layout))
 
-        yield View(f"{view.name}_{name}", f"{view.text}; {text}", words)
+        yield View(f"{view.name}_{name}", f"{view.text}, but {text} all the same", words)
