@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -12,11 +13,11 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
-from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
-from mxref.conformance.verdict.cause.orders import lanes_of, reordered
-from mxref.conformance.verdict.cause.pairs import Partial, both
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.orders import lanes_of
+from mxref.conformance.verdict.cause.pairs import pair_of
 from mxref.conformance.verdict.cause.shifts import shift_of
-from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
+from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, of_order, suspects
 from mxref.conformance.verdict.stages.classes import class_cause
 from mxref.conformance.verdict.stages.stage_cause import stage_cause
 from mxref.formats.catalog import BLOCK_FORMATS
@@ -58,10 +59,11 @@ def find_causes(
     samples = [sample_of(*pair) for pair in zip(outcomes, whole, strict=True)]
     errors = any(failure.got is None for failure in failures)
     for hint in hints:
-        again = policy_cause(op, whole, Policy.parse(hint.policy))
+        policy = Policy.parse(hint.policy)
+        again = policy_cause(op, whole, policy)
         if again.complete:
             return (again,)
-        if not errors and (found := _bugs(op, again.policy, samples, whole, hint)):
+        if not errors and (found := _bugs(op, policy, samples, whole, hint)):
             return found
     closest = closest_policy(op, samples, start)
     pared_down = pared(whole, closest, start)
@@ -74,31 +76,27 @@ def find_causes(
     if op == "quantize" and parsed.scale.scaling is Scaling.RECIPROCAL_FLUSHED and not errors:
         divided = parsed.replace(scaling="divide")
         for policy in dict.fromkeys((divided.replace(scale_underflow="clamp"), divided)):
-            if found := _bugs(op, str(policy), samples, whole):
+            if found := _bugs(op, policy, samples, whole):
                 return found
     if nearest.complete:
         return (nearest,)
-    meant = (str(start), nearest.policy, *layouts_of_mutants(op))
-    partial: dict[str, Partial] = {}
-    for name in dict.fromkeys(meant) if not errors else ():
-        partial[name] = Partial()
-        found = _bugs(op, name, samples, whole, partial=partial[name])
-        if found:
-            return found
-    for name in dict.fromkeys(meant) if not errors else ():
-        if found := _lanes(op, name, whole):
-            return found
+    names = dict.fromkeys((str(start), nearest.policy, *layouts_of_mutants(op)))
+    meant = [] if errors else [Policy.parse(name) for name in names]
+    for find in (_bugs, _lanes):
+        for policy in meant:
+            if found := find(op, policy, samples, whole):
+                return found
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
-    shift = None if errors else _shift(op, whole, (start, Policy.parse(nearest.policy)))
+    shift = None if errors else _shift(op, whole, (start, parsed))
     if shift is not None and shift.complete:
         return (shift,)
-    for name, some in partial.items():
-        if pair := some.pair(Policy.parse(name), whole):
-            return (_of_pair(op, *pair, name, whole),)
-    over = tuple(map(Policy.parse, dict.fromkeys(meant)))
-    stages = None if errors else stage_cause(op, whole, over) or class_cause(op, whole, over)
+    for policy in meant:
+        few = _asked(policy, samples, whole)
+        if few and (pair := pair_of(op, policy, few[0], whole)):
+            return (pair.cause(op, policy, whole),)
+    stages = stage_cause(op, whole, meant) or class_cause(op, whole, meant)
     if stages is not None and stages.complete:
         return (stages,)
     if shift is not None:
@@ -109,21 +107,9 @@ def find_causes(
     if rule is not None:
         return (rule,)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
-    if stages is not None and (stages.same > nearest.same or len(stages.stages) > 1):
+    if stages is not None and stages.same > nearest.same:
         return (stages,)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
-
-
-def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evidence]) -> Cause:
-    """Two bugs as one cause; the first counts where it is not right."""
-    answer = both(a, b)
-    a, b = sorted((a, b), key=lambda one: one.name)
-    total = sum(len(one.answers) for one in whole)
-    name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"
-    read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
-    text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
-    about = "mutant", name, title, text, op, seen, read, (), total, total
-    return Cause(*about, answer=answer)
 
 
 def _nearest_rule(
@@ -161,21 +147,17 @@ def _significands(whole: Sequence[Evidence], policy: Policy) -> set[int]:
     return found
 
 
-def _lanes(op: str, name: str, whole: Sequence[Evidence]) -> tuple[Cause, ...]:
+def _lanes(
+    op: str, policy: Policy, samples: Sequence[Evidence], whole: Sequence[Evidence]
+) -> tuple[Cause, ...]:
     """The order of the lanes of blocks that gives all answers, over a policy, if there is one."""
-    policy = Policy.parse(name)
     try:
         order = lanes_of(op, whole, policy)
-        answer = None if order is None else reordered(order)
-        gives = answer and not any(one.misses(answer(one.questions, policy)) for one in whole)
     except ValueError:  # the policy has no answer to some question
         return ()
-    if order is None or not gives:
+    if order is None or not all(of_order(op, order).gives(one, policy) for one in whole):
         return ()
-    total = sum(len(one.answers) for one in whole)
-    read = str(Policy().replace(**choices_read(op, policy)))
-    about = "order", order.name, "", order.text, op, (), read, (), total, total
-    return (Cause(*about, answer=answer),)
+    return (of_order(op, order).cause(op, policy, whole),)
 
 
 def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
@@ -184,10 +166,9 @@ def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Ca
     if found is None:
         return None
     shift, policy, same = found
-    read = str(Policy().replace(**choices_read(op, policy)))
-    total = sum(len(one.answers) for one in whole)
-    about = "shift", shift.name, "", shift.text, op, (), read, (), same, total
-    return Cause(*about, answer=shift.answer)
+    misses = sum(len(one.answers) for one in whole) - same
+    suspect = Suspect("shift", shift.name, "", shift.text, op, (), shift.answer)
+    return suspect.cause(op, policy, whole, misses)
 
 
 def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:
@@ -217,47 +198,38 @@ def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause
     return Cause("policy", name, "", "", "", (), name, (), total - misses, total)
 
 
+def _asked(
+    policy: Policy, samples: Sequence[Evidence], whole: Sequence[Evidence]
+) -> list[Evidence]:
+    """The evidence that a policy does not give, the smallest first: few answers clear most bugs."""
+    wrong = [one.misses_under(policy) > 0 for one in whole]
+    every = {*itertools.compress(samples, wrong), *itertools.compress(whole, wrong)}
+    return sorted(every, key=lambda one: one.answers.size)
+
+
 def _bugs(
     op: str,
-    name: str,
+    policy: Policy,
     samples: Sequence[Evidence],
     whole: Sequence[Evidence],
     hint: Cause | None = None,
-    partial: Partial | None = None,
 ) -> tuple[Cause, ...]:
     """The known bugs that give all answers of an implementation that otherwise follows a policy.
 
-    With a hint they are searched for only if the hint is one of them. Those that give some answers
-    are added to `partial`.
+    With a hint they are searched for only if the hint is one of them.
     """
-    policy = Policy.parse(name)
-    wrong = [one.misses_under(policy) > 0 for one in whole]
-    passed = [one for one, is_wrong in zip(whole, wrong, strict=True) if not is_wrong]
-    # A few answers clear most suspects.
-    asked = sorted(
-        {*itertools.compress(samples, wrong), *itertools.compress(whole, wrong)},
-        key=lambda one: one.answers.size,
-    )
+    asked = _asked(policy, samples, whole)
+    passed = [one for one in whole if one not in asked]
 
     def explains(suspect: Suspect) -> bool:
-        for one in asked:
-            answers = _answers(suspect, policy, one)
-            if answers is None:
-                return False
-            if one.misses(answers):
-                if partial is not None and one is asked[0]:
-                    partial.add(suspect, policy, one, answers)
-                return False
-        return True
+        return all(suspect.gives(one, policy) for one in asked)
 
     def cause(suspect: Suspect) -> Cause:
         # One that has the bug from some float types only is right from the others.
-        right = [one for one in passed if not _gives(suspect, policy, one)]
+        right = [one for one in passed if not suspect.gives(one, policy)]
         floats = tuple(one.questions.file.float for one in whole if one not in right)
-        total = sum(len(one.answers) for one in whole)
-        about = suspect.kind, suspect.name, suspect.title, suspect.text, suspect.part, suspect.seen
-        read = str(Policy().replace(**choices_read(op, policy)))
-        return Cause(*about, read, floats if right else (), total, total, answer=suspect.answer)
+        found = suspect.cause(op, policy, whole)
+        return dataclasses.replace(found, floats=floats if right else ())
 
     for some in suspects(op, whole[0].questions.file.format):
         named = [s for s in some if hint is None or (s.name, s.part) == (hint.name, hint.part)]
@@ -266,15 +238,3 @@ def _bugs(
             if found:
                 return found
     return ()
-
-
-def _gives(suspect: Suspect, policy: Policy, evidence: Evidence) -> bool:
-    answers = _answers(suspect, policy, evidence)
-    return answers is not None and evidence.misses(answers) == 0
-
-
-def _answers(suspect: Suspect, policy: Policy, evidence: Evidence) -> Words | None:
-    try:
-        return suspect.answer(evidence.questions, policy)
-    except Exception:  # mutants are made for some float types, and may fail on others
-        return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.own_formats import notes_on_references
@@ -37,9 +37,6 @@ from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
-
-if TYPE_CHECKING:
-    from mxref.conformance.verdict.cause.shifts import Shift
 
 __all__ = [
     "against_standard",
@@ -287,8 +284,6 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     policy = report.profile.policy if by_profile and report.profile else report.policy
     if complete or not row.causes:
         return replace(row, description=describe_failures(row.outcomes, policy))
-    from mxref.conformance.verdict.cause.shifts import Shift
-
     nearest = row.causes[0]
     if nearest.kind == "stages":
         from mxref.conformance.verdict.stages.stage_cause import with_rest
@@ -297,7 +292,7 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         return replace(row, causes=(replace(nearest, stages=stages), *row.causes[1:]))
     whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
-    shift = Shift.named(nearest.name) if nearest.kind == "shift" else None
+    shift = nearest.answer if nearest.kind == "shift" else None
     beside = tuple(_beside(outcome, policy, profile, shift) for outcome in row.outcomes)
     rest = describe_failures(beside, policy)
     if shift is None and _length(whole) <= _length(rest):
@@ -309,12 +304,10 @@ def _length(description: Description | None) -> tuple[int, int]:
     return description.length if description else (0, 0)
 
 
-def _beside(
-    outcome: Outcome, policy: Policy, profile: Profile | None, shift: Shift | None
-) -> Outcome:
+def _beside(outcome: Outcome, policy: Policy, profile: Profile | None, shift: Any) -> Outcome:
     """The same answers compared with what is nearest to them, by the fast path."""
     if shift is not None:
-        own = Answers(shift.answer(Questions(outcome.file, outcome.inputs), policy))
+        own = Answers(shift(Questions(outcome.file, outcome.inputs), policy))
     else:
         own = fast_right_answers(outcome.file, outcome.inputs, policy, profile)
     answers = Answers(outcome.answers, outcome.errors)

@@ -100,13 +100,14 @@ class Cause:
 
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
-        plain = dataclasses.replace(self, answer=None, steps=None)
-        found = dataclasses.asdict(plain) | {
+        every = (one.name for one in dataclasses.fields(self))
+        names = [name for name in every if name not in ("answer", "steps")]
+        found = {name: getattr(self, name) for name in names} | {
             "seen": list(self.seen),
             "floats": list(self.floats),
+            "stages": [dataclasses.asdict(stage) for stage in self.stages],
             "complete": self.complete,
         }
-        del found["answer"], found["steps"]
-        if not found["stages"]:
+        if not self.stages:
             del found["stages"]
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mxref.cases.answers import reads
 from mxref.conformance.compare.compare import Outcome
@@ -10,7 +10,7 @@ from mxref.conformance.verdict.cause.evidence import Evidence, all_of
 from mxref.policy.choices import BlockInf
 from mxref.policy.policy import Policy
 
-__all__ = ["answers_differ", "closest_policy", "pared"]
+__all__ = ["answers_differ", "closest_policy", "other_choices", "pared"]
 
 
 def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Policy:
@@ -64,14 +64,26 @@ def _misses(evidence: Sequence[Evidence], policy: Policy) -> int:
     return sum(one.misses_under(policy) for one in evidence)
 
 
-def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
-    drawn = op == "encode_stochastic"
-    for name in reads(op):
+def other_choices(
+    names: Iterable[str], policy: Policy, *, drawn: bool = False
+) -> Iterator[dict[str, str]]:
+    """Each other member of some choices of a policy.
+
+    Args:
+        names: of the choices.
+        policy: whose members are left out.
+        drawn: whether there are random bits: stochastic roundings read them, and no others.
+    """
+    for name in names:
         for member in Policy.members(name):
-            # Random bits are read by stochastic roundings, and by no others.
             unfit = name == "rounding" and member.value.startswith("stochastic") is not drawn
             if not unfit and policy.choices()[name] != member.value:
-                yield policy.replace(**{name: member})
+                yield {name: member.value}
+
+
+def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
+    for choice in other_choices(reads(op), policy, drawn=op == "encode_stochastic"):
+        yield policy.replace(**choice)
     if {"block_inf", "scaling"} <= {*reads(op)} and policy.scale.block_inf is BlockInf.NAN_BLOCK:
         # The scale FE and what a reciprocal makes of it show together, in blocks with infinities.
         yield policy.replace(block_inf="largest_scale", scaling="reciprocal_flushed")

@@ -24,13 +24,13 @@ class CodeOrder:
     Args:
         name: a short name in words.
         text: what it does to the right order.
-        sources: for a block's size the place from which each code comes.
+        sources: from the places of a unit those from which its codes come.
         unit: how many codes it concerns; 0 for a whole block.
     """
 
     name: str
     text: str
-    sources: Callable[[int], NDArray[np.intp]]
+    sources: Callable[[NDArray[np.intp]], NDArray[np.intp]]
     unit: int = 0
 
     def of(self, count: int, block: int = 32) -> NDArray[np.intp]:
@@ -42,11 +42,12 @@ class CodeOrder:
         unit, places = self.unit or block, np.arange(count)
         whole = count // unit * unit
         lines = places[:whole].reshape(-1, unit)
-        return np.concatenate([lines[:, self.sources(unit)].reshape(-1), places[whole:]])
+        moved = lines[:, self.sources(np.arange(unit))].reshape(-1)
+        return np.concatenate([moved, places[whole:]])
 
 
 def _listed(name: str, text: str, *sources: int) -> CodeOrder:
-    return CodeOrder(name, text, lambda size: np.array(sources), len(sources))
+    return CodeOrder(name, text, lambda lanes: lanes[[*sources]], len(sources))
 
 
 ORDERS = (
@@ -70,31 +71,29 @@ ORDERS = (
     ),
     _listed("fours_reversed", "reverses every four codes", 3, 2, 1, 0),
     _listed("eights_reversed", "reverses every eight codes", *range(7, -1, -1)),
-    CodeOrder("block_reversed", "reverses a block", lambda size: np.arange(size)[::-1]),
+    CodeOrder("block_reversed", "reverses a block", lambda lanes: lanes[::-1]),
     CodeOrder(
-        "halves_exchanged",
-        "exchanges the halves of a block",
-        lambda size: np.roll(np.arange(size), size // 2),
+        "halves_exchanged", "exchanges the halves of a block", lambda n: np.roll(n, len(n) // 2)
     ),
     CodeOrder(
         "halves_interleaved",
         "puts code j of a block beside code j + 16, as halves of bytes",
-        lambda size: np.arange(size).reshape(2, -1).T.reshape(-1),
+        lambda lanes: lanes.reshape(2, -1).T.reshape(-1),
     ),
     CodeOrder(
         "halves_separated",
         "puts even codes into a block's first half and odd ones into the second",
-        lambda size: np.arange(size).reshape(-1, 2).T.reshape(-1),
+        lambda lanes: lanes.reshape(-1, 2).T.reshape(-1),
     ),
     CodeOrder(
         "one_later",
         "puts each code one place later, the last one first",
-        lambda size: np.roll(np.arange(size), 1),
+        lambda lanes: np.roll(lanes, 1),
     ),
     CodeOrder(
         "one_earlier",
         "puts each code one place earlier, the first one last",
-        lambda size: np.roll(np.arange(size), -1),
+        lambda lanes: np.roll(lanes, -1),
     ),
 )
 
@@ -174,9 +173,8 @@ def lane_order(sources: NDArray[np.intp], what: str) -> CodeOrder:
     told = [_run(run, sources) for run in runs[:_TOLD]]
     more = sum(run.size for run in runs[_TOLD:])
     others = f", and {more} more lanes those of others" * (more > 0)
-    name = f"lane_{moved[0]}_from_{sources[moved[0]]}" + f"_and_{moved.size - 1}_more" * (
-        moved.size > 1
-    )
+    name = f"lane_{moved[0]}_from_{sources[moved[0]]}"
+    name += f"_and_{moved.size - 1}_more" * (moved.size > 1)
     text = f"gives {what} in other lanes of a block: {', '.join(told)}{others}"
     return CodeOrder(name, text, lambda _: sources)
 

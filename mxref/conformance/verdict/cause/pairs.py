@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Answer, Suspect
+from mxref.conformance.verdict.cause.suspects import Suspect, suspects
 from mxref.policy.policy import Policy
 
-__all__ = ["Partial", "both"]
+__all__ = ["pair_of"]
 
 #: The number of bugs of which pairs are tried: those that give most answers.
 _MOST = 40
@@ -23,65 +22,56 @@ _MOST = 40
 _LEAST = 4
 
 
-@dataclass(slots=True)
-class Partial:
-    """The suspects that give most wrong answers of some evidence wherever theirs are wrong."""
-
-    one: Evidence | None = None
-    found: list[_One] = field(default_factory=list)
-
-    def add(self, suspect: Suspect, policy: Policy, one: Evidence, answers: Words) -> None:
-        """Keep a suspect that gives at least half of the target's answers where it is not right."""
-        changed = _changed(one, policy, answers)
-        if changed is None or not changed.any():
-            return
-        gives = one.gives(answers) & one.answered
-        wrong = changed.any(axis=1)
-        if 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
-            self.one = one
-            self.found.append(_One(suspect, answers, gives, min(_LEAST, int(wrong.sum()))))
-            self.found = sorted(self.found, key=lambda each: -int(each.gives.sum()))[:_MOST]
-
-    def pair(self, policy: Policy, whole: Sequence[Evidence]) -> tuple[Suspect, Suspect] | None:
-        """The first two that together give all answers: the first wherever it is not right.
-
-        Each gives a few that the other does not: two bugs explain any few answers by accident.
-        """
-        for a, b in permutations(self.found, 2):
-            alone = a.beside(b) >= a.least and b.beside(a) >= b.least
-            if alone and (a.gives | b.gives).all() and self.one is not None:
-                some = _together(self.one, policy, a.answers, b.answers)
-                if some and all(_gives(a.suspect, b.suspect, policy, one) for one in whole):
-                    return a.suspect, b.suspect
-        return None
-
-
 class _One(NamedTuple):
-    """A suspect, its answers, which of the target's it gives, and how many it must give alone."""
+    """A suspect, which of the target's answers it gives, and how many it must give alone."""
 
     suspect: Suspect
-    answers: Words
-    gives: NDArray[np.bool_]
+    gives: Bool
     least: int
 
-    def beside(self, other: _One) -> int:
-        """The number of the target's answers that this one gives and another does not."""
-        return int((self.gives & ~other.gives).sum())
+    def beside(self, other: _One) -> bool:
+        """Whether it gives enough of the target's answers that another one does not."""
+        return int((self.gives & ~other.gives).sum()) >= self.least
 
 
-def _changed(one: Evidence, policy: Policy, answers: Words) -> NDArray[np.bool_] | None:
-    """Which words of wrong answers are not right; None if they are not as many as right ones."""
-    right = one.questions.answers(policy)
-    if not right.shape == answers.shape == one.answers.shape:
-        return None
-    changed: NDArray[np.bool_] = ~same_answers(
-        one.questions.file, right, answers, one.questions.inputs
-    )
-    return changed
+def pair_of(op: str, policy: Policy, few: Evidence, whole: Sequence[Evidence]) -> Suspect | None:
+    """The first two bugs that together give all answers: the first wherever it is not right.
+
+    Each gives a few that the other does not: two bugs explain any few answers by accident.
+
+    Args:
+        op: the operation.
+        policy: what is right.
+        few: the answers that bugs are chosen by.
+        whole: all of a target's answers.
+    """
+    found = sorted(_partial(op, policy, few), key=lambda one: -int(one.gives.sum()))[:_MOST]
+    for a, b in permutations(found, 2):
+        if a.beside(b) and b.beside(a) and (a.gives | b.gives).all():
+            pair = _both(op, a.suspect, b.suspect)
+            if all(pair.gives(one, policy) for one in (few, *whole)):
+                return pair
+    return None
 
 
-def both(first: Suspect, second: Suspect) -> Answer:
-    """The answers of an implementation that has two bugs: of the first wherever it is not right."""
+def _partial(op: str, policy: Policy, few: Evidence) -> Iterator[_One]:
+    """The suspects that give at least half of the target's answers where they are not right."""
+    asked = few.questions
+    for suspect in (one for some in suspects(op, asked.file.format) for one in some):
+        answers = suspect.answers(few, policy)
+        if answers is None:
+            continue
+        right = asked.answers(policy)
+        if not right.shape == answers.shape == few.answers.shape:
+            continue
+        wrong = ~same_answers(asked.file, right, answers, asked.inputs).all(axis=1)
+        gives = few.gives(answers) & few.answered
+        if wrong.any() and not gives.all() and 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
+            yield _One(suspect, gives, min(_LEAST, int(wrong.sum())))
+
+
+def _both(op: str, first: Suspect, second: Suspect) -> Suspect:
+    """Two bugs as one, of which the first counts where it is not right."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
@@ -89,16 +79,6 @@ def both(first: Suspect, second: Suspect) -> Answer:
         same = same_answers(questions.file, right, one, questions.inputs)
         return np.where(same, other, one)
 
-    return answer
-
-
-def _together(one: Evidence, policy: Policy, first: Words, second: Words) -> bool:
-    changed = _changed(one, policy, first)
-    return changed is not None and one.misses(np.where(changed, first, second)) == 0
-
-
-def _gives(a: Suspect, b: Suspect, policy: Policy, one: Evidence) -> bool:
-    try:
-        return one.misses(both(a, b)(one.questions, policy)) == 0
-    except Exception:  # mutants are made for some float types, and may fail on others
-        return False
+    a, b = sorted((first, second), key=lambda one: one.name)
+    name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"
+    return Suspect("mutant", name, title, f"{a.text}; and {b.text}", op, (*a.seen, *b.seen), answer)

@@ -10,13 +10,13 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mxref.bits.floats import F32, F64, LAYOUTS, Parts, compose, split
-from mxref.blocks.two_level import scaled
+from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, Parts, compose, split
+from mxref.blocks.two_level import quotient
 from mxref.conformance.compare.tensor_cases import tensors_of
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.formats.catalog import E8M0, block_format
+from mxref.formats.catalog import block_format
+from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.operations.layouts import packing_of
 from mxref.policy.choices import ScalePlace
@@ -24,6 +24,9 @@ from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 __all__ = [
+    "encoded",
+    "is_special",
+    "numbers_of",
     "of_blocks",
     "of_elements",
     "of_packed",
@@ -35,15 +38,55 @@ __all__ = [
 Answer = Callable[[Questions, Policy], Words]
 
 
+def numbers_of(questions: Questions) -> Parts:
+    """The numbers of blocks, a block a row, without the scales of their tensors."""
+    file = questions.file
+    first = int(file.op == "quantize" and block_format(file.format).tensor_scale)
+    layout = LAYOUTS[file.float]
+    return questions.once("numbers", Policy(), lambda: split(questions.inputs[:, first:], layout))
+
+
+def is_special(questions: Questions) -> tuple[Bool, ...]:
+    """Which blocks are all zeros, which have infinities and no NaN, and which have NaN."""
+    numbers = numbers_of(questions)
+    nan = np.asarray(numbers.is_nan.any(axis=1))
+    something = (numbers.significand != 0) | numbers.is_inf | numbers.is_nan
+    some = np.asarray(np.any(something, axis=1))
+    infinite = np.asarray(numbers.is_inf.any(axis=1) & ~nan)
+    return ~some, infinite, nan
+
+
+def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
+    """Numbers of blocks divided by their scales, a code a row, and by the scale of their tensor."""
+    fmt = block_format(questions.file.format)
+    if fmt.scale.is_power:
+        exponent = numbers.exponent - (divisors - fmt.scale.bias)[:, np.newaxis]
+        return dataclasses.replace(numbers, exponent=exponent)
+    codes = np.clip(divisors, 0, fmt.scale.code_count - 1)[:, np.newaxis]
+    scale = every_code(fmt.scale)
+    significand, power = np.maximum(scale.significand, 1)[codes], scale.exponent[codes]
+    if fmt.tensor_scale:
+        tensor = split(questions.inputs[:, :1], F32)
+        significand, power = significand * tensor.significand, power + tensor.exponent
+    return quotient(numbers, significand, power)
+
+
+def encoded(numbers: Parts, divisors: I64, questions: Questions, policy: Policy) -> Words:
+    """The codes of numbers divided by scales, a row each."""
+    element = block_format(questions.file.format).element
+    quotients = quotients_of(numbers, divisors, questions)
+    return encode_parts(quotients, element, policy.element).astype(np.uint64)
+
+
 def of_elements(encode: Answer) -> Answer:
     """`quantize` with right scales and exact quotients, which the part encodes."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
-        inner = questions.once("quotients", policy, lambda: quotients_under(questions, right[:, 0]))
-        codes = encode(inner, policy).reshape(len(right), -1)
+        codes = encode(quotients_under(questions, right[:, 0].astype(np.int64)), policy)
         nan = right[:, :1] == max(block_format(questions.file.format).scale.nan_codes)
-        return np.concatenate([right[:, :1], np.where(nan, right[:, 1:], codes)], axis=1)
+        codes = np.where(nan, right[:, 1:], codes.reshape(len(right), -1))
+        return np.concatenate([right[:, :1], codes], axis=1)
 
     return answer
 
@@ -52,17 +95,13 @@ def of_scales(shared_scale: Answer) -> Answer:
     """`quantize` with the part's scales, and elements that are right under them."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
-        right = questions.answers(policy)
-        numbers = _numbers(questions)
-        special = np.any(numbers.is_inf | numbers.is_nan, axis=1)
+        numbers = numbers_of(questions)
+        special = np.any(numbers.is_inf | numbers.is_nan, axis=1, keepdims=True)
         inner = questions.once("amax", policy, lambda: _largest(questions, special))
         scales = shared_scale(inner, policy)
-        fmt = block_format(questions.file.format).element
-        exponent = numbers.exponent - (scales.astype(np.int64) - E8M0.bias)
-        quotients = dataclasses.replace(numbers, exponent=exponent)
-        codes = encode_parts(quotients, fmt, policy.element).astype(np.uint64)
+        codes = encoded(numbers, scales[:, 0].astype(np.int64), questions, policy)
         found = np.concatenate([scales, codes], axis=1)
-        return np.where(special[:, np.newaxis], right, found)
+        return np.where(special, questions.answers(policy), found)
 
     return answer
 
@@ -112,23 +151,21 @@ def _part(questions: Questions, op: str, format: str, inputs: Words) -> Question
     return Questions(without_cases(op, format, questions.file.float), inputs)
 
 
-def _numbers(questions: Questions) -> Parts:
-    return split(questions.inputs, LAYOUTS[questions.file.float])
+def quotients_under(questions: Questions, divisors: I64) -> Questions:
+    """The elements divided by scales, in their own float type if it holds the quotients."""
+    key = f"quotients {hash(divisors.tobytes())}"
+    return questions.once(key, Policy(), lambda: _quotients(questions, divisors))
 
 
-def quotients_under(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
-    """The elements divided by their scales, in their own float type if it holds the quotients."""
-    numbers, layout = _numbers(questions), LAYOUTS[questions.file.float]
-    fmt = block_format(questions.file.format)
-    codes = scales.astype(np.int64)
-    if fmt.scale == E8M0:
-        exponent = numbers.exponent - (codes - E8M0.bias)[:, np.newaxis]
-        numbers = dataclasses.replace(numbers, exponent=exponent)
-        layout = F32 if layout.exponent_bits < F32.exponent_bits else layout
-    else:
-        significand = numbers.significand * (codes != 0)[:, np.newaxis]
-        numbers = scaled(dataclasses.replace(numbers, significand=significand), codes, fmt, None)
+def _quotients(questions: Questions, divisors: I64) -> Questions:
+    fmt, layout = block_format(questions.file.format), LAYOUTS[questions.file.float]
+    numbers = quotients_of(numbers_of(questions), divisors, questions)
+    if not fmt.scale.is_power:
         layout = F64
+        significand = numbers.significand * (divisors != 0)[:, np.newaxis]
+        numbers = dataclasses.replace(numbers, significand=significand)
+    elif layout.exponent_bits < F32.exponent_bits:
+        layout = F32
     words = compose(numbers, layout).astype(np.uint64)
     # Far below every element, and not zero: what is too small for the float type stays so.
     words |= ((words & np.uint64(layout.sign_bit - 1)) == 0) & (numbers.significand != 0)
@@ -136,10 +173,10 @@ def quotients_under(questions: Questions, scales: NDArray[np.uint64]) -> Questio
     return Questions(file, words.reshape(-1, 1))
 
 
-def _largest(questions: Questions, special: NDArray[np.bool_]) -> Questions:
+def _largest(questions: Questions, special: Bool) -> Questions:
     """The largest magnitude of each block; 0 for special ones."""
     layout = LAYOUTS[questions.file.float]
     magnitudes = questions.inputs & np.uint64(layout.sign_bit - 1)
-    amax = np.where(special, np.uint64(0), magnitudes.max(axis=1))[:, np.newaxis]
+    amax = np.where(special, np.uint64(0), magnitudes.max(axis=1, keepdims=True))
     element = block_format(questions.file.format).element.name
     return _part(questions, "shared_scale", element, amax)

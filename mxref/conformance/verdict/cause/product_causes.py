@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,53 +44,51 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     """What gives all answers to products, if something known does.
 
     A named accumulation and most mutants have to give their bits. Where a mutant reads the wrong
-    operands, the answers have to be inside the intervals of these, whatever the order.
+    operands, the answers have to be inside the intervals of these, whatever the order. So they have
+    to for choices of linear layers, and for a gradient of the bias that is summed after it was
+    quantized.
     """
-    if outcomes[0].file.op in LAYER_OPERATIONS:
-        return _layer_causes(outcomes)
-    total = sum(len(one.inputs) for one in outcomes)
     if any(one.errors for one in outcomes):
         return ()
-    for name in named_accumulations(outcomes):
-        policy = str(Policy().replace(accumulation=name))
-        return (Cause("policy", policy, "", "", "", (), policy, (), total, total),)
-    # Rows of other calls have other neighbours than those of the vectors.
-    vectors = [one for one in outcomes if one.file.cases[0].model]
-    return tuple(
-        Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in mutants_of("matmul")
-        if m.id not in _PRECISION
-        and outcomes[0].file.format in m.formats
-        and all(_gives(m, one) for one in vectors)
-    )
-
-
-def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
-    """The choices, or the mutant, that give all answers about linear layers of a format.
-
-    Of choices the answers have to be inside the intervals, and of those with a gradient of the bias
-    that is summed after it was quantized; of other mutants they have to be the bits.
-    """
-    total, op = sum(len(one.inputs) for one in outcomes), outcomes[0].file.op
-    if any(one.errors for one in outcomes):
-        return ()
-    members = [[(name, m.value) for m in Policy.members(name)] for name in _LAYER_CHOICES[op]]
-    own = Policy.parse(outcomes[0].policy)
-    policies = [own.replace(**dict(chosen)) for chosen in itertools.product(*members)]
-    for policy in policies:
-        if _inside_layers(outcomes, policy):
-            return (Cause("policy", str(policy), "", "", "", (), str(policy), (), total, total),)
-    if op == "linear_gradients":
-        for (axis, id), policy in itertools.product(BIAS_GRADIENTS.items(), policies):
+    file, total = outcomes[0].file, sum(len(one.inputs) for one in outcomes)
+    of_layers = file.op in LAYER_OPERATIONS
+    for policy in (_layers if of_layers else _accumulations)(outcomes):
+        name = str(policy)
+        return (Cause("policy", name, "", "", "", (), name, (), total, total),)
+    mutants = mutants_of(file.op)
+    if file.op == "linear_gradients":
+        for (axis, id), policy in itertools.product(BIAS_GRADIENTS.items(), _choices(outcomes)):
             if _inside_layers(outcomes, policy, axis):
-                (m,) = (m for m in mutants_of(op) if m.id == id)
+                (m,) = (m for m in mutants if m.id == id)
                 told = m.id, m.name, m.text, m.op, m.seen
                 return (Cause("mutant", *told, str(policy), (), total, total),)
+    # Rows of other calls have other neighbours than those of the vectors.
+    asked = [one for one in outcomes if of_layers or one.file.cases[0].model]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in mutants_of(op)
-        if outcomes[0].file.format in m.formats and all(_gives(m, one) for one in outcomes)
+        for m in mutants
+        if m.id not in _PRECISION
+        and file.format in m.formats
+        and all(_gives(m, one) for one in asked)
     )
+
+
+def _accumulations(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
+    """The policies of the accumulations that give all answers."""
+    yield from (Policy().replace(accumulation=name) for name in named_accumulations(outcomes))
+
+
+def _layers(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
+    """The policies in whose intervals all answers about linear layers are."""
+    yield from (policy for policy in _choices(outcomes) if _inside_layers(outcomes, policy))
+
+
+def _choices(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
+    """The policies that other axes or operands of linear layers show."""
+    names = _LAYER_CHOICES[outcomes[0].file.op]
+    members = [[(name, m.value) for m in Policy.members(name)] for name in names]
+    own = Policy.parse(outcomes[0].policy)
+    yield from (own.replace(**dict(chosen)) for chosen in itertools.product(*members))
 
 
 def _inside_layers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.verdict.cause.cause import Cause
@@ -20,15 +20,12 @@ def profile_causes(op: str, outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         op: the operation.
         outcomes: the answers to its files.
     """
-    return tuple(_causes(op, outcomes))
-
-
-def _causes(op: str, outcomes: Sequence[Outcome]) -> Iterator[Cause]:
     total = sum(len(outcome.file.cases) for outcome in outcomes)
-    for profile in PROFILES.values():
-        if all(_gives(profile, outcome) for outcome in outcomes):
-            policy = str(profile.policy)
-            yield Cause("profile", profile.name, "", "", op, (), policy, (), total, total)
+    return tuple(
+        Cause("profile", one.name, "", "", op, (), str(one.policy), (), total, total)
+        for one in PROFILES.values()
+        if all(_gives(one, outcome) for outcome in outcomes)
+    )
 
 
 def _gives(profile: Profile, outcome: Outcome) -> bool:

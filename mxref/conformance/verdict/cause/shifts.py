@@ -7,8 +7,7 @@ are clamped. Under scales that are read with another bias every value is 2**k ti
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +17,14 @@ from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.tensor_cases import scale_counts, tensors_of
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.parts import encoded, is_special, numbers_of
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, block_format
 from mxref.mutants.block_mutants import counted
 from mxref.numbers.e8m0 import NAN, codes_within
-from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-__all__ = ["SHIFTED", "Shift", "shift_of", "unclamped"]
+__all__ = ["SHIFTED", "Shift", "raw_scales", "shift_of", "unclamped"]
 
 _BLOCKS, _SCALES = ("quantize", "quantize_tensor"), ("encode_scale", "shared_scale")
 _VALUES = ("decode", "decode_scale", "dequantize")
@@ -56,8 +55,8 @@ class Shift:
         k: codes, or the exponent of the factor; not 0.
         wraps: whether a scale beyond E8M0 keeps its low eight bits.
 
-    >>> Shift("scales", -2).name, Shift.named("stored_scales+1_wrapped").k
-    ('scales-2', 1)
+    >>> Shift("scales", -2).name, Shift("stored_scales", 1, wraps=True).name
+    ('scales-2', 'stored_scales+1_wrapped')
     >>> Shift("scales", -2).text, Shift("values", 3).text, Shift("values", -127).text
     ('every scale is 2 codes too small', 'every value is 8 times too large', \
 'every value is 2^127 times too small')
@@ -71,12 +70,6 @@ class Shift:
     def name(self) -> str:
         """A short name."""
         return f"{self.kind}{self.k:+d}{'_wrapped' * self.wraps}"
-
-    @classmethod
-    def named(cls, name: str) -> Shift:
-        """The shift of a name."""
-        kind, k, wrapped = re.fullmatch(r"(\w+?)([+-]\d+)(_wrapped)?", name).groups()  # type: ignore[union-attr]
-        return cls(kind, int(k), wrapped is not None)
 
     @property
     def text(self) -> str:
@@ -103,30 +96,32 @@ class Shift:
             moved = right[:, :1].astype(np.int64) + self.k
             moved = moved & 0xFF if self.wraps else np.clip(moved, 0, 0xFF)
             return np.concatenate([moved.astype(np.uint64), right[:, 1:]], axis=1)
-        numbers = split(questions.inputs, LAYOUTS[file.float])
-        raw = questions.once("unclamped", policy, lambda: unclamped(file, numbers, policy))
-        last = self.kind in ("stored_scales", "clamped_scales")  # shifted last
-        stored = self._stored(right[:, :1].astype(np.int64) if last else raw, policy)
-        found = stored.astype(np.uint64)
-        if file.op == "quantize":
-            divisors = {"stored_scales": right[:, :1].astype(np.int64), "scales": stored}
-            divisor = divisors.get(self.kind, raw + self.k) - E8M0.bias
-            quotients = dataclasses.replace(numbers, exponent=numbers.exponent - divisor)
-            element = block_format(file.format).element
-            codes = encode_parts(quotients, element, policy.element).astype(np.uint64)
-            found = np.concatenate([found, np.where(stored == NAN, 0, codes)], axis=1)
-        finite = ~(numbers.is_inf | numbers.is_nan).any(axis=1, keepdims=True)
-        some = finite & (numbers.significand != 0).any(axis=1, keepdims=True)
-        return np.where(some & (right[:, :1] != NAN), found, right)
+        stored = self.scales(questions, policy)
+        if file.op != "quantize":
+            return stored
+        raw = raw_scales(questions, policy) + self.k
+        divisors = {"stored_scales": right[:, 0], "scales": stored[:, 0]}.get(self.kind, raw)
+        codes = encoded(numbers_of(questions), divisors.astype(np.int64), questions, policy)
+        codes = np.where(stored == NAN, np.uint64(0), codes)
+        found = np.concatenate([stored, codes], axis=1)
+        return np.where(_moves(questions, policy), found, right)
 
-    def _stored(self, raw: I64, policy: Policy) -> I64:
-        """Shifted codes as they are stored."""
-        code, scale = raw + self.k, policy.scale
-        return (
-            code & 0xFF
-            if self.wraps
-            else codes_within(code, scale.scale_overflow, scale.scale_underflow)
-        )
+    def scales(self, questions: Questions, policy: Policy) -> Words:
+        """The scale codes that are stored, a column; those of special blocks are right."""
+        right, scale = questions.answers(policy)[:, :1], policy.scale
+        last = self.kind in ("stored_scales", "clamped_scales")  # shifted last
+        code = right.astype(np.int64) if last else raw_scales(questions, policy)[:, np.newaxis]
+        code = code + self.k
+        inside = codes_within(code, scale.scale_overflow, scale.scale_underflow)
+        moved = (code & 0xFF if self.wraps else inside).astype(np.uint64)
+        return np.where(_moves(questions, policy), moved, right)
+
+
+def _moves(questions: Questions, policy: Policy) -> Bool:
+    """Which scales may be shifted, a column: those of numbers that are not all zeros."""
+    ordinary = ~np.any(is_special(questions), axis=0)[:, np.newaxis]
+    moves: Bool = ordinary & (questions.answers(policy)[:, :1] != NAN)
+    return moves
 
 
 def shift_of(
@@ -146,13 +141,16 @@ def shift_of(
     format = whole[0].questions.file.format
     if op not in SHIFTED or (op in _BLOCKS and format not in BLOCK_FORMATS):
         return None
-    total = sum(len(one.answers) for one in whole)
-    for policy in _with_rules(op, policies):
+    rules = ScaleRule if op in ("shared_scale", *_BLOCKS) else ()
+    for policy in (*policies, *(policies[0].replace(scale_rule=rule.value) for rule in rules)):
         k = _common_shift(whole, policy)
         if k:
-            tried = [(shift, _misses(shift, whole, policy)) for shift in _shifts(op, k)]
-            shift, misses = min(tried, key=lambda pair: pair[1])
-            return shift, policy, total - misses
+            misses = {
+                shift: sum(one.misses(shift.answer(one.questions, policy)) for one in whole)
+                for shift in _shifts(op, k)
+            }
+            least = min(misses, key=lambda shift: misses[shift])
+            return least, policy, sum(len(one.answers) for one in whole) - misses[least]
     return None
 
 
@@ -162,16 +160,6 @@ def _shifts(op: str, k: int) -> tuple[Shift, ...]:
         return (Shift("values", k),)
     kinds = _OF_BLOCKS if op in _BLOCKS else ("scales", "clamped_scales")
     return tuple(Shift(kind, k, wraps) for wraps in (False, True) for kind in kinds)
-
-
-def _misses(shift: Shift, whole: Sequence[Evidence], policy: Policy) -> int:
-    return sum(one.misses(shift.answer(one.questions, policy)) for one in whole)
-
-
-def _with_rules(op: str, policies: Sequence[Policy]) -> Iterator[Policy]:
-    yield from policies
-    for rule in ScaleRule if op in ("shared_scale", *_BLOCKS) else ():
-        yield policies[0].replace(scale_rule=rule.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +219,14 @@ def _places(one: Evidence, policy: Policy) -> _Places:
     want, got = right[some].view(np.int64), one.answers[some].view(np.int64)
     inside = (low <= want & mask) & (want & mask <= high)
     return _Places((want & mask)[inside], (got - want)[inside], unit, low, high)
+
+
+def raw_scales(questions: Questions, policy: Policy) -> I64:
+    """The right scale codes, one a row, before they are clamped; see `unclamped`."""
+    file = questions.file
+    return questions.once(
+        "unclamped", policy, lambda: unclamped(file, numbers_of(questions), policy)[:, 0]
+    )
 
 
 def unclamped(file: VectorFile, numbers: Parts, policy: Policy) -> I64:

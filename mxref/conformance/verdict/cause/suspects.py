@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause import parts
-from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
+from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, CodeOrder, reordered
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     ELEMENT_FORMATS,
@@ -37,11 +39,24 @@ from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = ["Answer", "Suspect", "layouts_of_mutants", "suspects"]
+__all__ = ["Answer", "Suspect", "layouts_of_mutants", "of_order", "over", "right", "suspects"]
 
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
 Answer = Callable[[Questions, Policy], Words]
+#: The parts of operations on blocks, and the answers of the whole from those of each part.
+_PARTS: dict[str, dict[str, Callable[[Answer], Answer]]] = {
+    "quantize": {"encode": parts.of_elements, "shared_scale": parts.of_scales},
+    "pack_blocks": {"pack": parts.of_packed},
+    "unpack_blocks": {"unpack": parts.of_unpacked},
+}
+#: The right answers.
+right: Answer = Questions.answers
+
+
+def over(choice: Mapping[str, str], answer: Answer = right) -> Answer:
+    """Answers where a policy has some other choices."""
+    return lambda questions, policy: answer(questions, policy.replace(**choice))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +83,24 @@ class Suspect:
     answer: Answer
     meant: str = "ocp"
 
-    def inside(self, whole: Callable[[Answer], Answer]) -> Suspect:
-        """This bug in a part of a larger operation."""
-        return dataclasses.replace(self, answer=whole(self.answer))
+    def answers(self, evidence: Evidence, policy: Policy) -> Words | None:
+        """Its answers to the questions of some evidence; None where it fails."""
+        try:
+            return self.answer(evidence.questions, policy)
+        except Exception:  # mutants are made for some float types, and may fail on others
+            return None
+
+    def gives(self, evidence: Evidence, policy: Policy) -> bool:
+        """Whether it gives all of some answers."""
+        answers = self.answers(evidence, policy)
+        return answers is not None and evidence.misses(answers) == 0
+
+    def cause(self, op: str, policy: Policy, whole: Sequence[Evidence], misses: int = 0) -> Cause:
+        """It as the cause of all answers but some, where all else follows a policy."""
+        about = self.kind, self.name, self.title, self.text, self.part, self.seen
+        read = str(Policy().replace(**choices_read(op, policy)))
+        total = sum(len(one.answers) for one in whole)
+        return Cause(*about, read, (), total - misses, total, answer=self.answer)
 
 
 def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
@@ -78,22 +108,18 @@ def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
     yield _mutants(op, format)
     fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
     if fmt is not None and not fmt.tensor_scale:
-        element = fmt.element.name
-        match op:
-            case "quantize":
-                yield _inside(parts.of_elements, _mutants("encode", element))
-                if format in BLOCK_FORMATS:
-                    yield _inside(parts.of_scales, _mutants("shared_scale", element))
-            case "quantize_tensor":
-                for some in suspects("quantize", format):
-                    yield _inside(parts.of_blocks, some)
-            case "pack_blocks":
-                yield _inside(parts.of_packed, _mutants("pack", element))
-            case "unpack_blocks":
-                yield _inside(parts.of_unpacked, _mutants("unpack", element))
+        for part, whole in _PARTS.get(op, {}).items():
+            if part != "shared_scale" or format in BLOCK_FORMATS:
+                yield _inside(whole, _mutants(part, fmt.element.name))
+        for some in suspects("quantize", format) if op == "quantize_tensor" else ():
+            yield _inside(parts.of_blocks, some)
     if op in REORDERED:
-        kind = "order"
-        yield tuple(Suspect(kind, o.name, "", o.text, op, (), reordered(o)) for o in ORDERS)
+        yield tuple(of_order(op, order) for order in ORDERS)
+
+
+def of_order(op: str, order: CodeOrder) -> Suspect:
+    """The codes of an operation in another order."""
+    return Suspect("order", order.name, "", order.text, op, (), reordered(order))
 
 
 def layouts_of_mutants(op: str) -> tuple[str, ...]:
@@ -109,7 +135,8 @@ def layouts_of_mutants(op: str) -> tuple[str, ...]:
 
 
 def _inside(whole: Callable[[Answer], Answer], some: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
-    return tuple(suspect.inside(whole) for suspect in some)
+    """Bugs in a part of a larger operation."""
+    return tuple(dataclasses.replace(one, answer=whole(one.answer)) for one in some)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ block whose scale is wrong, and of NaN blocks, which are not compared, are left 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,25 +88,22 @@ def _joined(parts: list[Units]) -> Units:
     return replace(parts[0], table=table, **join)
 
 
+@dataclass(frozen=True)
 class _Cases:
     """The answered cases of a file, a row each, without those that raised or should have."""
 
-    def __init__(
-        self,
-        file: VectorFile,
-        policy: str,
-        inputs: U64,
-        want: U64,
-        got: U64,
-        ids: Any,
-        *,
-        bits: bool,
-    ) -> None:
-        self.file, self.policy, self.inputs = file, policy, inputs
-        self.want, self.got, self.ids = want, got, ids
-        #: Whether codes of NaN and of NaN blocks were compared by their bits as well.
-        self.bits = bits
-        self.failed = ~same_answers(file, want, got, inputs, bits=bits)
+    file: VectorFile
+    policy: str
+    inputs: U64
+    want: U64
+    got: U64
+    ids: Any
+    bits: bool  #: whether codes of NaN and of NaN blocks were compared by their bits as well
+
+    @functools.cached_property
+    def failed(self) -> Bool:
+        """Which words are wrong."""
+        return ~same_answers(self.file, self.want, self.got, self.inputs, bits=self.bits)
 
     @classmethod
     def of(cls, outcome: Outcome) -> _Cases:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floats_from, split
+from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floor_log2, split
 from mxref.cases.answers import choices_read
+from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import quotients_under
-from mxref.conformance.verdict.cause.shifts import unclamped
-from mxref.conformance.verdict.cause.suspects import Suspect, suspects
-from mxref.conformance.verdict.stages.steps import (
-    Divisor,
-    Elements,
-    Scale,
-    encoded,
-    numbers_of,
-)
+from mxref.conformance.verdict.cause.parts import encoded, numbers_of, quotients_under
+from mxref.conformance.verdict.cause.shifts import Shift, raw_scales
+from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, suspects
+from mxref.conformance.verdict.stages.steps import Change, Divisor, Elements, Scale
 from mxref.formats.catalog import block_format
 from mxref.mutants.block_mutants import counted
-from mxref.numbers.e8m0 import codes_within
 from mxref.policy.policy import Policy
 
 __all__ = [
@@ -32,6 +26,8 @@ __all__ = [
     "first",
     "known_elements",
     "known_scales",
+    "named",
+    "of_special_blocks",
     "offset",
     "scales",
 ]
@@ -47,247 +43,162 @@ _OF_ELEMENTS = (
 )
 
 
-def _choices(names: tuple[str, ...], policy: Policy) -> Iterator[dict[str, str]]:
-    for name in names:
-        for member in Policy.members(name):
-            if policy.choices()[name] != member.value and "stochastic" not in member.value:
-                yield {name: member.value}
-
-
-def _named(choice: dict[str, str]) -> str:
+def named(choice: Mapping[str, str]) -> str:
+    """Choices in words."""
     return ", ".join(f"{name}={value}" for name, value in choice.items())
 
 
 def scales(policy: Policy) -> Iterator[Scale]:
     """Scales of other choices."""
-    for choice in _choices(_OF_SCALES, policy):
-        yield _chosen(choice)
-
-
-def _chosen(choice: dict[str, str]) -> Scale:
-    def codes(seen: Questions, policy: Policy) -> I64:
-        return seen.answers(policy.replace(**choice))[:, 0].astype(np.int64)
-
-    text = f"scales are those of {_named(choice)}"
-    return Scale(_named(choice), text, codes, tuple(choice.items()))
+    for choice in other_choices(_OF_SCALES, policy):
+        yield Scale(named(choice), f"scales are those of {named(choice)}", over(choice), choice)
 
 
 def offset(k: int, base: Scale, *, wraps: bool) -> Scale:
     """Scales that are k codes from those of a step, before they are clamped or cut to 8 bits."""
-    choice = dict(base.choice)
-
-    def codes(seen: Questions, policy: Policy) -> I64:
-        used = policy.replace(**choice)
-        right = seen.answers(used)[:, 0].astype(np.int64)
-        raw = seen.once("raw", used, lambda: unclamped(seen.file, numbers_of(seen), used))[:, 0]
-        scale = used.scale
-        moved = raw + k
-        moved = (
-            moved & 0xFF
-            if wraps
-            else codes_within(moved, scale.scale_overflow, scale.scale_underflow)
-        )
-        numbers = numbers_of(seen)
-        some = (numbers.significand != 0).any(axis=1) & ~(numbers.is_inf | numbers.is_nan).any(
-            axis=1
-        )
-        return np.where(some, moved, right)
-
     text = f"every scale is {counted(k)}"
-    if choice:
-        codes_text = f"{abs(k)} code{'s' * (abs(k) > 1)}"
-        text = f"every scale is {codes_text} {'above' if k > 0 else 'below'} that of {base.name}"
-    text += ", modulo 256" * wraps
-    return Scale(f"{base.name}{k:+d}{'_wrapped' * wraps}", text, codes, base.choice, k)
+    if base.choice:
+        codes = f"{abs(k)} code{'s' * (abs(k) > 1)}"
+        text = f"every scale is {codes} {'above' if k > 0 else 'below'} that of {base.name}"
+    name = f"{base.name}{k:+d}{'_wrapped' * wraps}"
+    answer = over(base.choice, Shift("scales", k, wraps).scales)
+    return Scale(name, text + ", modulo 256" * wraps, answer, base.choice, k)
 
 
 def known_scales(format: str) -> tuple[Scale, ...]:
     """The scales of known bugs."""
     every = (one for some in suspects("quantize", format) for one in some)
-    return tuple(_scale_of(one) for one in every if one.kind == "mutant" and one.part != "encode")
+    some = (one for one in every if one.kind == "mutant" and one.part != "encode")
+    return tuple(Scale(one.name, one.text, _as_meant(one)) for one in some)
 
 
-def _scale_of(suspect: Suspect) -> Scale:
-    meant = choices_read("quantize", Policy.parse(suspect.meant))
-
-    def codes(seen: Questions, policy: Policy) -> I64:
-        return suspect.answer(seen, policy.replace(**meant))[:, 0].astype(np.int64)
-
-    return Scale(suspect.name, suspect.text, codes)
+def _as_meant(suspect: Suspect) -> Answer:
+    """The answers of a known bug over the choices that its mutant means to follow."""
+    return over(choices_read("quantize", Policy.parse(suspect.meant)), suspect.answer)
 
 
 def elements(policy: Policy) -> Iterator[Elements]:
-    """Elements of other choices, and cast on the way."""
-    for choice in _choices(_OF_ELEMENTS, policy):
-        yield _of_choice(choice)
-    for name, words, cast in _CASTS:
-        yield _cast(name, words, cast)
-    for name, words, source in _SIGNS:
-        yield _sign(name, words, source)
-    for layout in _RECIPROCALS:
-        yield _reciprocal(layout)
+    """Elements of other choices, and changed on the way or afterwards."""
+    for choice in other_choices(_OF_ELEMENTS, policy):
+        yield _of_choice(named(choice), f"elements are rounded as by {named(choice)}", choice)
+    for name, text, change in _CHANGES:
+        yield Elements(name, f"elements are {text}", _changed(name, change, _ROUNDED), change)
+    for name, text, signs in _SIGNS:
+        yield _afterwards(name, f"an element has the sign of {text}", signs)
     for bit in range(8):
-        for what in ("clears", "sets", "flips"):
-            yield _of_bit(what, bit)
+        for what, changed in _BITS:
+            yield _afterwards(f"{what}_bit_{bit}", f"{what} bit {bit} of the code", changed, bit)
 
 
-def _of_choice(choice: dict[str, str]) -> Elements:
+def _of_choice(name: str, text: str, choice: Mapping[str, str]) -> Elements:
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
         return encoded(numbers_of(questions), divisors, questions, policy.replace(**choice))
 
-    return Elements(_named(choice), f"elements are rounded as by {_named(choice)}", codes)
-
-
-def _cast(name: str, words: str, cast: Callable[[Words, FloatLayout], Words]) -> Elements:
-    def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        layout = LAYOUTS[questions.file.float]
-        first = int(block_format(questions.file.format).tensor_scale)
-        made = questions.once(name, Policy(), lambda: cast(questions.inputs[:, first:], layout))
-        return encoded(split(made, F64), divisors, questions, policy)
-
-    return Elements(name, f"elements are cast {words} on the way", codes)
-
-
-def _through(layout: FloatLayout) -> Callable[[Words, FloatLayout], Words]:
-    """Rounds patterns to a layout, ties to even; float64 patterns."""
-
-    def cast(words: Words, of: FloatLayout) -> Words:
-        return compose(split(compose(split(words, of), layout), layout), F64).astype(np.uint64)
-
-    return cast
-
-
-def _truncated(layout: FloatLayout) -> Callable[[Words, FloatLayout], Words]:
-    """Rounds patterns to a layout toward zero; float64 patterns."""
-
-    def cast(words: Words, of: FloatLayout) -> Words:
-        numbers = split(words, of)
-        unit = np.maximum(
-            numbers.exponent + 63 - _leading(numbers.significand) - layout.mantissa_bits,
-            layout.emin - layout.mantissa_bits,
-        )
-        drop = np.clip(unit - numbers.exponent, 0, 62)
-        cut = (numbers.significand >> drop) << drop
-        return compose(dataclasses.replace(numbers, significand=cut), F64).astype(np.uint64)
-
-    return cast
-
-
-def _leading(significand: I64) -> I64:
-    """Zero bits above the highest one bit of 64."""
-    return 64 - np.frexp(significand.astype(np.float64))[1].astype(np.int64)
-
-
-def _integers(words: Words, layout: FloatLayout) -> Words:
-    with np.errstate(all="ignore"):
-        values = np.asarray(floats_from(words.astype(layout.uint), layout)).astype(np.float64)
-        return np.trunc(values).view(np.uint64)
-
-
-#: What a number becomes before it is rounded, as patterns of float64, by the name of the step:
-#: from patterns of a layout, and the exponents of the scales.
-_First = Callable[[Words, FloatLayout, I64], Words]
+    return Elements(name, text, codes)
 
 
 def first(step: Elements, then: Elements) -> Elements | None:
     """Elements that one step changes, and another one rounds; None if the first rounds, too."""
-    change = _first_of(step.name)
-    if change is None or _first_of(then.name) is not None:
+    if step.change is None or then.change is not None:
         return None
-    make = change
+    codes = _changed(step.name, step.change, then)
+    return Elements(f"{step.name}+{then.name}", f"{step.text}, and then: {then.text}", codes)
+
+
+def _changed(
+    name: str, change: Change, then: Elements
+) -> Callable[[Questions, I64, Policy], Words]:
+    """The codes of numbers that are changed first, and rounded then."""
 
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        file = questions.file
-        fmt = block_format(file.format)
+        file, fmt = questions.file, block_format(questions.file.format)
 
         def made() -> Questions:
             words, begin = questions.inputs.copy(), int(fmt.tensor_scale)
             exponents = (divisors - fmt.scale.bias)[:, np.newaxis]
-            words[:, begin:] = make(words[:, begin:], LAYOUTS[file.float], exponents)
+            words[:, begin:] = change(words[:, begin:], LAYOUTS[file.float], exponents)
             return Questions(dataclasses.replace(file, float="f64", cases=()), words)
 
-        key = f"{step.name} {hash(divisors.tobytes())}"
+        key = f"{name} {hash(divisors.tobytes())}"
         return then.of(questions.once(key, Policy(), made), divisors, policy)
 
-    return Elements(f"{step.name}+{then.name}", f"{step.text}, and then: {then.text}", codes)
+    return codes
 
 
-def _first_of(name: str) -> _First | None:
-    for cast, _, how in _CASTS:
-        if cast == name:
-            return lambda words, layout, _: how(words, layout)
-    for layout in _RECIPROCALS:
-        if name == f"reciprocal_{layout.name}":
-            return functools.partial(_times_reciprocal, layout)
-    return None
+def _through(to: FloatLayout) -> Change:
+    """Rounds numbers to a layout, ties to even."""
+    return lambda words, of, _: compose(split(compose(split(words, of), to), to), F64)
 
 
-def _times_reciprocal(of: FloatLayout, words: Words, layout: FloatLayout, exponents: I64) -> Words:
+def _truncated(to: FloatLayout) -> Change:
+    """Rounds numbers to a layout toward zero."""
+
+    def change(words: Words, of: FloatLayout, _: I64) -> Words:
+        numbers = split(words, of)
+        top = np.maximum(floor_log2(numbers.significand) + numbers.exponent, to.emin)
+        drop = np.clip(top - to.mantissa_bits - numbers.exponent, 0, 62)
+        cut = numbers.significand >> drop << drop
+        return compose(dataclasses.replace(numbers, significand=cut), F64)
+
+    return change
+
+
+def _integers(words: Words, layout: FloatLayout, _: I64) -> Words:
+    return np.trunc(compose(split(words, layout), F64).view(np.float64)).view(np.uint64)
+
+
+def _times_reciprocal(to: FloatLayout) -> Change:
     """What the product with the reciprocal of a scale, in a float type, is times the scale."""
-    numbers = split(words, layout)
-    infinite, zero = -exponents > of.bias, -exponents < of.emin - of.mantissa_bits
-    is_zero = (numbers.significand == 0) & ~numbers.is_inf & ~numbers.is_nan
-    changed = dataclasses.replace(
-        numbers,
-        significand=np.where(zero, 0, numbers.significand),
-        is_inf=(numbers.is_inf & ~zero) | (infinite & ~is_zero & ~numbers.is_nan),
-        is_nan=numbers.is_nan | (infinite & is_zero) | (zero & numbers.is_inf),
-    )
-    return compose(changed, F64).astype(np.uint64)
+
+    def change(words: Words, of: FloatLayout, exponents: I64) -> Words:
+        numbers = split(words, of)
+        infinite, zero = -exponents > to.bias, -exponents < to.emin - to.mantissa_bits
+        is_zero = (numbers.significand == 0) & ~numbers.is_inf & ~numbers.is_nan
+        changed = dataclasses.replace(
+            numbers,
+            significand=np.where(zero, 0, numbers.significand),
+            is_inf=(numbers.is_inf & ~zero) | (infinite & ~is_zero & ~numbers.is_nan),
+            is_nan=numbers.is_nan | (infinite & is_zero) | (zero & numbers.is_inf),
+        )
+        return compose(changed, F64)
+
+    return change
 
 
-def _reciprocal(layout: FloatLayout) -> Elements:
-    """Elements that are multiplied by the reciprocal of a power of two in a float type."""
-
-    def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        fmt, float = block_format(questions.file.format), LAYOUTS[questions.file.float]
-        words = questions.inputs[:, int(fmt.tensor_scale) :]
-        exponents = (divisors - fmt.scale.bias)[:, np.newaxis]
-        changed = split(_times_reciprocal(layout, words, float, exponents), F64)
-        return encoded(changed, divisors, questions, policy)
-
-    names = {"f32": "float32", "f16": "float16"}
-    text = (
-        f"elements are multiplied by 1 / scale in {names[layout.name]}, which may be 0 or infinite"
-    )
-    return Elements(f"reciprocal_{layout.name}", text, codes)
-
-
-def _of_bit(what: str, bit: int) -> Elements:
-    """Right codes with a bit cleared, set or flipped."""
+def _afterwards(name: str, text: str, change: _Change, bit: int | None = None) -> Elements:
+    """Right codes of which a bit is changed, or the sign."""
 
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        right, mask = Elements().of(questions, divisors, policy), np.uint64(1 << bit)
-        if what == "clears":
-            return right & ~mask
-        return right | mask if what == "sets" else right ^ mask
+        sign = block_format(questions.file.format).element.sign_bit
+        mask = np.uint64(sign if bit is None else 1 << bit)
+        return change(Elements().of(questions, divisors, policy), mask)
 
-    return Elements(f"{what}_bit_{bit}", f"{what} bit {bit} of the code", codes)
-
-
-def _sign(name: str, words: str, source: Callable[[I64], I64]) -> Elements:
-    def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        right = Elements().of(questions, divisors, policy)
-        sign = np.uint64(block_format(questions.file.format).element.sign_bit)
-        lanes = np.arange(right.shape[1])
-        return right & ~sign | right[:, source(lanes) % len(lanes)] & sign
-
-    return Elements(name, f"an element has the sign of {words}", codes)
+    return Elements(name, text, codes)
 
 
-_SIGNS = (
-    ("sign_before", "the lane before it", lambda lanes: lanes - 1),
-    ("sign_after", "the lane after it", lambda lanes: lanes + 1),
-    ("sign_first", "the first lane", lambda lanes: lanes * 0),
+_ROUNDED = _of_choice("rounded", "", {})
+_RECIPROCAL = "multiplied by 1 / scale in {}, which may be 0 or infinite"
+_CHANGES: tuple[tuple[str, str, Change], ...] = (
+    ("cast_bfloat16", "cast to bfloat16 on the way", _through(LAYOUTS["bf16"])),
+    ("cast_float16", "cast to float16 on the way", _through(LAYOUTS["f16"])),
+    ("cast_float32", "cast to float32 on the way", _through(F32)),
+    ("cut_bfloat16", "cast to bfloat16, toward zero, on the way", _truncated(LAYOUTS["bf16"])),
+    ("cut_float16", "cast to float16, toward zero, on the way", _truncated(LAYOUTS["f16"])),
+    ("integers", "cast to integers on the way", _integers),
+    ("reciprocal_f32", _RECIPROCAL.format("float32"), _times_reciprocal(F32)),
+    ("reciprocal_f16", _RECIPROCAL.format("float16"), _times_reciprocal(LAYOUTS["f16"])),
 )
-_RECIPROCALS = (F32, LAYOUTS["f16"])
-_CASTS = (
-    ("cast_bfloat16", "to bfloat16", _through(LAYOUTS["bf16"])),
-    ("cast_float16", "to float16", _through(LAYOUTS["f16"])),
-    ("cast_float32", "to float32", _through(F32)),
-    ("cut_bfloat16", "to bfloat16, toward zero,", _truncated(LAYOUTS["bf16"])),
-    ("cut_float16", "to float16, toward zero,", _truncated(LAYOUTS["f16"])),
-    ("integers", "to integers", _integers),
+#: What becomes of codes, given a bit of them.
+_Change = Callable[[Words, np.uint64], Words]
+_SIGNS: tuple[tuple[str, str, _Change], ...] = (
+    ("sign_before", "the lane before it", lambda c, sign: c & ~sign | np.roll(c, 1, axis=1) & sign),
+    ("sign_after", "the lane after it", lambda c, sign: c & ~sign | np.roll(c, -1, axis=1) & sign),
+    ("sign_first", "the first lane", lambda c, sign: c & ~sign | c[:, :1] & sign),
+)
+_BITS: tuple[tuple[str, _Change], ...] = (
+    ("clears", lambda codes, bit: codes & ~bit),
+    ("sets", lambda codes, bit: codes | bit),
+    ("flips", lambda codes, bit: codes ^ bit),
 )
 
 
@@ -300,10 +211,7 @@ def known_elements(format: str) -> tuple[Elements, ...]:
 
 def _element_of(suspect: Suspect) -> Elements:
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        key = f"quotients {hash(divisors.tobytes())}"
-        inner = questions.once(
-            key, policy, lambda: quotients_under(questions, divisors.astype(np.uint64))
-        )
+        inner = quotients_under(questions, divisors)
         return suspect.answer(inner, policy).reshape(len(divisors), -1)
 
     return Elements(suspect.name, suspect.text, codes)
@@ -311,45 +219,41 @@ def _element_of(suspect: Suspect) -> Elements:
 
 def divisors() -> Iterator[Divisor]:
     """Other scales than the stored one."""
-
-    def right(questions: Questions, stored: I64, policy: Policy) -> I64:
-        return questions.answers(policy)[:, 0].astype(np.int64)
-
-    def beyond(questions: Questions, stored: I64, policy: Policy) -> I64:
-        raw = unclamped(questions.file, numbers_of(questions), policy)[:, 0]
-        return np.where(abs(raw) < 1 << 16, raw, stored)
-
-    yield Divisor(
-        "right_scale", "elements are divided by the right scale, not the stored one", right
-    )
-    yield Divisor("unclamped", "elements are divided by the scale before it is clamped", beyond)
+    by = "elements are divided by"
+    yield Divisor("right_scale", f"{by} the right scale, not the stored one", _right)
+    yield Divisor("unclamped", f"{by} the scale before it is clamped", _beyond)
     for k in (-1, 1, -2, 2):
+        size = f"{abs(k)} code{'s' * (abs(k) > 1)} {'larger' if k > 0 else 'smaller'}"
         yield Divisor(
-            f"stored{k:+d}",
-            f"elements are divided by a scale that is {abs(k)} code{'s' * (abs(k) > 1)} "
-            f"{'larger' if k > 0 else 'smaller'} than the stored one",
-            _moved(k),
+            f"stored{k:+d}", f"{by} a scale that is {size} than the stored one", _moved(k)
         )
     for step, which in ((1, "before"), (-1, "after")):
         yield Divisor(
-            f"of_block_{which}",
-            f"elements are divided by the scale of the block {which} theirs",
-            _of_row(step),
+            f"of_block_{which}", f"{by} the scale of the block {which} theirs", _row(step)
         )
+
+
+def _right(questions: Questions, stored: I64, policy: Policy) -> I64:
+    return Scale().of(questions, policy)
+
+
+def _beyond(questions: Questions, stored: I64, policy: Policy) -> I64:
+    raw = raw_scales(questions, policy)
+    return np.where(abs(raw) < 1 << 16, raw, stored)
 
 
 def _moved(k: int) -> Callable[[Questions, I64, Policy], I64]:
     return lambda questions, stored, policy: stored + k
 
 
-def _of_row(step: int) -> Callable[[Questions, I64, Policy], I64]:
+def _row(step: int) -> Callable[[Questions, I64, Policy], I64]:
     return lambda questions, stored, policy: np.roll(stored, step)
 
 
 def of_special_blocks(policy: Policy) -> Iterator[dict[str, str]]:
     """Choices about blocks of zeros, with infinities or NaN, one by one and in pairs."""
-    some = [*_choices(("zero_block", "block_nan", "block_inf"), policy)]
+    some = [*other_choices(("zero_block", "block_nan", "block_inf"), policy)]
     yield from some
     for choice in some:
-        for other in _choices(("scaling", "overflow", "nan", "nan_to_finite"), policy):
+        for other in other_choices(("scaling", "overflow", "nan", "nan_to_finite"), policy):
             yield choice | other

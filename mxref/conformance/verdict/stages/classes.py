@@ -6,19 +6,19 @@ them apart is one feature of a few classes.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mxref.bits.floats import I64, Bool
-from mxref.cases.answers import choices_read, reads
+from mxref.cases.answers import reads
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage
+from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Answer, suspects
-from mxref.conformance.verdict.describe.features import FEATURES
+from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, right, suspects
+from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
 from mxref.policy.policy import Policy
 
@@ -31,30 +31,26 @@ OF_NUMBERS = (
 )
 #: The most ways of one kernel.
 _WAYS = 3
-_OF_CODES = ("encode", "encode_stochastic", "encode_scale", "shared_scale")
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """A known way to answer: its name, its words, and the answers."""
-
-    name: str
-    text: str
-    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class _ByClass:
-    """A way for each class of a feature."""
+    """A way for each class of a feature, and the class of each word of all answers."""
 
     feature: str
-    ways: dict[int, _Way]
+    column: I64
+    ways: dict[int, Suspect]
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """How many ways there are, and in how many classes one is wrong."""
+        ways = self.ways.values()
+        return len({way.name for way in ways}), sum(bool(way.text) for way in ways)
 
     def answer(self, questions: Questions, policy: Policy) -> Words:
         """The answers to questions, where all else follows a policy."""
-        right = questions.answers(policy)
         classes = _classes(questions, policy, self.feature)
-        found = right.copy()
+        found = questions.answers(policy).copy()
         for value, way in self.ways.items():
             if (some := classes == value).any() and way.text:
                 found[some] = way.answer(questions, policy)[some]
@@ -73,7 +69,7 @@ def class_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
         return None
     for policy in dict.fromkeys(policies):
         try:
-            found = _Search(op, whole, policy).found()
+            found = _cause(op, whole, policy)
         except ValueError:  # the policy has no answer to some question
             continue
         if found is not None:
@@ -81,184 +77,144 @@ def class_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
     return None
 
 
-class _Search:
-    """Ways, and in which words each is wrong."""
+def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
+    """The feature whose classes need the fewest ways, if there is one."""
+    ways = [(way, _wrong(way, whole, policy)) for way in _ways(op, whole, policy)]
+    tried = [(way, wrong) for way, wrong in ways if wrong is not None]
+    every = (_by_class(*one, tried) for one in _columns(whole, policy))
+    best = min((one for one in every if one), key=lambda one: one.length, default=None)
+    if best is None or any(one.misses(best.answer(one.questions, policy)) for one in whole):
+        return None
+    stages = tuple(_stages(best, tried[0][1]))
+    name = "+".join(dict.fromkeys(way.name for way in best.ways.values() if way.text))
+    text = "; and ".join(stage.text for stage in stages)
+    found = _way(op, name, text, best.answer).cause(op, policy, whole)
+    return replace(found, stages=stages)
 
-    def __init__(self, op: str, whole: Sequence[Evidence], policy: Policy) -> None:
-        self.op, self.whole, self.policy = op, whole, policy
-        self.format = whole[0].questions.file.format
-        self.tried: list[tuple[_Way, Bool]] = []
-        for way in self._ways():
-            wrong = self._wrong(way)
-            if wrong is not None:
-                self.tried.append((way, wrong))
 
-    def _ways(self) -> Iterator[_Way]:
-        yield _Way("right", "", lambda questions, policy: questions.answers(policy))
-        for name in reads(self.op):
-            for member in Policy.members(name):
-                other = self.policy.choices()[name] != member.value
-                if other and ("stochastic" not in member.value or self.op == "encode_stochastic"):
-                    choice = {name: member.value}
-                    yield _Way(
-                        f"{name}={member.value}",
-                        f"follows {name}={member.value}",
-                        _of_choice(choice),
-                    )
-        if self.op == "encode_stochastic":
-            yield from _of_bits()
-        for some in suspects(self.op, self.format):
-            yield from (_Way(one.name, one.text, one.answer) for one in some)
+def _ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect]:
+    """The right way, those of other choices, and known bugs."""
+    yield _way(op, "right", "", right)
+    drawn = op == "encode_stochastic"
+    for choice in other_choices(reads(op), policy, drawn=drawn):
+        ((name, value),) = choice.items()
+        yield _way(op, f"{name}={value}", f"follows {name}={value}", over(choice))
+    if drawn:
+        yield from _of_bits()
+    for some in suspects(op, whole[0].questions.file.format):
+        yield from some
 
-    def _wrong(self, way: _Way) -> Bool | None:
-        """The words of all answers that a way does not give."""
-        found = []
-        for one in self.whole:
-            try:
-                answers = way.answer(one.questions, self.policy)
-            except Exception:  # known bugs are made for some float types, and may fail on others
-                return None
-            if answers.shape != one.answers.shape:
-                return None
-            asked = one.questions
-            found.append(~same_answers(asked.file, answers, one.answers, asked.inputs).reshape(-1))
-        return np.concatenate(found)
 
-    def found(self) -> Cause | None:
-        """The feature whose classes need the fewest ways, if there is one."""
-        best: _ByClass | None = None
-        for feature, column in self._columns():
-            one = self._by_class(feature, column)
-            if one is not None and (best is None or _count(one) < _count(best)):
-                best = one
-        if best is None:
+def _way(op: str, name: str, text: str, answer: Answer) -> Suspect:
+    return Suspect("stages", name, "", text, op, (), answer)
+
+
+def _wrong(way: Suspect, whole: Sequence[Evidence], policy: Policy) -> Bool | None:
+    """The words of all answers that a way does not give."""
+    found = []
+    for one in whole:
+        asked, answers = one.questions, way.answers(one, policy)
+        if answers is None or answers.shape != one.answers.shape:
             return None
-        total = sum(len(one.answers) for one in self.whole)
-        misses = sum(one.misses(best.answer(one.questions, self.policy)) for one in self.whole)
-        if misses:
+        found.append(~same_answers(asked.file, answers, one.answers, asked.inputs).reshape(-1))
+    return np.concatenate(found)
+
+
+def _columns(whole: Sequence[Evidence], policy: Policy) -> Iterator[tuple[str, I64]]:
+    """Each feature of few classes, and the class of each word of all answers."""
+    for name, feature in FEATURES.items():
+        if feature.names and all(name in _features(one.questions, policy) for one in whole):
+            each = [_classes(one.questions, policy, name).reshape(-1) for one in whole]
+            yield name, np.concatenate(each)
+
+
+def _by_class(feature: str, column: I64, tried: Sequence[tuple[Suspect, Bool]]) -> _ByClass | None:
+    """Ways that give all words of every class, if there are few."""
+    size = len(FEATURES[feature].names) + 1  # the last one where the feature is not known
+    left, ways = np.bincount(column, minlength=size) > 0, dict[int, Suspect]()
+    gives = np.array([np.bincount(column[wrong], minlength=size) == 0 for _, wrong in tried])
+    while left.any():
+        covered = (gives & left).sum(axis=1)
+        which = int(covered.argmax())
+        if not covered[which] or len({way.name for way in ways.values()}) == _WAYS:
             return None
-        stages = tuple(self._stages(best))
-        name = "+".join(dict.fromkeys(way.name for way in best.ways.values() if way.text))
-        read = str(Policy().replace(**choices_read(self.op, self.policy)))
-        text = "; and ".join(stage.text for stage in stages)
-        return Cause(
-            "stages", name, "", text, self.op, (), read, (), total, total,
-            stages=stages, answer=best.answer,
-        )  # fmt: skip
-
-    def _columns(self) -> Iterator[tuple[str, I64]]:
-        """Each feature of few classes, in all words."""
-        tables = [
-            features_of(
-                one.questions.file,
-                one.questions.inputs,
-                one.questions.answers(self.policy),
-                self.policy,
-            )
-            for one in self.whole
-        ]
-        for name in FEATURES:
-            if FEATURES[name].names and all(name in table for table in tables):
-                yield name, np.concatenate([table[name].reshape(-1) for table in tables])
-
-    def _by_class(self, feature: str, column: I64) -> _ByClass | None:
-        """Ways that give all words of every class, if there are few."""
-        size = len(FEATURES[feature].names)
-        column = np.where(column < size, column, size)  # where the feature is not known
-        size += 1
-        present = np.bincount(column, minlength=size) > 0
-        gives = np.array(
-            [np.bincount(column[wrong], minlength=size) == 0 for _, wrong in self.tried]
-        )
-        left, ways = present.copy(), dict[int, _Way]()
-        while left.any():
-            covered = (gives & left).sum(axis=1)
-            which = int(covered.argmax())
-            if not covered[which] or len({way.name for way in ways.values()}) == _WAYS:
-                return None
-            for value in np.flatnonzero(gives[which] & left).tolist():
-                ways[value] = self.tried[which][0]
-            left &= ~gives[which]
-        return _ByClass(feature, ways)
-
-    def _stages(self, best: _ByClass) -> Iterator[Stage]:
-        """A line for each way that is not right, with its classes."""
-        wrong = self.tried[0][1]
-        column = np.concatenate(
-            [_classes(one.questions, self.policy, best.feature).reshape(-1) for one in self.whole]
-        )
-        for name in dict.fromkeys(way.name for way in best.ways.values() if way.text):
-            values = [value for value, way in best.ways.items() if way.name == name]
-            way = best.ways[values[0]]
-            some = np.isin(column, values)
-            known = [value for value in sorted(values) if value < len(FEATURES[best.feature].names)]
-            where = FEATURES[best.feature].show_classes(known)
-            text = f"where {where}, it {way.text}" if len(values) < len(best.ways) else way.text
-            yield Stage(
-                "numbers", text, int((wrong & some).sum()), 0, int(some.sum()), "numbers", ""
-            )
+        ways |= dict.fromkeys(np.flatnonzero(gives[which] & left).tolist(), tried[which][0])
+        left &= ~gives[which]
+    return _ByClass(feature, column, ways)
 
 
-def _of_choice(choice: dict[str, str]) -> Answer:
-    return lambda questions, policy: questions.answers(policy.replace(**choice))
+def _stages(best: _ByClass, wrong: Bool) -> Iterator[Stage]:
+    """A line for each way that is not right, with its classes."""
+    feature = FEATURES[best.feature]
+    for name in dict.fromkeys(way.name for way in best.ways.values() if way.text):
+        values = sorted(value for value, way in best.ways.items() if way.name == name)
+        text, some = best.ways[values[0]].text, np.isin(best.column, values)
+        if len(values) < len(best.ways):
+            where = feature.show_classes([one for one in values if one < len(feature.names)])
+            text = f"where {where}, it {text}"
+        counts = int((wrong & some).sum()), 0, int(some.sum())
+        yield Stage("numbers", text, *counts, "numbers", "")
 
 
-def _of_bits() -> Iterator[_Way]:
+def _features(questions: Questions, policy: Policy) -> Table:
+    """The features of each word of right answers."""
+    asked = questions.file, questions.inputs, questions.answers(policy), policy
+    return questions.once("features", policy, lambda: features_of(*asked))
+
+
+def _classes(questions: Questions, policy: Policy, feature: str) -> I64:
+    """The class of each word of right answers."""
+    column = _features(questions, policy)[feature].reshape(questions.answers(policy).shape)
+    return np.minimum(column, len(FEATURES[feature].names))
+
+
+def _of_bits() -> Iterator[Suspect]:
     """Random bits that are read otherwise: in other places, fewer of them, or their complement."""
+    for k, changes in [*((k, _SOME_BITS) for k in range(1, 17)), (0, _ALL_BITS)]:
+        for name, text, change in changes:
+            words = text.format(k=k, places=f"{k} place{'s' * (k > 1)}")
+            answer = _of_changed_bits(change, np.uint64(k))
+            yield _way("encode_stochastic", name.format(k=k), words, answer)
 
-    def way(name: str, text: str, change: Callable[[Words, Words], Words]) -> _Way:
-        def answer(questions: Questions, policy: Policy) -> Words:
-            words = questions.inputs.copy()
-            words[:, 1] = change(words[:, 1], words[:, 2])
-            return Questions(questions.file, words).answers(policy)
 
-        return _Way(name, text, answer)
+def _of_changed_bits(change: _Change, k: np.uint64) -> Answer:
+    def answer(questions: Questions, policy: Policy) -> Words:
+        words = questions.inputs.copy()
+        words[:, 1] = change(words[:, 1], words[:, 2], k)
+        return Questions(questions.file, words).answers(policy)
 
-    for k in range(1, 17):
-        places = f"{k} place{'s' * (k > 1)}"
-        for name, text, change in (
-            ("too_low", f"adds the random bits {places} too low", _lower),
-            ("too_high", f"adds the random bits {places} too high, those that fit", _higher),
-            ("lowest", f"uses the lowest {k} random bits alone", _lowest),
-            ("highest", f"uses the highest {k} random bits alone", _highest),
-        ):
-            yield way(f"{name}_{k}", text, functools.partial(change, np.uint64(k)))
-    yield way("complement", "uses the complement of the random bits", lambda b, w: b ^ _ones(w))
-    yield way("no_bits", "uses no random bits", lambda bits, width: bits & np.uint64(0))
+    return answer
 
 
 def _ones(width: Words) -> Words:
     return (np.uint64(1) << width) - np.uint64(1)
 
 
-def _lower(k: np.uint64, bits: Words, width: Words) -> Words:
-    return bits >> k
-
-
-def _higher(k: np.uint64, bits: Words, width: Words) -> Words:
-    return bits << k & _ones(width)
-
-
-def _lowest(k: np.uint64, bits: Words, width: Words) -> Words:
-    return bits & _ones(np.minimum(width, k))
-
-
-def _highest(k: np.uint64, bits: Words, width: Words) -> Words:
-    return bits & ~_ones(np.maximum(width, k) - k)
-
-
-def _count(one: _ByClass) -> tuple[int, int]:
-    """How many ways there are, and in how many classes one is wrong."""
-    return len({way.name for way in one.ways.values()}), sum(
-        bool(w.text) for w in one.ways.values()
-    )
-
-
-def _classes(questions: Questions, policy: Policy, feature: str) -> I64:
-    """The class of each word of right answers."""
-    right = questions.answers(policy)
-    table = questions.once(
-        "features", policy, lambda: features_of(questions.file, questions.inputs, right, policy)
-    )
-    column = table[feature].reshape(right.shape)
-    return np.minimum(column, len(FEATURES[feature].names))
+#: What becomes of random bits: of the bits, how many they are, and k.
+_Change = Callable[[Words, Words, np.uint64], Words]
+_SOME_BITS: tuple[tuple[str, str, _Change], ...] = (
+    ("too_low_{k}", "adds the random bits {places} too low", lambda bits, width, k: bits >> k),
+    (
+        "too_high_{k}",
+        "adds the random bits {places} too high, those that fit",
+        lambda bits, width, k: bits << k & _ones(width),
+    ),
+    (
+        "lowest_{k}",
+        "uses the lowest {k} random bits alone",
+        lambda bits, width, k: bits & _ones(np.minimum(width, k)),
+    ),
+    (
+        "highest_{k}",
+        "uses the highest {k} random bits alone",
+        lambda bits, width, k: bits & ~_ones(np.maximum(width, k) - k),
+    ),
+)
+_ALL_BITS: tuple[tuple[str, str, _Change], ...] = (
+    (
+        "complement",
+        "uses the complement of the random bits",
+        lambda bits, width, k: bits ^ _ones(width),
+    ),
+    ("no_bits", "uses no random bits", lambda bits, width, k: bits & np.uint64(0)),
+)

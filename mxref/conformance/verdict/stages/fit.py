@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from mxref.bits.floats import Bool
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.cause.suspects import Answer, over, suspects
+from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.element_fit import (
     bad_codes,
     fit_codes,
     fit_elements,
     fit_places,
 )
+from mxref.conformance.verdict.stages.mixtures import Way
 from mxref.conformance.verdict.stages.scale_fit import bad_scales, fit_scales
-from mxref.conformance.verdict.stages.sides import Count, Sides
-from mxref.conformance.verdict.stages.special_fit import fit_special, missed_scales
-from mxref.conformance.verdict.stages.steps import (
-    BlockSteps,
-    Divisor,
-    Elements,
-    Scale,
-    View,
-    stage_of,
-)
+from mxref.conformance.verdict.stages.sides import Count, Side, Sides
+from mxref.conformance.verdict.stages.steps import BLOCKS, RIGHT, BlockSteps, Special
 from mxref.conformance.verdict.stages.views import variants
 from mxref.formats.catalog import block_format
+from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 
 __all__ = ["Fitted", "fit"]
@@ -67,23 +68,23 @@ def fit(whole: Sequence[Evidence], policy: Policy) -> Fitted | None:
 def _fitted(sides: Sides) -> Fitted:
     """The steps, stage by stage."""
     view, scale = fit_scales(sides)
-    before, after = bad_scales(sides, View(), Scale()), bad_scales(sides, view, scale)
-    counts = {"scale": (before, after, sum(int(side.ordinary.sum()) for side in sides.every))}
+    before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
+    counts = {"scale": (before, after, sides.count(lambda side: side.ordinary))}
     every = [BlockSteps(view=one, scale=scale) for one in variants(view)]
-    steps = min(every, key=lambda one: missed_scales(sides, one)) if len(every) > 1 else every[0]
+    steps = min(every, key=lambda one: _missed_scales(sides, one)) if len(every) > 1 else every[0]
     for side in sides.every:
         side.see(steps)
-    steps, counts["special blocks"] = fit_special(sides, steps, whole=False)
+    steps, counts["special blocks"] = _fit_special(sides, steps, whole=False)
     steps, counts["places"] = fit_places(sides, steps)
-    divisor, elements = fit_elements(sides)
-    steps = replace(steps, divisor=divisor, elements=elements)
-    before, after = bad_codes(sides, Divisor(), Elements()), bad_codes(sides, divisor, elements)
-    counts["elements"] = before, after, sum(int(side.finite.sum()) for side in sides.every)
+    way = fit_elements(sides)
+    steps = replace(steps, divisor=way.divisor, elements=way.elements)
+    before, after = (bad_codes(sides, one) for one in (Way(RIGHT.divisor, RIGHT.elements), way))
+    counts["elements"] = before, after, sides.count(lambda side: side.finite)
     steps, counts["special elements"] = fit_codes(sides, steps)
-    steps, rows = fit_special(sides, steps, whole=True)
+    steps, rows = _fit_special(sides, steps, whole=True)
     counts["special blocks"] = max(counts["special blocks"], rows)
     steps, misses = _pared(sides, steps)
-    named = {stage_of(step) for step in steps.wrong}
+    named = {step.stage for step in steps.wrong}
     told = {
         name: count
         for name, count in counts.items()
@@ -109,3 +110,103 @@ def _pared(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, int]:
         if misses(fewer) <= least:
             steps = fewer
     return steps, least
+
+
+def _fit_special(sides: Sides, steps: BlockSteps, *, whole: bool) -> tuple[BlockSteps, Count]:
+    """What becomes of special blocks where it is not what the other steps give."""
+    wrong = left = total = 0
+    for number, name in enumerate(BLOCKS):
+        total += sum(int((s.special[number] & s.answered).sum()) for s in sides.every)
+        bad = _missed(sides, steps, number, whole=whole)
+        if not bad:
+            continue
+        wrong += bad
+        for one in _treatments(sides, number, name, whole=whole):
+            if _gives(sides, one, steps):
+                others = (some for some in steps.special if some.block != number)
+                steps = replace(steps, special=(*others, one))
+                break
+        else:
+            left += bad
+    return steps, (wrong, left, total)
+
+
+def _missed(sides: Sides, steps: BlockSteps, number: int, *, whole: bool) -> int:
+    """Blocks of a class that the steps do not give, or their scales."""
+
+    def wrong(side: Side) -> Bool:
+        some = side.special[number] & side.answered
+        if whole and some.any():
+            return some & ~side.evidence.gives(steps.answer(side.questions, sides.policy))
+        return some & _other_scale(side, steps, sides.policy) if some.any() else some
+
+    try:
+        return sides.count(wrong)
+    except Exception:  # known bugs are made for some float types
+        return 1 << 62
+
+
+def _gives(sides: Sides, one: Special, steps: BlockSteps) -> bool:
+    """Whether a step gives all scales of its class of blocks, and their codes if it is whole."""
+    sources = [0, *(1 + lane for lane in steps.places.sources or range(sides.lanes))]
+    for side in sides.every:
+        some = side.special[one.block] & side.answered
+        if not some.any():
+            continue
+        try:
+            found = one.of(side.questions, sides.policy)[some]
+        except Exception:  # known bugs are made for some float types
+            return False
+        given = side.evidence.answers[some]
+        if (found[:, 0] != given[:, 0]).any():
+            return False
+        if one.whole:
+            words = np.broadcast_to(found[:, 1:], (len(found), sides.lanes))
+            rows = np.concatenate([found[:, :1], words], axis=1)[:, sources]
+            asked = side.questions
+            if not same_answers(asked.file, rows, given, asked.inputs[some]).all():
+                return False
+    return True
+
+
+def _missed_scales(sides: Sides, steps: BlockSteps) -> int:
+    """Blocks whose scale the steps do not give."""
+    return sides.count(lambda side: side.answered & _other_scale(side, steps, sides.policy))
+
+
+def _other_scale(side: Side, steps: BlockSteps, policy: Policy) -> Bool:
+    return np.asarray(steps.scales(side.questions, policy) != side.scale)
+
+
+def _treatments(sides: Sides, number: int, name: str, *, whole: bool) -> Iterator[Special]:
+    """What may become of a class of blocks."""
+    some = [side.special[number] & side.answered for side in sides.every]
+    given = np.concatenate([one.scale[of] for one, of in zip(sides.every, some, strict=True)])
+    codes = np.concatenate([one.codes[of] for one, of in zip(sides.every, some, strict=True)])
+    what = f"a block with {name}" if number else "a block of zeros"
+    yield Special(block=number, whole=whole)  # what the policy makes of it: no step is wrong
+    if (given == given[0]).all() and (not whole or (codes == codes[0, 0]).all()):
+        words = (int(given[0]), int(codes[0, 0]))[: 1 + whole]
+        text = f"{what} has scale {show_code(words[0], sides.fmt.scale)}"
+        for element in words[1:]:
+            text += f" and elements {show_code(element, sides.fmt.element)}"
+        name_of = "_".join(f"{word:02x}" for word in words)
+        yield Special(f"block_{number}_{name_of}", text, number, _constant(*words), whole)
+    for choice in candidates.of_special_blocks(sides.policy):
+        name_of = candidates.named(choice)
+        text = f"{what} becomes what {name_of} makes of it"
+        yield Special(f"block_{number}_{name_of}", text, number, over(choice), whole)
+    where = f"in blocks {'with' if number else 'of'} {name}"
+    infinities = [{"block_inf": one.value} for one in Policy.members("block_inf")]
+    for choice, some in itertools.product(infinities, suspects("quantize", sides.fmt.name)):
+        own = sides.policy.replace(**choice) == sides.policy
+        for one in some:
+            name_of = one.name if own else f"{one.name} over {choice['block_inf']}"
+            meant = "" if own else f"means block_inf={choice['block_inf']}, but "
+            text = f"{where}: {meant}{one.text}"
+            yield Special(name_of, text, number, over(choice, one.answer), whole)
+
+
+def _constant(*words: int) -> Answer:
+    row = np.array([words], np.uint64)
+    return lambda questions, policy: np.repeat(row, len(questions.inputs), axis=0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mxref.bits.floats import I64, Bool
 from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.describe.tables import magnitudes
 from mxref.conformance.verdict.stages.steps import RESULTS, Divisor, Elements
 from mxref.conformance.verdict.stages.views import pattern_of
 from mxref.formats.catalog import block_format
@@ -34,7 +35,7 @@ class Way:
 
     def of(self, questions: Questions, stored: I64, policy: Policy) -> Words:
         """The codes of blocks whose scales are stored, a row each."""
-        return self.elements.of(questions, self.divisor.of(questions, stored, policy), policy)
+        return self.elements.of(questions, self.divisor.codes(questions, stored, policy), policy)
 
     @property
     def name(self) -> str:
@@ -83,13 +84,13 @@ class _Region:
         )
 
 
-def classes_of(codes: Words, format: str) -> I64:
-    """The class of RESULTS of each code, of numbers that are cut toward zero."""
-    fmt = block_format(format).element
-    magnitudes = np.array([fmt.sign_and_magnitude(c)[1] for c in range(fmt.code_count)], np.int64)
-    found = magnitudes[np.minimum(codes, np.uint64(fmt.code_count - 1)).astype(np.int64)]
-    first = 1 << fmt.mantissa_bits
-    return np.where(found >= fmt.max_code, 2, np.where(found < first, 0, 1)).astype(np.int64)
+def classes_of(questions: Questions, divisors: I64, policy: Policy) -> I64:
+    """The class of RESULTS of each element under scales."""
+    fmt = block_format(questions.file.format).element
+    cut = policy.replace(rounding="toward_zero", overflow="saturate")
+    codes = np.minimum(Elements().of(questions, divisors, cut), np.uint64(fmt.code_count - 1))
+    found = magnitudes(fmt)[codes]
+    return np.select((found >= fmt.max_code, found < 1 << fmt.mantissa_bits), (2, 0), 1)
 
 
 def mixture(tried: Sequence[Tried]) -> Elements | None:
@@ -134,11 +135,9 @@ def _region(one: Tried, needed: Bool) -> _Region | None:
 
 def _of_regions(regions: Sequence[_Region]) -> Elements:
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        format = questions.file.format
-        cut = policy.replace(rounding="toward_zero", overflow="saturate")
-        cells = classes_of(Elements().of(questions, divisors, cut), format)
+        cells = classes_of(questions, divisors, policy)
         found = Elements().of(questions, divisors, policy).copy()
-        sign = np.uint64(block_format(format).element.sign_bit)
+        sign = np.uint64(block_format(questions.file.format).element.sign_bit)
         for region in regions:
             given = region.way.of(questions, divisors, policy)
             for first, mask in ((0, ~sign), (3, sign)):

@@ -5,38 +5,32 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 import numpy as np
 
-from mxref.bits.floats import I64, Parts
+from mxref.bits.floats import I64, LAYOUTS, split
 from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
-from mxref.conformance.verdict.stages.sides import Sides
-from mxref.conformance.verdict.stages.steps import Scale, View, numbers_of
+from mxref.conformance.verdict.stages.sides import FEW, FEWER, Sides
+from mxref.conformance.verdict.stages.steps import Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
 __all__ = ["bad_scales", "fit_scales"]
 
-#: Steps of one stage that are tried together with those of another.
-_FEW = 8
-#: A step that is not right everywhere is kept if it leaves so many times fewer wrong.
-_FEWER = 4
-
 
 def bad_scales(sides: Sides, view: View, scale: Scale) -> int:
     """Ordinary blocks that have another scale than these steps give."""
-    found = 0
-    for side in sides.every:
-        try:
-            codes = scale.of(view.of(side.questions), sides.policy)
-        except Exception:  # known bugs are made for some float types, and may fail on others
-            return sum(int(side.ordinary.sum()) for side in sides.every)
-        found += int(side.wrong_scales(codes).sum())
-    return found
+    try:
+        return sides.count(
+            lambda side: (
+                side.ordinary & (scale.of(view.of(side.questions), sides.policy) != side.scale)
+            )
+        )
+    except Exception:  # known bugs are made for some float types, and may fail on others
+        return sides.count(lambda side: side.ordinary)
 
 
 def fit_scales(sides: Sides) -> tuple[View, Scale]:
@@ -54,22 +48,17 @@ def fit_scales(sides: Sides) -> tuple[View, Scale]:
     tried = [(everything, rule) for rule in rules] + [(view, right) for view in views]
     found = _best(sides, tried)
     if found[0]:
-        known = [(everything, one) for one in candidates.known_scales(sides.fmt.name)]
-        found = min(found, _best(sides, known), key=lambda one: one[0])
+        known = candidates.known_scales(sides.fmt.name)
+        pairs = [(everything, one) for one in known]
+        found = min(found, _best(sides, pairs), key=lambda one: one[0])
     if found[0]:
-        some = sorted(views, key=lambda view: bad_scales(sides, view, right))[:_FEW]
+        some = sorted(views, key=lambda view: bad_scales(sides, view, right))[:FEW]
         some += [view for view in views if view.name.startswith("unseen")]
-        more = rules + _nearest_known(sides)
-        found = min(found, _best(sides, itertools.product(some, more)), key=lambda one: one[0])
-    if _FEWER * found[0] <= least:
+        rules += sorted(known, key=lambda one: bad_scales(sides, everything, one))[:FEW]
+        found = min(found, _best(sides, itertools.product(some, rules)), key=lambda one: one[0])
+    if FEWER * found[0] <= least:
         return found[1]
     return everything, right
-
-
-def _nearest_known(sides: Sides) -> list[Scale]:
-    """Known bugs that give most scales."""
-    every = candidates.known_scales(sides.fmt.name)
-    return sorted(every, key=lambda one: bad_scales(sides, View(), one))[:_FEW]
 
 
 def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> tuple[int, tuple[View, Scale]]:
@@ -85,7 +74,7 @@ def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> tuple[int, tuple
 
 
 def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
-    """The most frequent distance from the scales of a rule, if it is not 0."""
+    """Scales at the most frequent distance from those of a rule that is not 0, if there is one."""
     nan = max(sides.fmt.scale.nan_codes)
     away: list[I64] = []
     for side in sides.every:
@@ -93,14 +82,10 @@ def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
         inside = side.ordinary & (found > 0) & (found < nan - 1)
         away.append((side.scale - found)[inside])
     steps, counts = np.unique(np.concatenate(away), return_counts=True)
-    if not steps.size:
+    counts[steps == 0] = 0
+    if not counts.any():
         return None
     k = int(steps[counts.argmax()])
-    if k == 0:
-        rest = counts * (steps != 0)
-        if not rest.any():
-            return None
-        k = int(steps[rest.argmax()])
     pair = [candidates.offset(k, rule, wraps=wraps) for wraps in (False, True)]
     return min(pair, key=lambda one: bad_scales(sides, View(), one))
 
@@ -108,7 +93,7 @@ def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
 def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
     """The view without the lanes that would each have given a larger scale."""
     nan = max(sides.fmt.scale.nan_codes)
-    policy = sides.policy.replace(**dict(rule.choice))
+    policy = sides.policy.replace(**rule.choice)
     unseen = np.zeros(sides.lanes, bool)
     for side in sides.every:
         alone = side.questions.once(
@@ -124,9 +109,8 @@ def _alone(questions: Questions, policy: Policy) -> I64:
     """The right scale codes that each element has alone; powers of two before they are clamped."""
     fmt, file = block_format(questions.file.format), questions.file
     if fmt.scale.is_power:
-        numbers = numbers_of(questions)
-        one = Parts(*(getattr(numbers, field.name).reshape(-1, 1) for field in fields(Parts)))
-        return unclamped(file, one, policy).reshape(numbers.negative.shape)
+        numbers = split(questions.inputs.reshape(-1, 1), LAYOUTS[file.float])
+        return unclamped(file, numbers, policy).reshape(questions.inputs.shape)
     first = int(fmt.tensor_scale)
     columns = []
     for lane in range(first, questions.inputs.shape[1]):

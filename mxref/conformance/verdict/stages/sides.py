@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, Bool
 from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.cause.parts import is_special
 from mxref.conformance.verdict.stages.mixtures import classes_of
 from mxref.conformance.verdict.stages.steps import (
     RIGHT,
     BlockSteps,
-    Elements,
     element_classes,
-    is_special,
     nan_scale,
 )
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.policy import Policy
 
-__all__ = ["Count", "Side", "Sides"]
+__all__ = ["FEW", "FEWER", "Count", "Side", "Sides"]
 
+#: Steps of one stage that are tried together with those of another.
+FEW = 8
+#: A step that is not right everywhere is kept if it leaves so many times fewer wrong.
+FEWER = 4
 #: Of a stage: how many units are wrong by the policy, how many are left wrong, and how many are.
 Count = tuple[int, int, int]
 
@@ -56,15 +59,8 @@ class Side:
     def cells(self, policy: Policy) -> I64:
         """The class of RESULTS that each element is of under the stored scale."""
         if self.classed is None:
-            cut = policy.replace(rounding="toward_zero", overflow="saturate")
-            codes = Elements().of(self.questions, self.scale, cut)
-            self.classed = classes_of(codes, self.questions.file.format)
+            self.classed = classes_of(self.questions, self.scale, policy)
         return self.classed
-
-    def wrong_scales(self, found: I64) -> Bool:
-        """Ordinary blocks that have another scale."""
-        wrong: Bool = self.ordinary & (found != self.scale)
-        return wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +82,10 @@ class Sides:
         """The answers, taken apart."""
         fmt = block_format(whole[0].questions.file.format)
         return cls([Side(one) for one in whole], policy, fmt)
+
+    def count(self, some: Callable[[Side], Bool]) -> int:
+        """How many units are some."""
+        return sum(int(some(side).sum()) for side in self.every)
 
     @property
     def lanes(self) -> int:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.stages.fit import Fitted, fit
-from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, stage_of
+from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
@@ -27,57 +27,48 @@ _STAGES = {
     "special elements": ("elements", "N13, N14, N25"),
     "places": ("lanes", "MX-5.1"),
 }
+_OF_SCALES = ("scale", "special blocks")
 
 
-def stage_cause(
-    op: str, whole: Sequence[Evidence], policies: Sequence[Policy], hints: Sequence[Cause] = ()
-) -> Cause | None:
+def stage_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
     """The stages that deviate, over the first policy under which they give all answers.
 
     Args:
         op: the operation.
         whole: all of a target's answers.
         policies: what all else may follow.
-        hints: what gave all answers on other formats; tried first.
 
     Returns:
         A cause; None of operations without stages, or where no step is nearer than none.
     """
     if op != "quantize":
         return None
-    total = sum(len(one.answers) for one in whole)
     best: Cause | None = None
     for policy in dict.fromkeys(policies):
         found = fit(whole, policy)
         if found is None or not (found.steps.wrong or len(found.counts) > 1):
             continue
-        cause = _cause(op, found, total)
+        cause = _cause(op, found, whole)
         if cause.complete:
             return cause
         best = best or cause
     return best
 
 
-def _cause(op: str, found: Fitted, total: int) -> Cause:
-    steps = found.steps
-    texts = [step.text for step in steps.wrong]
-    name = "+".join(step.name for step in steps.wrong)
-    read = str(Policy().replace(**choices_read(op, found.policy)))
-    stages = tuple(_lines(found))
-    return Cause(
-        "stages", name, "", "; and ".join(texts), op, (), read, (), total - found.misses, total,
-        stages=stages, answer=steps.answer, steps=steps,
-    )  # fmt: skip
+def _cause(op: str, found: Fitted, whole: Sequence[Evidence]) -> Cause:
+    wrong = found.steps.wrong
+    name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
+    suspect = Suspect("stages", name, "", text, op, (), found.steps.answer)
+    cause = suspect.cause(op, found.policy, whole, found.misses)
+    return replace(cause, stages=tuple(_lines(found)), steps=found.steps)
 
 
-def _lines(found: Fitted) -> list[Stage]:
+def _lines(found: Fitted) -> Iterator[Stage]:
     """One line for each stage that deviates."""
-    lines = []
     for name, (wrong, left, total) in found.counts.items():
-        text = "; ".join(step.text for step in found.steps.wrong if stage_of(step) == name)
+        text = "; ".join(step.text for step in found.steps.wrong if step.stage == name)
         unit, clause = _STAGES[name]
-        lines.append(Stage(name, text, wrong, left, total, unit, clause))
-    return lines
+        yield Stage(name, text, wrong, left, total, unit, clause)
 
 
 def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Stage, ...]:
@@ -93,32 +84,28 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Stage, ...]:
     if not isinstance(steps, BlockSteps):
         return cause.stages
     left = {stage.name for stage in cause.stages if stage.left}
-    stages = []
-    told = {True: "", False: ""}
     plain = steps
     if "scale" in left:
         plain = replace(plain, view=RIGHT.view, scale=RIGHT.scale)
     if "elements" in left:
         plain = replace(plain, divisor=RIGHT.divisor, elements=RIGHT.elements)
-    dropped = dict.fromkeys(left, False)
-    for is_scale in (True, False):
-        names = ("scale", "special blocks") if is_scale else ("elements", "special elements")
-        if not left & {*names}:
-            continue
-        near, far = (_rest(outcomes, one, policy, scales=is_scale) for one in (steps, plain))
-        own = near if near is not None else far
+    told: dict[bool, Description | None] = {}
+    dropped: list[str] = []
+    for scales in {name in _OF_SCALES for name in left}:
+        far = _rest(outcomes, plain, policy, scales=scales)
         if far is not None and not far.vague:
-            own = far
-            dropped |= {name: name == names[0] for name in left & {*names}}
-        told[is_scale] = "" if own is None else own.text
+            told[scales] = far
+            dropped.append("scale" if scales else "elements")
+        else:
+            told[scales] = _rest(outcomes, steps, policy, scales=scales) or far
+    stages = []
     for stage in cause.stages:
         if stage.left:
-            is_scale = stage.name in ("scale", "special blocks")
-            rest, told[is_scale] = told[is_scale], ""
-            text = "" if dropped[stage.name] else stage.text
-            if not text and not rest:  # said of the other stage
+            rest = told.pop(stage.name in _OF_SCALES, None)
+            text = "" if stage.name in dropped else stage.text
+            if not text and rest is None:  # said of the other stage
                 continue
-            stage = replace(stage, text=text, rest=rest)
+            stage = replace(stage, text=text, rest="" if rest is None else rest.text)
         stages.append(stage)
     return tuple(stages)
 
@@ -131,12 +118,12 @@ def _rest(
     for one in outcomes:
         questions = Questions(one.file, one.inputs)
         stored = one.answers[:, 0].astype(np.int64)
+        codes = one.answers[:, 1:]
         if scales:
-            made = steps.scales(questions, policy).astype(np.uint64)
-            words = np.concatenate([made[:, np.newaxis], one.answers[:, 1:]], axis=1)
+            stored = steps.scales(questions, policy)
         else:
             codes = steps.under(questions, stored, policy)
-            words = np.concatenate([one.answers[:, :1], codes], axis=1)
+        words = np.concatenate([stored[:, np.newaxis].astype(np.uint64), codes], axis=1)
         given = Answers(one.answers, one.errors)
         found.append(judged(one.file, one.inputs, given, policy, own=Answers(words)))
     own = (steps.view, steps.scale) if scales else (steps.divisor, steps.elements)

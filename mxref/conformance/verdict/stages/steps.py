@@ -6,23 +6,24 @@ elements are divided by a scale and rounded. A step is what one stage does, and 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout, Parts, split
-from mxref.blocks.two_level import TensorScale, scaled
+from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.parts import encoded, is_special, numbers_of
+from mxref.conformance.verdict.cause.suspects import Answer, right
 from mxref.formats.catalog import block_format
-from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
 __all__ = [
     "RESULTS",
     "RIGHT",
     "BlockSteps",
+    "Change",
     "Codes",
     "Divisor",
     "Elements",
@@ -31,14 +32,9 @@ __all__ = [
     "Special",
     "Step",
     "View",
-    "is_special",
-    "numbers_of",
-    "stage_of",
 ]
 
 #: Classes of blocks in which a target may do otherwise than elsewhere, and of elements.
-_FIELDS = [field.name for field in dataclasses.fields(Parts)]
-
 BLOCKS = ("zeros", "an infinity and no NaN", "a NaN")
 #: Sizes of elements under their scale.
 RESULTS = (
@@ -51,13 +47,14 @@ ELEMENTS = ("NaN", "-NaN", "infinity", "-infinity", "+0", "-0")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a stage does.
+    """What a stage does; `stage` is its name.
 
     Args:
         name: a short name.
         text: what is wrong, in words; empty if nothing is.
     """
 
+    stage: ClassVar[str] = "scale"
     name: str = "right"
     text: str = ""
 
@@ -85,77 +82,77 @@ class View(Step):
 
 @dataclass(frozen=True, slots=True)
 class Scale(Step):
-    """How amax becomes the scale that is stored: `codes` of blocks as amax sees them.
+    """How amax becomes the scale that is stored: the first words of answers to blocks it sees.
 
     `choice` and `k` are the choices of a policy that it follows, and how many codes it is from it.
     """
 
-    codes: Callable[[Questions, Policy], I64] | None = None
-    choice: tuple[tuple[str, str], ...] = ()
+    answer: Answer = right
+    choice: Mapping[str, str] = field(default_factory=dict)
     k: int = 0
 
     def of(self, seen: Questions, policy: Policy) -> I64:
         """The codes, a row each."""
-        if self.codes is None:
-            return seen.answers(policy)[:, 0].astype(np.int64)
-        return self.codes(seen, policy)
+        return self.answer(seen, policy)[:, 0].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Divisor(Step):
-    """By which scale elements are divided: `codes` from the stored one, or that one."""
+    """By which scales elements are divided: `codes` from the stored ones, maybe beyond E8M0."""
 
-    codes: Callable[[Questions, I64, Policy], I64] | None = None
+    stage: ClassVar[str] = "elements"
+    codes: Callable[[Questions, I64, Policy], I64] = lambda questions, stored, policy: stored
 
-    def of(self, questions: Questions, stored: I64, policy: Policy) -> I64:
-        """The codes, a row each; they may lie beyond E8M0."""
-        return stored if self.codes is None else self.codes(questions, stored, policy)
+
+#: What a number becomes before it is rounded, as patterns of float64: from patterns of a layout,
+#: and the exponents of the scales.
+Change = Callable[[Words, FloatLayout, I64], Words]
 
 
 @dataclass(frozen=True, slots=True)
 class Elements(Step):
-    """How elements under a scale become codes: `codes` of blocks, given the divisors."""
+    """How elements under a scale become codes: `codes` of blocks, given the divisors.
 
+    `change` is what becomes of the numbers first, if something does.
+    """
+
+    stage: ClassVar[str] = "elements"
     codes: Callable[[Questions, I64, Policy], Words] | None = None
+    change: Change | None = None
 
     def of(self, questions: Questions, divisors: I64, policy: Policy) -> Words:
         """The codes, a block a row."""
         if self.codes is not None:
             return self.codes(questions, divisors, policy)
         # A policy may divide in an arithmetic of its own; it is known under its own scales.
-        right = questions.answers(policy)
-        if (right[:, 0] == divisors).all():
-            return right[:, 1:]
+        known = questions.answers(policy)
+        own = known[:, 0] == divisors
+        if own.all():
+            return known[:, 1:]
+        own &= divisors != nan_scale(questions.file.format)
         found = encoded(numbers_of(questions), divisors, questions, policy)
-        own = (right[:, :1] == divisors[:, np.newaxis]) & (
-            divisors != nan_scale(questions.file.format)
-        )[:, np.newaxis]
-        return np.where(own, right[:, 1:], found)
+        return np.where(own[:, np.newaxis], known[:, 1:], found)
 
 
 @dataclass(frozen=True, slots=True)
 class Special(Step):
     """What becomes of one class of blocks, as amax sees them: their scales, or all of them.
 
-    `answers` gives a row for each block; of it the scale counts, and the codes where it is `whole`.
+    `of` answers a row for each block; of it the scale counts, and the codes where it is `whole`.
     A row of two words is a scale and the code of all elements.
     """
 
+    stage: ClassVar[str] = "special blocks"
     block: int = 0
-    answers: Callable[[Questions, Policy], Words] | None = None
+    of: Answer = right
     whole: bool = False
-
-    def of(self, questions: Questions, policy: Policy) -> Words:
-        """The answers to blocks."""
-        return (
-            questions.answers(policy) if self.answers is None else self.answers(questions, policy)
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class Codes(Step):
     """The code that one class of elements has."""
 
+    stage: ClassVar[str] = "special elements"
     element: int = 0
     code: int = 0
 
@@ -164,57 +161,13 @@ class Codes(Step):
 class Places(Step):
     """The lane from which each lane's code comes."""
 
+    stage: ClassVar[str] = "places"
     sources: tuple[int, ...] = ()
-
-
-def numbers_of(questions: Questions) -> Parts:
-    """The numbers of blocks."""
-    file = questions.file
-    first = int(block_format(file.format).tensor_scale)
-    layout = LAYOUTS[file.float]
-    return questions.once("numbers", Policy(), lambda: split(questions.inputs[:, first:], layout))
-
-
-def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
-    """Numbers of blocks divided by their scales, a code a row, and by the scale of their tensor."""
-    fmt = block_format(questions.file.format)
-    if fmt.scale.is_power:
-        exponent = numbers.exponent - (divisors - fmt.scale.bias)[:, np.newaxis]
-        return dataclasses.replace(numbers, exponent=exponent)
-    codes = np.clip(divisors, 0, fmt.scale.code_count - 1)
-    if not fmt.tensor_scale:
-        return scaled(numbers, codes, fmt, None)
-    tensors, of = np.unique(questions.inputs[:, 0], return_inverse=True)
-    found = {name: np.empty_like(getattr(numbers, name)) for name in _FIELDS}
-    for number, tensor in enumerate(tensors.tolist()):
-        some = of == number
-        part = Parts(*(getattr(numbers, name)[some] for name in _FIELDS))
-        made = scaled(part, codes[some], fmt, TensorScale(tensor))
-        for name in _FIELDS:
-            found[name][some] = getattr(made, name)
-    return Parts(**found)
-
-
-def encoded(numbers: Parts, divisors: I64, questions: Questions, policy: Policy) -> Words:
-    """The codes of numbers divided by scales, a row each."""
-    element = block_format(questions.file.format).element
-    quotients = quotients_of(numbers, divisors, questions)
-    return encode_parts(quotients, element, policy.element).astype(np.uint64)
 
 
 def nan_scale(format: str) -> int:
     """The code of a NaN scale, under which codes say nothing."""
     return max(block_format(format).scale.nan_codes)
-
-
-def is_special(questions: Questions) -> tuple[Bool, ...]:
-    """Which blocks are of each class of BLOCKS."""
-    numbers = numbers_of(questions)
-    nan = np.asarray(numbers.is_nan.any(axis=1))
-    something = (numbers.significand != 0) | numbers.is_inf | numbers.is_nan
-    some = np.asarray(np.any(something, axis=1))
-    infinite = np.asarray(numbers.is_inf.any(axis=1) & ~nan)
-    return ~some, infinite, nan
 
 
 def element_classes(questions: Questions) -> tuple[Bool, ...]:
@@ -259,7 +212,7 @@ class BlockSteps:
 
     def under(self, questions: Questions, stored: I64, policy: Policy) -> Words:
         """The codes of elements where these scales are stored."""
-        divisors = self.divisor.of(questions, stored, policy)
+        divisors = self.divisor.codes(questions, stored, policy)
         found = self.elements.of(questions, divisors, policy)
         classes = element_classes(questions)
         for one in self.codes:
@@ -281,14 +234,3 @@ class BlockSteps:
 
 
 RIGHT = BlockSteps()
-
-
-def stage_of(step: Step) -> str:
-    """The stage of a step."""
-    if isinstance(step, Special):
-        return "special blocks"
-    if isinstance(step, Codes):
-        return "special elements"
-    if isinstance(step, Places):
-        return "places"
-    return "elements" if isinstance(step, Divisor | Elements) else "scale"
