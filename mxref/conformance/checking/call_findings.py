@@ -211,15 +211,14 @@ def _resized(function: Function, calls: Sequence[CallReply]) -> Iterator[CallRep
     cheap = sorted((one for one in found if one and one.work <= most), key=lambda one: one.work)
     left = max(_TIMES * most, _MOST)
     for one in cheap:
-        # A call with fewer numbers may be right by chance.
-        for turn in range(min(_DRAWS, max(1, wrong.work // max(one.work, 1)))):
-            left -= one.work
-            if left < 0:
-                return
-            reply = ask(function, one.again(_DRAW + 2 * turn))
-            yield reply
-            if reply.wrong:
-                break
+        # A call with fewer numbers may be right by chance: the first wrong one of several counts.
+        draws = min(_DRAWS, max(1, wrong.work // max(one.work, 1)))
+        left -= one.work * draws
+        if left < 0:
+            return
+        replies = (ask(function, one.again(_DRAW + 2 * turn)) for turn in range(draws))
+        first = next(replies)
+        yield first if first.wrong else next((reply for reply in replies if reply.wrong), first)
 
 
 def _exact_least(

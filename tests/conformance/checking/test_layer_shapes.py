@@ -129,7 +129,8 @@ def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
     asked = recorded(monkeypatch)
     op = "linear_gradients" if function is later_rows else "linear"
     report = checked(Extent(search=False), **{op: function})
-    assert (report.passed, report.verdict) == (False, verdict)
+    assert not report.passed
+    assert report.verdict.startswith(verdict)
     use = assert_use(report.uses, kind, text)
     assert_limits(use.text, LEAST.get(function, {}), asked)
 
