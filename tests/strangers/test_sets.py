@@ -1,0 +1,50 @@
+"""Wrong and right kernels of every operation, by people who had read README and docs alone.
+
+Each wrong one fails `verify` as it is asked by default. What is said of them is no part of this:
+the sets were opened once, and a gate against falling back is all that they are now.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mxref.cases.read import vectors_folder
+from mxref.cases.records import VectorFile
+from mxref.conformance import check, load_target
+from mxref.conformance.verdict.one_sentence import verdict_text
+from mxref.targets.asked_files import read_for
+
+FOLDER = Path(__file__).parent
+WRONG = sorted(FOLDER.glob("third/w[0-9]*.py")) + sorted(FOLDER.glob("fourth/w[0-9]*.py"))
+#: Slow ones take minutes of processor time.
+SLOW = ("third/right08", "third/right13")
+RIGHT = [
+    path
+    for path in sorted(FOLDER.glob("*/right[0-9]*.py"))
+    if f"{path.parent.name}/{path.stem}" not in SLOW
+]
+
+
+def passes(path: Path, read_once: dict[str, VectorFile]) -> tuple[bool, str]:
+    """Whether a kernel passes, and the verdict."""
+    target = load_target(str(path))
+    files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
+    read_once.update((file.stem, file) for file in files if file.cases)
+    report = check(target, files)
+    return report.passed, verdict_text(report)
+
+
+@pytest.mark.sampled(30)
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_wrong_kernel_fails(path: Path, read_once: dict[str, VectorFile]) -> None:
+    passed, verdict = passes(path, read_once)
+    assert not passed, verdict
+
+
+@pytest.mark.sampled(28)
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_right_kernel_passes(path: Path, read_once: dict[str, VectorFile]) -> None:
+    passed, verdict = passes(path, read_once)
+    assert passed, verdict
