@@ -35,7 +35,9 @@ def explain_foreign(options: argparse.Namespace) -> list[Explanation]:
 
 def _show(data: dict[str, Any]) -> None:
     magnitude = data["element"]["magnitude bits"]
-    bits = f"{magnitude} bit{'s' * (magnitude > 1)}"
+    bits = _bits(magnitude)
+    number = -0.5 if magnitude > 1 else -1.0
+    here, there = _sign_and_magnitude(number, magnitude), int(number * 64) & 0xFF
     print_wrapped(f"{data['name']}: {data['about']}")
     print_part("names", ", ".join(data["names"]))
     print_part(
@@ -44,7 +46,9 @@ def _show(data: dict[str, Any]) -> None:
         f"bias {data['exponent bias']}: {data['bits per element']:g} bits an element",
     )
     print_part(
-        "element", f"a sign and {bits} of magnitude, without a hidden bit; not two's complement"
+        "element",
+        f"a sign and {bits} of magnitude, without a hidden bit; not two's complement. The leading "
+        f"one is stored, so that the largest element has {_bits(magnitude - 1)} behind it",
     )
     print_part("value", f"{data['value']}, where the exponent is that of the largest element")
     print_part("open", f"sources differ on {data['open']}")
@@ -52,7 +56,8 @@ def _show(data: dict[str, Any]) -> None:
         "beside",
         f"{_LIKE.name} has blocks of {_LIKE.block_size} under a scale of E8M0, a power of two, and "
         f"integers of {_LIKE.element.bits} bits in two's complement, in steps of 2^-6: "
-        f"{_LIKE.bits_per_block / math.prod(_LIKE.block_shape):g} bits an element",
+        f"{_LIKE.bits_per_block / math.prod(_LIKE.block_shape):g} bits an element. Where the "
+        f"largest element is 1, {number:g} is {here:02x} here and {there:02x} there",
     )
     print_part(
         "mxref",
@@ -60,3 +65,12 @@ def _show(data: dict[str, Any]) -> None:
         "own can be defined (docs/own_formats.md)",
     )
     print_part("source", data["source"])
+
+
+def _bits(count: int) -> str:
+    return f"{count} bit{'s' * (count != 1)}"
+
+
+def _sign_and_magnitude(number: float, bits: int) -> int:
+    """The code of a number in a block whose largest element is 1."""
+    return (number < 0) << bits | int(abs(number) * 2 ** (bits - 1))

@@ -26,6 +26,8 @@ from mxref.support.text import unknown_name
 
 #: Columns of the number line.
 _LINE = 80
+#: What the standard says of numbers in E8M0.
+_SILENT = "silent: MX defines e8m0's codes, powers of two and NaN, and no conversion to them (N23)"
 
 
 def check_format(name: str) -> tuple[dict[str, CodeFormat], dict[str, BlockFormat]]:
@@ -84,14 +86,17 @@ def _number(
         "is": show_float(bits, layout),
         "neighbours": [],
         "line": [],
+        "of": "x",
+        "standard": _SILENT if fmt == E8M0 else "",
     }
     if number is not None:
-        number = number if fmt.signed else abs(number)
+        if number < 0 and not fmt.signed:
+            number, data["of"] = -number, "|x|"
         near = neighbours(number, fmt)
         data["neighbours"] = [_neighbour(one, near, fmt) for one in near]
         data["midway"] = _midway(number, near, fmt)
         data["past_the_largest"] = _past_the_largest(near, fmt)
-        data["line"] = list(_line(number, fmt))
+        data["line"] = list(_line(number, fmt, data["of"]))
     by_choice = answers(bits, layout.name, fmt)
     data["codes"] = [
         {
@@ -164,9 +169,15 @@ def _show_place(data: dict[str, Any]) -> None:
     first = data["codes"][0]
     print_heading(f"{data['name']} as {data['float']}: {data['is']}")
     print(f"ocp: {first['is']}")
+    if data["standard"]:
+        print_wrapped(f"standard: {data['standard']}")
+    of = ""
+    if data["of"] != "x":
+        print(f"{data['format']} has no negative numbers; the neighbours are those of |x|")
+        of = f"{data['of']} "
     for side, one in zip(("at or below", "at or above"), data["neighbours"], strict=False):
         text = f"nothing in {data['format']}" if one is None else f"{one['is']}, {one['distance']}"
-        print(f"{side}: {text}")
+        print(f"{of}{side}: {text}")
     midway = data.get("midway")
     if midway:
         even, away = midway["ties_to_even"], midway["ties_to_away"]
@@ -195,7 +206,7 @@ def _show_codes(data: dict[str, Any]) -> None:
     print("every other choice as ocp")
 
 
-def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
+def _line(number: Fraction, fmt: CodeFormat, name: str) -> Iterator[str]:
     """The number line around a number: codes above it, midpoints and the number below it."""
     from mxref.golden.explain_number import nearest_codes
     from mxref.operands.shown import show_code
@@ -215,7 +226,7 @@ def _line(number: Fraction, fmt: CodeFormat) -> Iterator[str]:
     yield _labels([(p, show_code(code, fmt)) for p, (code, _) in zip(at, near, strict=True)])
     yield "".join(ticks)
     yield _labels([(_place(m, low, high), f"{float(m):.6g}") for m in middles])
-    yield _labels([(_place(number, low, high), f"x = {float(number):.9g}")])
+    yield _labels([(_place(number, low, high), f"{name} = {float(number):.9g}")])
 
 
 def _place(value: Fraction, low: Fraction, high: Fraction) -> int:

@@ -6,14 +6,21 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mxref.cli.explanation import print_part, print_wrapped
 from mxref.cli.screen import print_text
-from mxref.packing.scale_orders import SCALE_ORDERS, Part
+from mxref.packing.scale_orders import SCALE_ORDERS, Part, ScaleOrder
+from mxref.support.text import a_few
 
 __all__ = ["SCALE_LAYOUTS", "print_scale_layout", "scale_layout_data"]
 
 #: The names of the layouts.
 SCALE_LAYOUTS = tuple(layout.value for layout in SCALE_ORDERS)
+#: Elements in a block of MX and of NVFP4.
+_MX, _NVFP4 = 32, 16
+#: Bytes of a matrix for which those that fill up are listed, and how many runs are printed.
+_LARGE, _SPANS = 1 << 22, 6
 
 
 def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dict[str, Any]:
@@ -47,6 +54,7 @@ def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dic
         "scales": [rows, blocks],
         "filled up": list(order.filled(rows, blocks)),
         "bytes": order.size(rows, blocks),
+        "bytes that fill up": _filler(order, rows, blocks),
         "byte": " + ".join(filter(None, map(_term, parts))) or "0",
         "examples": [
             {"row": row, "block": at, "byte": sum(part.of(row, at) for part in parts)}
@@ -77,6 +85,33 @@ def print_scale_layout(
     print_part("byte", f"of the scale of row r and block b: {data['byte']}")
     for one in data["examples"]:
         print_text(f"            row {one['row']}, block {one['block']}: byte {one['byte']}")
+    if filler := data["bytes that fill up"]:
+        spans = [f"{first} to {last}" if last > first else f"{first}" for first, last in filler]
+        count = sum(last - first + 1 for first, last in filler)
+        print_part("fill up", f"{count:,} bytes, which are 00: {a_few(spans, _SPANS)}")
+    if block == _MX:
+        other = scale_layout_data(name, shape, _NVFP4)
+        scales = "{} x {}".format(*other["scales"])
+        print_part(
+            "nvfp4",
+            f"blocks of 16: {scales} scales in the same order, {other['bytes']:,} bytes "
+            "(--block 16)",
+        )
+
+
+def _filler(order: ScaleOrder, rows: int, blocks: int) -> list[list[int]]:
+    """The first and the last byte of each run that holds no scale; of large matrices nothing."""
+    if order.size(rows, blocks) > _LARGE:
+        return []
+    row, block = np.indices((rows, blocks))
+    holds = np.zeros(order.size(rows, blocks) + 2, np.bool_)
+    holds[[0, -1]] = True
+    byte = np.zeros_like(row)
+    for part in order.parts(rows, blocks):
+        byte += (row if part.of_row else block) // part.divisor % part.size * part.stride
+    holds[1 + byte] = True
+    ends = np.flatnonzero(np.diff(holds))
+    return [[int(first), int(last) - 1] for first, last in zip(ends[::2], ends[1::2], strict=True)]
 
 
 def _term(part: Part) -> str:

@@ -100,14 +100,17 @@ def choose_qparams(
     return write_float(dyadic(scale), F32), min(max(quant_min - shift, quant_min), quant_max)
 
 
-def pack_int4(codes: Sequence[int], nibbles: str = "high_first") -> list[int]:
+def pack_int4(
+    codes: Sequence[int], nibbles: str = "high_first", stored: str = "offset"
+) -> list[int]:
     """Pack the codes -8 to 7 of one row in bytes; a missing last one is a 0.
 
     >>> [hex(byte) for byte in pack_int4([1, 2, 3])]
     ['0x9a', '0xb8']
     """
     pairs = zip(codes[::2], [*codes[1::2], 0], strict=False)
-    both = [(a + 8, b + 8) if nibbles == "high_first" else (b + 8, a + 8) for a, b in pairs]
+    kept = [[c + 8 if stored == "offset" else c % 16 for c in pair] for pair in pairs]
+    both = kept if nibbles == "high_first" else [pair[::-1] for pair in kept]
     return [16 * high + low for high, low in both]
 
 

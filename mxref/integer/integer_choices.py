@@ -12,7 +12,7 @@ from mxref.support.text import unknown_name
 
 __all__ = [
     "Infinite", "Int32", "NaN", "Nibbles", "Order", "Padding", "Rounding", "ScaleType", "Scaling",
-    "ZeroPoint",
+    "Stored", "ZeroPoint",
 ]  # fmt: skip
 
 Member = TypeVar("Member", bound=enum.Enum)
@@ -68,6 +68,13 @@ class Nibbles(enum.Enum):
 
     HIGH_FIRST = "high_first"  #: Vulkan's linear_qcs4w
     LOW_FIRST = "low_first"  #: Vulkan's linear_q4gsw
+
+
+class Stored(enum.Enum):
+    """What the nibble of a code from -8 to 7 is. Source: SPEC_NOTES Q9."""
+
+    OFFSET = "offset"  #: the code plus 8: ExecuTorch
+    TWOS_COMPLEMENT = "twos_complement"  #: its lower four bits: onnxruntime
 
 
 class Order(enum.Enum):

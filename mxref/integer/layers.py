@@ -18,7 +18,7 @@ from mxref.bits.single import (
     single,
 )
 from mxref.bits.weighted_sums import exact_sums, possible_sums, rounded_sums, with_specials
-from mxref.integer.integer_choices import Nibbles, Order, chosen
+from mxref.integer.integer_choices import Nibbles, Order, Stored, chosen
 from mxref.products.intervals import Bounds
 from mxref.support.integers import integer
 
@@ -36,12 +36,15 @@ Array = NDArray[Any]
 _OFFSET = 8
 
 
-def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np.uint8]:
-    """Codes from -8 to 7, two to a byte as w + 8; a row of odd length is padded with a 0.
+def pack_int4(
+    w: ArrayLike, nibbles: str | Nibbles = "high_first", stored: str | Stored = "offset"
+) -> NDArray[np.uint8]:
+    """Codes from -8 to 7, two to a byte; a row of odd length is padded with a 0.
 
     Args:
         w: integers (..., K); the result is bytes (..., ceil(K / 2)).
         nibbles: `high_first` or `low_first`.
+        stored: `offset`, w + 8, or `twos_complement`.
 
     Raises:
         TypeError: no integers.
@@ -51,24 +54,33 @@ def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np
 
     >>> pack_int4([[-8, 7, 0, -1], [1, 2, 3, -4]]).tobytes().hex(" ")
     '0f 87 9a b4'
+    >>> pack_int4([-8, 7, 0, -1], "low_first", "twos_complement").tobytes().hex(" ")
+    '78 f0'
     """
     codes = int64_array(w, "w")
     high_first = chosen(Nibbles, nibbles, "nibbles") is Nibbles.HIGH_FIRST
     if codes.ndim == 0 or ((codes < -8) | (codes > 7)).any():
         raise ValueError("w must have at least one axis, and codes from -8 to 7")
     odd = [(0, 0)] * (codes.ndim - 1) + [(0, codes.shape[-1] % 2)]
-    pairs = [np.pad(codes, odd)[..., i::2] + 8 for i in (0, 1)]
+    flip = _flip(stored)
+    pairs = [np.pad(codes, odd)[..., i::2] & 15 ^ flip for i in (0, 1)]
     high, low = pairs if high_first else pairs[::-1]
     return (high << 4 | low).astype(np.uint8)
 
 
-def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first") -> Array:
+def unpack_int4(
+    packed: ArrayLike,
+    k: int,
+    nibbles: str | Nibbles = "high_first",
+    stored: str | Stored = "offset",
+) -> Array:
     """The k codes of each row of bytes, as int8; the inverse of `pack_int4`.
 
     Args:
         packed: bytes (..., ceil(k / 2)).
         k: codes of a row; if it is odd, the last nibble is not read.
         nibbles: `high_first` or `low_first`.
+        stored: `offset` or `twos_complement`, as in `pack_int4`.
 
     Raises:
         TypeError: no integers.
@@ -87,7 +99,12 @@ def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first"
         raise ValueError(f"k must be the codes of {bytes_.shape[-1]} bytes, got {k}")
     both = [bytes_ >> 4, bytes_ & 15][:: 1 if high_first else -1]
     codes = np.stack(both, -1).reshape(*bytes_.shape[:-1], 2 * bytes_.shape[-1])[..., :k]
-    return (codes - 8).astype(np.int8)
+    return ((codes ^ _flip(stored) ^ 8) - 8).astype(np.int8)
+
+
+def _flip(stored: str | Stored) -> int:
+    """The bit in which a nibble differs from the lower four bits of its code."""
+    return _OFFSET if chosen(Stored, stored, "stored") is Stored.OFFSET else 0
 
 
 def linear_qcs8w(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
-from mxref.integer.integer_choices import Nibbles
+from mxref.integer.integer_choices import Nibbles, Stored
 from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
@@ -34,8 +34,8 @@ class _Int4(CallOperation):
     formats = ("int4",)
 
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
-        """Which of two codes has the high bits."""
-        return {"nibbles": Nibbles}
+        """Which of two codes has the high bits, and what is stored of each."""
+        return {"nibbles": Nibbles, "stored": Stored}
 
     def size_kind(self, format: str) -> str:
         """That of both."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -17,6 +19,8 @@ __all__ = ["DEFAULT", "ChoosingOperation"]
 DEFAULT = "default"
 #: Spelled policies whose choices are kept.
 _POLICIES = 1024
+#: Policies that are few.
+_FEW = 8
 
 
 class ChoosingOperation(Operation):
@@ -45,7 +49,7 @@ class ChoosingOperation(Operation):
 
         >>> from mxref.operations.registry import CALL_OPERATIONS
         >>> CALL_OPERATIONS["pack_int4"].choices("int4")
-        {'nibbles': ('high_first', 'low_first')}
+        {'nibbles': ('high_first', 'low_first'), 'stored': ('offset', 'twos_complement')}
         """
         return {
             name: tuple(member.value for member in kind)
@@ -80,6 +84,21 @@ class ChoosingOperation(Operation):
             ValueError: no such choice or member, or a combination that has no meaning.
         """
         return dict(_parsed(self, format, policy))
+
+    def few_policies(self, format: str) -> tuple[str, ...]:
+        """All policies, where there are few; else none.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> CALL_OPERATIONS["rescale"].few_policies("int8-int8")
+        ('default', 'rounding=double')
+        >>> CALL_OPERATIONS["quantize_affine"].few_policies("int8")
+        ()
+        """
+        known = self.choices(format)
+        if math.prod(map(len, known.values())) > _FEW:
+            return ()
+        every = (dict(zip(known, some, strict=True)) for some in itertools.product(*known.values()))
+        return tuple(self.spell(format, some) for some in every)
 
     def neighbours(self, format: str, policy: str) -> Iterator[str]:
         """The policies that differ from one in one choice.

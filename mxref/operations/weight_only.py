@@ -307,13 +307,17 @@ class LinearQcs4w(WeightOnlyOperation):
         return linear_qcs4w(*call.arguments, **choices)
 
 
-def exact_unpacked(packed: Sequence[int], k: int, nibbles: str) -> list[int]:
+def exact_unpacked(
+    packed: Sequence[int], k: int, nibbles: str, stored: str = "offset"
+) -> list[int]:
     """The codes of one row by search: those whose bytes the slow twin packs to the given ones.
 
     >>> exact_unpacked((0x9A, 0xB8), 3, "high_first")
     [1, 2, 3]
     """
-    pairs = {pack_int4((a, b), nibbles)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)}
+    pairs = {
+        pack_int4((a, b), nibbles, stored)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)
+    }
     return [code for byte in packed for code in pairs[byte]][:k]
 
 

@@ -43,4 +43,5 @@ def test_a_row_is_all_that_another_needs(call: Call, monkeypatch: pytest.MonkeyP
     said = call("explain", "bfp6").out
     assert said.startswith("bfp6: a block format of Nobody that mxref does not have\n")
     assert "a sign and 5 bits of magnitude" in said
+    assert "-0.5 is 28 here and e0 there" in " ".join(said.split())  # 8/16, and a sign of 20
     assert call("explain", "BFP6", "--json").json["answers"][0]["bits per element"] == 6.5

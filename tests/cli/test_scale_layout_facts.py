@@ -64,6 +64,8 @@ def test_the_formula_of_every_layout_is_where_the_slow_twin_puts_scales(
         )
         assert len(low) == data["bytes"]
         stored = [a | b << 8 for a, b in zip(low, high, strict=True)]
+        filler = [i for first, last in data["bytes that fill up"] for i in range(first, last + 1)]
+        assert filler == [i for i, number in enumerate(stored) if number == 0]
         for r, b in itertools.product(range(rows), range(blocks)):
             assert stored[evaluated(data["byte"], r, b)] == numbers[r][b]
 

@@ -224,6 +224,37 @@ def test_the_order_of_nibbles_and_the_rounding_of_rescale_are_named(
     assert f"under {word}" in report.verdict
 
 
+def test_int4_in_twos_complement_is_named() -> None:
+    """As onnxruntime's Int4x2 packs it: the first code in the low nibble, signs extended."""
+
+    def unpack_int4(packed: Any, k: int) -> Any:
+        low, high = (packed << 4).view(np.int8) >> 4, packed.view(np.int8) >> 4
+        return np.stack([low, high], axis=-1).reshape(len(packed), -1)[:, :k]
+
+    def pack_int4(codes: Any) -> Any:
+        even = np.pad(codes, [(0, 0), (0, codes.shape[1] % 2)]) & 15
+        return (even[:, 0::2] | even[:, 1::2] << 4).astype(np.uint8)
+
+    own = "nibbles=low_first+stored=twos_complement"
+    target = target_of(SimpleNamespace(pack_int4=pack_int4, unpack_int4=unpack_int4), "mine")
+    report = verify(target, read_vectors(VECTORS, lambda stem: "pack_int4" in stem))
+    named = (f"{op} (int4) under {own}" for op in ("pack_int4", "unpack_int4"))
+    assert report.verdict == "; ".join(["conforms", *named])
+    assert {one.policies for one in identify_integers(target)} == {(own,)}
+
+
+def test_codes_that_are_all_one_too_large_are_named() -> None:
+    def unpack_int4(packed: Any, k: int) -> Any:
+        pairs = np.stack([packed & 15, packed >> 4], axis=-1).reshape(len(packed), -1)
+        return pairs[:, :k].astype(np.int8) - np.int8(7)
+
+    target = target_of(SimpleNamespace(unpack_int4=unpack_int4), "mine")
+    report = verify(target, read_vectors(VECTORS, lambda stem: "unpack_int4" in stem))
+    assert report.verdict == "has bug: nibbles=low_first, but every code is 1 too large"
+    (found,) = identify_integers(target)
+    assert not any(one.shown for one in found.choices)  # no policy gives any answer
+
+
 @pytest.mark.parametrize(
     ("op", "change", "bug"),
     [

@@ -26,6 +26,7 @@ from mxref.conformance.checking.case_judge import (
     usual_answers,
     wanted_by,
 )
+from mxref.conformance.checking.deciding_rows import deciding_rows
 from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
 from mxref.conformance.checking.one_case import by_company, of_one_case
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
@@ -176,7 +177,7 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     found = size_rule(sized, judge.unit)
     vague = found is None or _VAGUE.fullmatch(found[0].text)
     if vague and by_company(judge, one, example):
-        return "company", f"an answer depends on what else is in the call: {gave}"
+        return "company", _of_company(judge, one, gave)
     if vague and (alone := of_one_case(judge, one, example, largest)):
         return "size", f"{alone}: {judge.example(example)}"
     wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
@@ -193,7 +194,14 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
         return "size", f"wrong {where}{_zeros(judge, wrong)}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
         return "state", f"{text}; right in calls of sizes that were not asked before"
-    return "company", f"an answer depends on what else is in the call: {gave}"
+    return "company", _of_company(judge, one, gave)
+
+
+def _of_company(judge: Judge, one: RepeatedCases, gave: str) -> str:
+    """That an answer depends on what else is in a call, and on which of it if that is found."""
+    which = deciding_rows(one, judge.unit)
+    where = f", {which}" * bool(which)
+    return f"an answer depends on what else is in the call{where}: {gave}"
 
 
 def _zeros(judge: Judge, calls: Sequence[Call]) -> str:

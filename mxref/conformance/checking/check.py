@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -158,8 +159,9 @@ class _Further:
     def ask_cases_again(self, target: PythonTarget) -> None:
         """Every case in calls of many sizes, twice."""
         if not self.extent.elements and self.most < PACES[0][1]:
-            slow = f"slow: a million elements take {self.pace:.0f} s, so that a call has at most"
-            self.note(f"{slow} {self.most:,} (--sizes N)")
+            slow = f"slow: a million elements take {self.pace:.0f} s"
+            slow = slow if math.isfinite(self.pace) else "every call that was timed raised"
+            self.note(f"{slow}, so that a call has at most {self.most:,} elements (--sizes N)")
         uses, asked = ask_cases_again(target, self.report, self.most)
         self.uses += uses
         self.scope = replace(

@@ -109,7 +109,10 @@ def _identified(target: TimedTarget, op: str, format: str) -> IntegerFinding:
     choices = []
     for name, members in CALL_OPERATIONS[op].choices(format).items():
         values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
-        choices.append(IntegerChoice(name, values, _shown(op, format, name, nearest, probes, got)))
+        # A policy that gives no answer at all tells nothing.
+        is_near = misses[nearest] < len(probes)
+        shown = _shown(op, format, name, nearest, probes, got) if is_near else ""
+        choices.append(IntegerChoice(name, values, shown))
     return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices), vectors)
 
 
@@ -201,7 +204,8 @@ def integer_lines(found: IntegerFinding) -> tuple[str, list[tuple[str, str, str]
     hidden = [f"{one.name}={'|'.join(one.values)}" for one in found.choices if len(one.values) > 1]
     rest = [f"unobservable: {one}" for one in hidden]
     if found.vectors is None:
-        return title, rows, [*rest, f"equals no policy; nearest: {found.nearest}"]
+        near = f"nearest: {found.nearest}" if rows else "no choice is seen in an answer"
+        return title, rows, [*rest, f"equals no policy; {near}"]
     if not found.policies:
         fits = contradiction(found.probes, found.nearest, found.vectors)
         first = [f"vectors: {text}" for text in found.vectors.first]

@@ -14,6 +14,7 @@ from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.fillers import filler_cause
 from mxref.conformance.verdict.cause.orders import lanes_of
 from mxref.conformance.verdict.cause.pairs import pair_of
 from mxref.conformance.verdict.cause.shifts import shift_of
@@ -86,6 +87,9 @@ def find_causes(
         for policy in meant:
             if found := find(op, policy, samples, whole):
                 return found
+    for policy in meant:
+        if filler := filler_cause(op, whole, policy):
+            return (filler,)
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)

@@ -18,6 +18,8 @@ __all__ = ["nearest", "unknown_verdict", "violations"]
 
 #: The verdict on a cause that nothing known is near.
 UNKNOWN = "cause unknown"
+#: Where the numbers of formats beside those of MX are defined, which is no clause.
+_SECTION = "the definition of its format (SPEC_NOTES, Formats)"
 
 
 def unknown_verdict(rows: Sequence[VerifyRow], policy: Policy) -> str:
@@ -46,7 +48,8 @@ def violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
     failures = [pair for row in rows for pair in row.failures]
     clauses = {violated(file, failure, policy) for file, failure in failures}
     if named := sorted(clause for clause in clauses if clause):
-        yield f"violates {', '.join(named)}"
+        where = (_SECTION if clause == "formats" else clause for clause in named)
+        yield f"violates {', '.join(where)}"
 
 
 def nearest(rows: Iterable[VerifyRow]) -> str:

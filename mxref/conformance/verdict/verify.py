@@ -5,7 +5,7 @@ A file that a profile covers may be compared with the profile; others are compar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +29,8 @@ from mxref.conformance.verdict.describe.weight_only_description import describe_
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.scope_notes import what_is_not_asked
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.asked_files import is_asked
@@ -46,12 +46,6 @@ __all__ = [
     "verify",
     "with_rows",
 ]
-
-#: What the policy must have under which these operations are asked.
-_NEEDED = {
-    "encode_stochastic": tuple(f"rounding={one.value}" for one in Rounding if one.stochastic),
-    **dict.fromkeys(("pack_blocks", "unpack_blocks"), ("scale_place=before", "scale_place=after")),
-}
 
 #: Operations with so many bugs that it takes seconds to look for them.
 _SLOWLY_EXPLAINED = ("quantize", "shared_scale")
@@ -91,7 +85,8 @@ def begun(
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
     alone = notes_on_references(file.format for file in covered)
-    scope = Scope(notes=(*alone, *_needs(target, files, chosen), *getattr(target, "notes", ())))
+    notes = (*alone, *what_is_not_asked(target, files, covered, chosen, profile))
+    scope = Scope(notes=(*notes, *getattr(target, "notes", ())))
     asked = {file.stem for file in covered}
     has = {f.stem for f in files if target.covers(f.op, f.format, f.float)}
     report = Report(
@@ -208,18 +203,6 @@ def covered_files(
     lacks: Mapping[str, str] = getattr(target, "lacks", {})
     asked = {file.float for file in files}
     return covered, (*missing, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
-
-
-def _needs(target: Target, files: Sequence[VectorFile], policy: Policy) -> Iterator[str]:
-    """The operations of a target that are asked under other policies alone, with what these say."""
-    for op, choices in _NEEDED.items():
-        some = [f for f in files if f.op == op and target.covers(op, f.format, f.float)]
-        if some and not any(answerable(op, f.format, f.float, policy) for f in some):
-            needed = " or ".join(choices)
-            yield (
-                f"{op} is not asked under {policy}: its policy must have {needed} (write POLICY = "
-                f'"ocp+{choices[0]}" beside it, or give --policy)'
-            )
 
 
 def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:

@@ -137,7 +137,22 @@ def raises_for_large_first_numbers(values: Array, format: str) -> Array:
     return mxref.encode(values, format)
 
 
-COMPANY = "an answer depends on what else is in the call: "
+COMPANY = "an answer depends on what else is in the call"
+
+
+def amax_of_groups(size: int, first: int = 0) -> Function:
+    """Numbers of a group are 0 where another one of it is much larger, from a number on."""
+
+    def encode(values: Array, format: str) -> Array:
+        codes = np.asarray(mxref.encode(values, format)).copy()
+        for begin in range(0, len(values), size):
+            group = np.abs(values[begin : begin + size].astype(np.float64))
+            small = group * 8 < np.nanmax(np.where(np.isnan(group), 0, group), initial=0)
+            if begin >= first:
+                codes[begin : begin + size][small] = 0
+        return codes
+
+    return encode
 
 
 @pytest.mark.parametrize(
@@ -159,11 +174,16 @@ COMPANY = "an answer depends on what else is in the call: "
         ),
         (  # before a negative number
             wrong_where(lambda values: np.append(np.signbit(values[1:]), False)), "company",
-            f"{COMPANY}the same number gave ",
+            f"{COMPANY}, on the number after it: the same number gave ",
+        ),
+        (amax_of_groups(2), "company", f"{COMPANY}, on the other one of numbers 2i and 2i + 1: "),
+        (
+            amax_of_groups(4, first=4), "company",
+            f"{COMPANY}, on the others of numbers 4i to 4i + 3, from number 4 on: ",
         ),
         (
             raises_for_large_first_numbers, "company",
-            f"{COMPANY}a call with ... numbers raised ValueError: the first number must be at ",
+            f"{COMPANY}: a call with ... numbers raised ValueError: the first number must be at ",
         ),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -413,6 +414,28 @@ def test_other_layouts_of_elements_and_blocks_are_named() -> None:
     assert layout_report("pack/e2m1.bytes", "ocp", high).verdict == (
         "conforms under ocp+fp4_packing=high_nibble_first"
     )
+
+
+@pytest.mark.parametrize("layout", ["tiles_8x4", "tiles_32x8", "tiles_hopper_8"])
+@pytest.mark.parametrize(
+    ("filler", "says"),
+    [
+        (lambda n: np.full(n, 0x7F), "fills up with 7f, not 00"),
+        (lambda n: np.arange(n) % 3, "does not fill up with 00"),
+    ],
+    ids=["7f", "of_memory"],
+)
+def test_what_fills_up_is_said_in_every_layout(
+    layout: str, filler: Callable[[int], Any], says: str
+) -> None:
+    def pack_scales(scale_codes: Any) -> Any:
+        found = np.asarray(mxref.pack_scales(scale_codes, scale_layout=layout))
+        is_scale = mxref.pack_scales(np.ones_like(scale_codes), scale_layout=layout) == 1
+        return np.where(is_scale, found, filler(len(found))).astype(np.uint8)
+
+    policy = f"ocp+scale_layout={layout}"
+    report = layout_report("pack_scales/e8m0.bytes", policy, pack_scales)
+    assert report.verdict == f"has bug over {policy}: {says}"
 
 
 def test_no_known_layout_is_not_called_open() -> None:

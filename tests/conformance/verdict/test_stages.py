@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers import vector_file
@@ -94,6 +95,22 @@ def away(values: Values, format: str) -> Values:
     return np.asarray(mxref.encode(values, format, rounding="ties_to_away"))
 
 
+def read_as(dtype: str) -> Callable[[Values, str], Values]:
+    """A decoder that takes every code for one of an 8-bit type of ml_dtypes."""
+    return lambda codes, format: codes.view(getattr(ml_dtypes, dtype)).astype(np.float32)
+
+
+def codes_of_e5m2(values: Values, format: str) -> Values:
+    return np.asarray(mxref.encode(values, "e5m2"))
+
+
+def blocks_of_e5m2(scales: Values, codes: Values, format: str, dtype: Any) -> Values:
+    with np.errstate(all="ignore"):
+        factors = np.ldexp(1.0, scales.astype(np.int32) - 127)
+        values = codes.view(ml_dtypes.float8_e5m2).astype(np.float64) * factors[:, np.newaxis]
+        return np.where(scales[:, np.newaxis] == 255, np.nan, values).astype(dtype)
+
+
 def checked(function: Callable[..., Any], stem: str, policy: str = "ocp") -> Report:
     """The vectors of a file, and the search."""
     op, _, rest = stem.partition("/")
@@ -107,6 +124,7 @@ def told(report: Report) -> str:
 
 
 NAN_0F = "an element that is -NaN becomes 0f = -6, not 07 = 6"
+STOCHASTIC = "ocp+rounding=stochastic_a"
 MXFP4, MXFP8 = "quantize/mxfp4_e2m1.f32", "quantize/mxfp8_e4m3.f32"
 
 
@@ -165,11 +183,49 @@ def test_how_many_places_too_low_random_bits_are(places: int) -> None:
         drawn: Any = {"random_bits": bits >> places, "random_width": width}
         return np.asarray(mxref.encode(values, format, rounding="stochastic_a", **drawn))
 
-    policy = "ocp+rounding=stochastic_a"
-    report = checked(encode_stochastic, "encode_stochastic/e4m3.f32", policy)
+    report = checked(encode_stochastic, "encode_stochastic/e4m3.f32", STOCHASTIC)
     said = "one place too low" if places == 1 else f"{places} places too low"
     assert said in report.verdict
     assert report.scope.searched
+
+
+def test_zeros_for_all_numbers_are_no_rounding() -> None:
+    def encode_stochastic(values: Values, bits: Values, width: int, format: str) -> Values:
+        return np.zeros(values.shape, np.uint8)
+
+    report = checked(encode_stochastic, "encode_stochastic/e2m1.f32", STOCHASTIC)
+    # 1.0 is a number of E2M1, which no rounding makes 0.
+    says = "gives 00 for every question; violates MX-5.3.3"
+    assert report.verdict == f"has bug over {STOCHASTIC}: {says}"
+
+
+@pytest.mark.parametrize("rounding", ["toward_zero", "ties_to_even", "to_odd"])
+def test_another_rounding_than_a_stochastic_one_violates_no_clause(rounding: str) -> None:
+    def encode_stochastic(values: Values, bits: Values, width: int, format: str) -> Values:
+        return np.asarray(mxref.encode(values, format, rounding=rounding))
+
+    report = checked(encode_stochastic, "encode_stochastic/e2m1.f32", STOCHASTIC)
+    assert report.failures
+    assert "violates" not in report.verdict
+
+
+@pytest.mark.parametrize(
+    ("stem", "function", "says"),
+    [
+        ("decode/e4m3fnuz.f32", read_as("float8_e4m3fn"), "reads codes as those of e4m3"),
+        ("decode/e5m2.f32", read_as("float8_e3m4"), "reads codes as those of e3m4"),
+        ("encode/e5m2fnuz.f32", codes_of_e5m2, "gives the codes of e5m2"),
+        ("dequantize/mxfp8_e4m3.f32", blocks_of_e5m2, "reads codes as those of mxfp8_e5m2"),
+    ],
+)
+def test_codes_of_another_format_are_named(
+    stem: str, function: Callable[..., Any], says: str
+) -> None:
+    report = checked(function, stem)
+    (row,) = report.rows
+    assert row.causes[0].complete
+    assert row.causes[0].text == says
+    assert f"has bug: {says}" in report.verdict
 
 
 def test_a_cause_that_the_search_contradicts_is_none() -> None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
-from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
-from mxref.operands.word_rows import same_width, stripped
+from mxref.operands.word_rows import NO_WORD, same_width, stripped
 from mxref.operations.intervals import held
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.operations.weight_only import interval_of
@@ -25,6 +25,8 @@ __all__ = ["integer_causes", "sums_of"]
 Words = NDArray[np.uint64]
 #: Choices that mutants make in their own way.
 _OF_MUTANTS = ("scaling", "zero_point")
+#: Operations whose answers are codes, one of few policies.
+_OF_CODES = ("rescale", "unpack_int4")
 
 
 def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
@@ -37,11 +39,45 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         return ()
     file = outcomes[0].file
     near = [(one, _near(one)) for one in outcomes]
-    return tuple(
+    found = tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in mutants_of(file.op)
         if file.format in m.formats and all(_gives(m, *one) for one in near)
     )
+    return found or _shifted(outcomes)
+
+
+def _shifted(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
+    """That all codes are by one number too large, under one of few policies."""
+    file, total = outcomes[0].file, sum(len(one.inputs) for one in outcomes)
+    if file.op not in _OF_CODES:
+        return ()
+    one = CALL_OPERATIONS[file.op]
+    for policy in one.few_policies(file.format):
+        own = [answers_of(each.file, each.inputs, policy) for each in outcomes]
+        if any(answers.errors for answers in own):
+            continue
+        by = [_distances(o, answers.words) for o, answers in zip(outcomes, own, strict=True)]
+        shift = {distance for some in by for distance in some.tolist()}
+        if len(shift) == 1:
+            k, words = shift.pop(), sum(len(some) for some in by)
+            how = "large" if k > 0 else "small"
+            text = f"every code is {abs(k)} too {how}"
+            text = text if policy == one.first_policy(file.format) else f"{policy}, but {text}"
+            stage = Stage("codes", text, words, 0, words, "codes", "")
+            about = "stages", f"codes{k:+d}", "", text, file.op, (), "ocp", (), total, total
+            return (Cause(*about, stages=(stage,)),)
+    return ()
+
+
+def _distances(outcome: Outcome, own: Words) -> NDArray[np.int64]:
+    """How far each code is from another answer, as a signed number of its width."""
+    own, got = same_width(own, outcome.answers)
+    is_code = (own != NO_WORD) | (got != NO_WORD)
+    bits = 4 * outcome.file.out_digits
+    distance = (got - own)[is_code] & np.uint64((1 << bits) - 1)
+    signed: NDArray[np.int64] = distance.astype(np.int64)
+    return np.where(signed >> (bits - 1) == 1, signed - (1 << bits), signed)
 
 
 def _near(outcome: Outcome) -> list[Words]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mxref.bits.floats import I64, Bool
 from mxref.cases.answers import reads
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.diagnose import other_choices
@@ -20,7 +21,9 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, right, suspects
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["OF_NUMBERS", "class_cause"]
 
@@ -95,12 +98,16 @@ def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
 def _ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect]:
     """The right way, those of other choices, and known bugs."""
     yield _way(op, "right", "", right)
+    given = {word for one in whole for word in distinct(one.answers).tolist()}
+    if len(given) == 1:
+        yield _constant(op, given.pop(), whole[0].questions.file)
     drawn = op == "encode_stochastic"
     for choice in other_choices(reads(op), policy, drawn=drawn):
         ((name, value),) = choice.items()
         yield _way(op, f"{name}={value}", f"follows {name}={value}", over(choice))
     if drawn:
         yield from _of_bits()
+    yield from _of_formats(op, whole[0].questions.file.format)
     for some in suspects(op, whole[0].questions.file.format):
         yield from some
 
@@ -166,6 +173,51 @@ def _classes(questions: Questions, policy: Policy, feature: str) -> I64:
     """The class of each word of right answers."""
     column = _features(questions, policy)[feature].reshape(questions.answers(policy).shape)
     return np.minimum(column, len(FEATURES[feature].names))
+
+
+def _constant(op: str, word: int, file: VectorFile) -> Suspect:
+    """One word, whatever the question is."""
+    text = f"gives {word:0{file.out_digits}x} for every question"
+    return _way(
+        op,
+        f"constant_{word:x}",
+        text,
+        lambda asked, policy: np.full_like(asked.answers(policy), word),
+    )
+
+
+def _of_formats(op: str, format: str) -> Iterator[Suspect]:
+    """Codes of another format: one of the same size, and of blocks one with the same scales."""
+    text = {"encode": "gives the codes of {}", "decode": "reads codes as those of {}"}
+    text["dequantize"] = text["decode"]
+    if op not in text:
+        return
+
+    def way(name: str) -> Suspect:
+        def answer(questions: Questions, policy: Policy) -> Words:
+            file = replace(questions.file, format=name, cases=())
+            return Questions(file, questions.inputs).answers(policy)
+
+        return _way(op, f"codes_of_{name}", text[op].format(name), answer)
+
+    yield from map(way, _alike(format))
+
+
+def _alike(format: str) -> list[str]:
+    """The other formats of which a code, or a block with its scale, has as many bits."""
+    if format in CODE_FORMATS:
+        bits = CODE_FORMATS[format].bits
+        return [name for name, fmt in CODE_FORMATS.items() if fmt.bits == bits and name != format]
+    blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    own = blocks[format]
+    return [
+        name
+        for name, fmt in blocks.items()
+        if name != format
+        and fmt.element.bits == own.element.bits
+        and (fmt.scale, fmt.block_size) == (own.scale, own.block_size)
+        and fmt.tensor_scale == own.tensor_scale
+    ]
 
 
 def _of_bits() -> Iterator[Suspect]:
