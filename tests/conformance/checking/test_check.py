@@ -297,7 +297,7 @@ def test_a_scale_of_the_whole_call() -> None:
         return np.where(scales == 0xFF, scales, numbers.max(initial=0)), codes
 
     report = report_of(scaled, replace(SIZES, elements=33 * 32), some_cases(MXFP4, 20))
-    assert_use(report.uses, "company", f"{COMPANY}the same 32 numbers")
+    assert_use(report.uses, "company", f"{COMPANY}, on all other rows: the same 32 numbers")
 
 
 @pytest.mark.parametrize(
