@@ -246,12 +246,11 @@ AFFINE: Mutants = {
     "I4 lowest_code_made: clamps to the dtype, not to the range": _quantizes(
         _quantizer(clamped=_whole_dtype), _NARROW
     ),
-    "I4b lowest_code_never: ends at -127, or at the dtype's largest code with the other sign": (
+    "I4b lowest_code_never: never gives the lowest code": (
         _quantizes(_quantizer(clamped=_lowest_never), ("int8", "int16"))
     ),
-    "I4c lowest_code_never_of_quotients: divides, and ends at -127": _quantizes(
-        _quantizer(_divided, clamped=_lowest_never),
-        ("int8", "int16"),
+    "I4c lowest_code_never_of_quotients: divides, and never gives the lowest code": (
+        _quantizes(_quantizer(_divided, clamped=_lowest_never), ("int8", "int16"))
     ),
     "I5 wrapped: wraps where it should saturate": _quantizes(_quantizer(clamped=_wrapped)),
     **_channels("I6", "", _RIGHT, _quantizes),

@@ -221,7 +221,7 @@ DECODERS: Mutants = {
         _low_exponent
     ),
     "E5c element_bias: takes a bias that is one too large": _element(_other_bias),
-    "E6 e4m3_nan_is_480: reads code 7F as 480": _element(_no_specials, formats=("e4m3",)),
+    "E6 e4m3_nan_is_480: reads NaN as 480 with its sign": _element(_no_specials, formats=("e4m3",)),
     "E6b top_binade_read_as_nan: reads every code of the top binade as NaN": _element(
         _top_is_nan, formats=("e4m3",)
     ),

@@ -83,7 +83,7 @@ FNUZ: Mutants = {
     "B19f overflow_saturates: saturates where overflow is to be NaN": _encodes(
         by_policy(), policy=_NONSATURATING, model="M4"
     ),
-    "B19g largest_is_7e: never gives the largest code, 7F": _encodes(
+    "B19g largest_is_7e: saturates at the number before the largest": _encodes(
         _encoder(lambda codes, values: np.where(codes % 128 == 0x7F, codes - 1, codes))
     ),
     "B19h inf_is_nan: encodes infinity as NaN, though numbers saturate": _encodes(

@@ -76,18 +76,33 @@ def _negative(parts: Parts) -> Bool:
 
 #: Faults of a lane: number of the class, name, text, and the function that makes the mutant.
 _FAULTS: tuple[tuple[int, str, str, Callable[[int], Function]], ...] = (
-    (1, "nan_ignored", "does not see a NaN", partial(_amax_without, lambda parts: parts.is_nan)),
+    (
+        1,
+        "nan_ignored",
+        "does not see a NaN in lane {}",
+        partial(_amax_without, lambda parts: parts.is_nan),
+    ),
     (
         2,
         "infinity_ignored",
-        "does not see an infinity",
+        "does not see an infinity in lane {}",
         partial(_amax_without, lambda parts: parts.is_inf),
     ),
-    (3, "abs_missing", "takes no magnitude", partial(_amax_without, _negative)),
-    (4, "ignored", "sees nothing", partial(_amax_without, _any)),
-    (5, "truncated", "cuts the low bits off", partial(_with_lane, codes=_truncated)),
-    (6, "takes_neighbour", "takes the code of its pair", partial(_with_lane, codes=_neighbour)),
-    (7, "sign_lost", "loses the sign", partial(_with_lane, codes=_magnitude)),
+    (
+        3,
+        "abs_missing",
+        "compares lane {} with its sign: a negative number in it does not count",
+        partial(_amax_without, _negative),
+    ),
+    (4, "ignored", "sees nothing in lane {}", partial(_amax_without, _any)),
+    (5, "truncated", "cuts the low bits off in lane {}", partial(_with_lane, codes=_truncated)),
+    (
+        6,
+        "takes_neighbour",
+        "takes the code of its pair in lane {}",
+        partial(_with_lane, codes=_neighbour),
+    ),
+    (7, "sign_lost", "loses the sign in lane {}", partial(_with_lane, codes=_magnitude)),
 )
 
 
@@ -114,7 +129,7 @@ def _in(lanes: range) -> tuple[str, ...]:
 
 def _each_lane() -> Mutants:
     return {
-        f"L{number}.{lane:02} {name}_in_lane_{lane:02}: {text} in lane {lane}": _quantizes(
+        f"L{number}.{lane:02} {name}_in_lane_{lane:02}: {text.format(lane)}": _quantizes(
             fault(lane), formats=_in(range(lane + 1))
         )
         for number, name, text, fault in _FAULTS
@@ -147,7 +162,10 @@ def _each_group() -> Mutants:
         ignored = _quantizes(_amax_without(_any, lanes), formats=BLOCKS)
         found[f"L8{letter} {name}_ignored: does not see {words}"] = ignored
         signed = _quantizes(_amax_without(_negative, lanes), formats=BLOCKS)
-        found[f"L9{letter} {name}_signed: takes no magnitudes of {words}"] = signed
+        found[
+            f"L9{letter} {name}_signed: compares {words} with their signs: a negative number "
+            "in them does not count"
+        ] = signed
     return found
 
 

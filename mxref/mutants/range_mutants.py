@@ -185,15 +185,15 @@ RANGES: Mutants = {
     "B8b top_binade_is_nan: makes the whole top binade NaN, as in an IEEE format": encodes(
         _top_binade(lambda w: w.fmt.nan_code or 0), model="M7", formats=E4M3
     ),
-    "B9a ieee_largest: saturates where an IEEE format would end: 240 for E4M3": encodes(
+    "B9a ieee_largest: saturates where an IEEE format would end": encodes(
         _cap(lambda w: min(w.fmt.max_code, _top_field(w)) - 1),
         model="M4",
         formats=(*E4M3, *FP6_FP4),
     ),
-    "B9b largest_missing: saturates at the number before the largest: 416 for E4M3": encodes(
+    "B9b largest_missing: saturates at the number before the largest": encodes(
         _cap(lambda w: w.fmt.max_code - 1), model="M4"
     ),
-    "B10 clamp_before_rounding: makes (448, 464] overflow: compares before it rounds": encodes(
+    "B10 clamp_before_rounding: compares with the largest number before it rounds": encodes(
         by_policy(overflow="nonsaturating", clamp="before_rounding"),
         model="M4",
         formats=FP8,

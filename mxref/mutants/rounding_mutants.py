@@ -140,12 +140,11 @@ ROUNDING: Mutants = {
     "A6b toward_positive: rounds toward plus infinity": encodes(
         by_policy(rounding="toward_positive"), model="M7"
     ),
-    "A7 ties_lost_in_subnormals: rounds a tie of two subnormal numbers away from zero": encodes(
-        _rounds_up(lambda w: np.where(w.subnormal, w.guard, up(w))),
-        model="M5",
+    "A7 ties_lost_in_subnormals: rounds a tie below the smallest normal number away from zero": (
+        encodes(_rounds_up(lambda w: np.where(w.subnormal, w.guard, up(w))), model="M5")
     ),
-    "A7b subnormal_ties_to_zero: rounds a tie of two subnormal numbers toward zero": encodes(
-        _rounds_up(lambda w: np.where(w.subnormal, w.guard & w.sticky, up(w))), model="M7"
+    "A7b subnormal_ties_to_zero: rounds a tie below the smallest normal number toward zero": (
+        encodes(_rounds_up(lambda w: np.where(w.subnormal, w.guard & w.sticky, up(w))), model="M7")
     ),
     "A8 sticky_dropped: treats more than one half as a tie": encodes(
         _rounds_up(lambda w: w.guard & w.odd), model="M7"

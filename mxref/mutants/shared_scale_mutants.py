@@ -135,7 +135,7 @@ SCALES: dict[str, Mutant] = {
     "C4 log2_to_nearest: rounds log2(amax) to the nearest integer": _scales(
         _by_policy("nearest_log2_power")
     ),
-    "C5a emax_small: takes an emax that is one too small (7 for E4M3, as IEEE), or a bias of 128: "
+    "C5a emax_small: takes an emax that is one too small, or a bias of 128: "
     "every scale is 1 code too large": _scales(scaler(_stepped(1))),
     "C5b emax_large: takes an emax that is one too large, or a bias of 126: "
     "every scale is 1 code too small": _scales(scaler(_stepped(-1))),

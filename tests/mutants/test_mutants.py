@@ -317,3 +317,17 @@ ADDRESSES = {
 @pytest.mark.parametrize("citation", ADDRESSES)
 def test_the_address_of_a_citation(citation: str) -> None:
     assert link(citation) == ADDRESSES[citation]
+
+
+def test_texts_are_true_of_all_formats_and_of_both_signs() -> None:
+    """Each is read behind the formats and the classes of a report, such as negative codes."""
+    example = re.compile(r"\bE[2-5]M\d|\b(240|416|448|464|480)\b|(?<!\*)-127\b")
+    assert not [one.id for one in MUTANTS if len(one.formats) > 1 and example.search(one.text)]
+    signed = [one for one in MUTANTS if one.op in ("encode", "decode", "quantize", "dequantize")]
+    named = [one for one in signed if re.search(r"\bcode 7F\b", one.text)]
+    assert {format for one in named for format in one.formats} <= {"fp4_ue4m3"}  # of the scale
+    texts = {one.id: one.text for one in MUTANTS}
+    assert texts["E6"] == "reads NaN as 480 with its sign"
+    assert texts["L3.07"] == (
+        "compares lane 7 with its sign: a negative number in it does not count"
+    )

@@ -1,4 +1,4 @@
-"""What is wrong with the replies to computed calls: size, numbers, state, memory or company."""
+"""What is wrong with the replies to computed calls: size, options, numbers, state, memory, ..."""
 
 from __future__ import annotations
 
@@ -99,7 +99,10 @@ def finding(
         return "numbers", f"wrong {where}, whatever the size: {example.text}"
     if rule is None and part and not any(one.error for one in bad):
         return "company", f"wrong {where}, in {part} that are right alone: {example.text}"
-    return manner.unexplained if rule is None else "size", f"wrong {where}: {example.text}"
+    kind = manner.unexplained
+    if rule is not None:
+        kind = "size" if rule.sized else "options"
+    return kind, f"wrong {where}: {example.text}"
 
 
 def _two_answers(turns: Turns) -> Finding | None:

@@ -28,6 +28,8 @@ __all__ = [
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
 
+#: Features in words that sizes decide; the others are options of a call.
+_SHAPES = frozenset({"axes", "longer", "sides"})
 #: The unit of the smaller one of two sizes, of which both have at least as many.
 SHORTER = "lines on the shorter side"
 #: Steps of sizes: pairs, vectors, warps, blocks of threads, tiles and chunks.
@@ -55,12 +57,14 @@ class Rule:
         unit: what a rule about one count counts; else empty.
         span: of a range of counts the next one below it, the first and the last in it, and the next
             one above, all of those that were asked; 0 for an open end.
+        sized: whether it speaks of the size of a call, not of its options alone.
     """
 
     text: str
     inside: NDArray[np.bool_]
     unit: str = ""
     span: Span | None = None
+    sized: bool = True
 
     @property
     def least(self) -> tuple[str, int, int] | None:
@@ -115,7 +119,8 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
         and fewest <= _RIGHT[1] * (fewest + bad.sum())
     ):
         texts = _text_within(one, other, features), _text_within(other, one, features)
-        return Rule(_joined(*texts), one.inside & other.inside)
+        inside, sized = one.inside & other.inside, one.sized or other.sized
+        return Rule(_joined(*texts), inside, sized=sized)
     fewest = int(covered[alone, alone])
     return rules[alone] if fewest <= _RIGHT[0] * (fewest + bad.sum()) else None
 
@@ -196,7 +201,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
     for name in (name for name in features[0] if name not in counts):
         words = np.array([one[name] for one in features])
         for word in dict.fromkeys(words.tolist()):
-            yield Rule(word, words == word)
+            yield Rule(word, words == word, sized=name in _SHAPES)
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
         for step in (*_STEPS, *_ODD_STEPS):

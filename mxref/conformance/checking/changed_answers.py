@@ -45,6 +45,8 @@ __all__ = ["ask_cases_again", "changed_answers"]
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+(, N .*)?")
 #: New sizes that are right where a wrong call of another size has become so by earlier calls.
 _NEW = 4
+#: The least and the greatest wrong sizes that other float types are asked.
+_ENDS = 3
 #: What is wrong where a call raises and those before it do not; nothing more is known of it.
 _RAISES = "not reproducible: a call raises where others of its size do not"
 #: Words of wrong answers from which on it is no chance that all are 0.
@@ -186,8 +188,10 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
         places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
         where = f"{places_text(places, judge.unit)}{_zeros(judge, wrong)}"
         text = f"{_exact(judge, one, rule)} ({counts}){where}"
+        sizes = sorted({call.size for call in sized if call.bad})
+        floats = _of_floats(judge, {call.file.float for call in bad}, sizes)
         how = "raises" if all(call.error for call in bad) else "wrong"
-        return "size", f"{how} only in calls with {text}: {judge.example(example)}"
+        return "size", f"{how} only in calls{floats} with {text}: {judge.example(example)}"
     ends = [(judge.wrong_places(call), len(call.rows)) for call in wrong]
     where = edge_text(ends, sized, judge.unit)
     if where:
@@ -211,6 +215,19 @@ def _zeros(judge: Judge, calls: Sequence[Call]) -> str:
     words = words[words != NO_WORD]
     told = zero_words(words, "answer") if words.size >= _TOLD else ()
     return "".join(f", {text}" for text in told)
+
+
+def _of_floats(judge: Judge, wrong: set[str], sizes: Sequence[int]) -> str:
+    """The float types of wrong calls, if calls of some of their sizes are right in others."""
+    some = sorted({*sizes[:_ENDS], *sizes[-_ENDS:]})
+    others = [one for one in judge.of.values() if one.usable and one.file.float not in wrong]
+    right = {
+        one.file.float
+        for one in others
+        if not any(judge.bad(one.ask(one.chosen(size, 3), 2)) for size in some)
+    }
+    floats = [one.file.float for one in judge.of.values() if one.file.float not in right]
+    return f" of {' and '.join(floats)}" if right else ""
 
 
 def _exact(judge: Judge, one: RepeatedCases, rule: Rule) -> str:

@@ -57,7 +57,7 @@ from mxref.targets.target import PythonTarget, Target
 __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
-_VAGUE = ("size", "company", "numbers", "memory")
+_VAGUE = ("size", "options", "company", "numbers", "memory")
 
 
 #: How often another cause is looked for where the search contradicts one.

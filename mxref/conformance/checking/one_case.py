@@ -29,8 +29,8 @@ def of_one_case(judge: Judge, one: RepeatedCases, example: Call, largest: int) -
         return ""
     rule, counts = found
     where = places_text(places, judge.unit)
-    what = f"{judge.unit.removesuffix('s')} alone ({counts})"
-    return f"some {judge.unit} are wrong only in calls with {rule.text}, here of one {what}{where}"
+    seen = f"seen in calls that repeat one {judge.unit.removesuffix('s')} ({counts})"
+    return f"some {judge.unit} are wrong only in calls with {rule.text}, {seen}{where}"
 
 
 def by_company(judge: Judge, one: RepeatedCases, example: Call) -> bool:

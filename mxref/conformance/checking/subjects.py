@@ -41,6 +41,8 @@ __all__ = [
     "with_decided",
 ]
 
+#: Kinds of what is wrong with calls whose answers depend on their arguments alone.
+_STEADY = ("options", "numbers", "effect", "empty")
 #: The most characters of the reasons why there is no search.
 _REASON = 170
 
@@ -136,6 +138,7 @@ def unsearched(
         searched: the operations and formats that are not left out.
     """
     unsteady = unsteady_rows(uses)
+    depending = unsteady_rows(use for use in uses if use.kind not in _STEADY)
     found: dict[str, dict[str, None]] = {}
     for row in report.rows:
         key = row.op, row.format
@@ -144,7 +147,10 @@ def unsearched(
             unknown = "no policy known gives the answers of {} to the vectors"
             if row.causes and row.causes[0].complete:
                 unknown = "it is known why the answers of {} are wrong"
-            why = "the answers of {} depend on the call" if key in unsteady else unknown
+            faulty = "calls of {} show faults"
+            if key in depending:
+                faulty = "the answers of {} depend on the call"
+            why = faulty if key in unsteady else unknown
             found.setdefault(why, {})[" ".join(key)] = None
     for most in (4, 3, 2, 1):
         names = {why: a_few([*some], most) for why, some in found.items()}

@@ -15,6 +15,7 @@ _KINDS = 3
 #: Verdicts on ways of calling that change answers.
 DEPENDENCES = {
     "size": "depends on the size of the call",
+    "options": "is wrong with some options of a call",
     "state": "is not reproducible",
     "company": "mixes cases of a call",
     "data": "treats ordinary calls otherwise",
@@ -34,8 +35,9 @@ class CallDependence:
     Args:
         op: the operation.
         format: the format.
-        kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
-            `data` (what all numbers of a call have in common), `memory` (where an array lies),
+        kind: `size` of the call, `options` (other arguments than numbers, and types), `state` kept
+            between calls, `company` (what else is in the call), `data` (what all numbers of a call
+            have in common), `memory` (where an array lies),
             `threads`, `stream` (of a GPU, that the call is on), `effect` (what a call changes
             beside its result), `empty` (a call with no case), `numbers` (the numbers of a tensor,
             whatever its size).

@@ -69,7 +69,7 @@ class Finding:
             over = "" if cause.policy == "ocp" else f"{cause.policy} with "
             name = f"{over}mutant {cause.name}{inside}, {cause.title}"
         seen = f" (seen in {_few(cause.seen)})" if cause.seen else ""
-        floats = f" from {_list(cause.floats)} only," if cause.floats else ""
+        floats = f" with {_list(cause.floats)} only," if cause.floats else ""
         return f"{name}: {cause.text}{seen},{floats}"
 
     def as_json(self) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def _bug(finding: Finding, *, guess: bool) -> str:
     has = "may have" if guess else "has"
     cause = finding.cause
     over = "" if cause.policy == "ocp" else f" over {cause.policy}"
+    if cause.floats:
+        over += f" in {', '.join(finding.formats)} with {' and '.join(cause.floats)} only"
     if cause.kind == "stages":
         return f"has bug{'s' * ('; and ' in cause.text)}{over}: {cause.text}"
     besides = "" if cause.complete else " (and some answers are wrong otherwise)"

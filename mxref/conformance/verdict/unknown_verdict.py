@@ -10,6 +10,7 @@ from mxref.conformance.compare.clauses import violated
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
@@ -20,6 +21,8 @@ __all__ = ["nearest", "unknown_verdict", "violations"]
 UNKNOWN = "cause unknown"
 #: Where the numbers of formats beside those of MX are defined, which is no clause.
 _SECTION = "the definition of its format (SPEC_NOTES, Formats)"
+#: The formats of the standard.
+_FORMATS = frozenset((*MX_ELEMENTS, *MX_BLOCKS, E8M0.name))
 
 
 def unknown_verdict(rows: Sequence[VerifyRow], policy: Policy) -> str:
@@ -71,16 +74,24 @@ def nearest(rows: Iterable[VerifyRow]) -> str:
 
 def _standing(rows: Sequence[VerifyRow]) -> str:
     """What the standard says of answers that it does not rule out and that nothing known gives."""
-    failing = {row.op for row in rows}
-    if failing <= {*CALL_OPERATIONS}:
+    missing = [_missing(row) for row in rows]
+    if all(missing):
         return "no standard says what is right here"
-    failures = [pair for row in rows for pair in row.failures]
-    scales = [_is_scale(*pair) for pair in failures if pair[0].op not in CALL_OPERATIONS]
+    others = [row for row, without in zip(rows, missing, strict=True) if not without]
+    scales = [_is_scale(*pair) for row in others for pair in row.failures]
     text = "the standard leaves these bits open"
     if any(scales):
         text = "the standard recommends other scales but requires none (MX 6.3)"
         text += "" if all(scales) else ", and leaves the other bits open"
-    return text + " and has no integer operations" * bool(failing & {*CALL_OPERATIONS})
+    named = " and no ".join(dict.fromkeys(filter(None, missing)))
+    return f"{text} and has no {named}" if named else text
+
+
+def _missing(row: VerifyRow) -> str:
+    """What the standard does not have, of what a row is about; empty if it has all."""
+    if row.op in CALL_OPERATIONS:
+        return "integer operations"
+    return "" if _FORMATS.issuperset(row.format.split("-")) else row.format
 
 
 def _rule_or_bug(rows: Sequence[VerifyRow]) -> str:

@@ -220,6 +220,22 @@ def test_skipped_numbers_are_named_with_what_stands_there() -> None:
     assert_found(encode, "size", said, replace(SIZES, elements=1100), file_of(E2M1))
 
 
+@pytest.mark.parametrize(("floats", "said"), [(("f32", "f16"), " of f32"), (("f32",), "")])
+def test_a_size_that_is_wrong_in_one_float_type_names_it(
+    floats: tuple[str, ...], said: str
+) -> None:
+    """Where calls of that size are right in another one; of one that was not asked nothing is."""
+
+    def encode(values: Array, format: str) -> Array:
+        wrong = values.dtype == np.float32 and values.size % 4 != 0
+        return mxref.encode(values, format) ^ np.uint8(wrong)
+
+    target = target_of(SimpleNamespace(encode=encode), "kernel")
+    report = check(target, [some_cases(f"encode/e2m1.{one}") for one in floats], extent=SIZES)
+    text = f"wrong only in calls{said} with a number of numbers that is no multiple of 4 ("
+    assert_use(report.uses, "size", text)
+
+
 def test_a_tail_beside_what_is_always_wrong() -> None:
     """The call of the vectors has a tail, and its last numbers are NaN, whose sign stays wrong."""
     kernel = without_tail(lambda n: (n > 1024) * (n % 16), sign=True)
@@ -246,7 +262,9 @@ def test_what_is_wrong_in_one_place_is_no_matter_of_company() -> None:
 
     said = "some numbers are wrong only in calls with a number of numbers that is no multiple of 2"
     assert_found(
-        wrong_where(last), "size", f"{said}, here of one number alone (..., in the last number: "
+        wrong_where(last),
+        "size",
+        f"{said}, seen in calls that repeat one number (..., in the last number: ",
     )
 
 
@@ -652,6 +670,9 @@ def test_why_there_is_no_search_is_short() -> None:
     rows += [
         SimpleNamespace(op=use.op, format=use.format, outcomes=outcomes, causes=()) for use in uses
     ]
+    for kind in ("options", "numbers"):
+        some = [replace(use, kind=kind) for use in uses]
+        assert unsearched(report, some, set()).endswith(" and calls of 80 rows show faults")
     text = Scope(calls=1, unsearched=unsearched(report, uses, set())).text
     assert len(text[text.index("search:") :]) <= 200
     assert text.endswith(" and the answers of 80 rows depend on the call")

@@ -203,6 +203,12 @@ def test_scales_along_the_first_axis_of_their_length() -> None:
     assert report.failures
 
 
+def test_an_option_is_not_a_size() -> None:
+    wrong = wrong_where("grid_sample", lambda r, q, grid, align, padding, *_: padding == "border")
+    uses = report_of("grid_sample", "int8", wrong).uses
+    assert_use(uses, "options", "wrong only in calls with padding border (")
+
+
 def test_parameters_kept_from_the_first_call_of_a_size() -> None:
     kept: dict[Any, Any] = {}
 

@@ -22,8 +22,9 @@ from mxref.conformance.checking.subjects import layer_subjects
 from mxref.policy.policy import Policy
 
 STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
-SIZE, STATE, MEMORY = (
+SIZE, OPTIONS, STATE, MEMORY = (
     "depends on the size of the call",
+    "is wrong with some options of a call",
     "is not reproducible",
     "depends on where its arrays lie in memory",
 )
@@ -117,7 +118,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
     [
         (wide, "size", SIZE, "wrong only in layers with 18 outputs and more"),
         (later_rows, "size", SIZE, "wrong only in layers with 41 rows and more ("),
-        (without_bias, "size", SIZE, "wrong only in layers with no bias"),
+        (without_bias, "options", OPTIONS, "wrong only in layers with no bias"),
         (by_address(), "state", STATE, ""),
         (by_calls(), "state", STATE, "...wrong in later ones"),
         (without_gaps, "memory", MEMORY, "wrong only in calls with arrays with gaps in memory"),

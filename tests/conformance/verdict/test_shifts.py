@@ -118,6 +118,6 @@ def test_it_is_told_of_the_format_that_has_it_and_what_is_wrong_beside_it() -> N
     lines = "\n".join(report_lines(report, 10))
     assert "NEAREST: every scale is 2 codes too small (" in lines
     assert "one code too large" in lines
-    assert "without a pattern" not in lines
+    assert "no pattern" not in lines
     (row,) = (row for row in report.rows if row.failures)
     assert {one.failures[0].want[0] for one in row.beside} == {0}

@@ -100,7 +100,7 @@ AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
         (MXFP4, zeros_become_sevens, f"has bug: {SEVENS}; violates MX-6.3"),
         (MXFP4, nan_blocks_of_200, "unexplained"),
         # A known bug where no clause forbids it, and a profile that contradicts one.
-        (MXFP4, signed_last_lane, "has bug L3.31: takes no magnitude in lane 31"),
+        (MXFP4, signed_last_lane, "has bug L3.31: compares lane 31 with its sign"),
         (MXFP4, pychop, f"gives profile pychop, of which {AGAINST_N2} in quantize mxfp4_e2m1"),
     ],
 )
@@ -276,7 +276,17 @@ def test_formats_share_a_finding_only_if_all_of_the_cause_is_the_same(
         (("e2m1",), False, CAUSE),
         (("e4m3",), False, changed),
     ]
-    assert [" from f16 only," in str(one) for one in two] == [False, "floats" in other]
+    assert [" with f16 only," in str(one) for one in two] == [False, "floats" in other]
+
+
+@pytest.mark.parametrize(
+    ("floats", "said"), [((), "A1"), (("f16", "bf16"), "A1 in e2m1 with f16 and bf16 only")]
+)
+def test_a_bug_of_some_float_types_is_so_in_the_verdict(floats: tuple[str, ...], said: str) -> None:
+    cause = dataclasses.replace(CAUSE, floats=floats)
+    assert (
+        verdict_text(report_of(row("e2m1", WRONG, cause=cause))) == f"has bug {said}: no rounding"
+    )
 
 
 @pytest.mark.parametrize(
@@ -368,6 +378,14 @@ RECOMMENDED = "the standard recommends other scales but requires none (MX 6.3)"
         ([row("e3m2", SCALE)], RECOMMENDED),
         ([row("e3m2", SCALE, WRONG)], f"{RECOMMENDED}, and leaves the other bits open"),
         ([row("e3m2", SCALE), INTEGERS], f"{RECOMMENDED} and has no integer operations"),
+        # MX has neither NVFP4 nor its scales' codes.
+        ([row("nvfp4", WRONG, op="dequantize")], "no standard says what is right here"),
+        ([row("fp4_ue4m3", SCALE, op="quantize"), INTEGERS], "no standard says what is right here"),
+        ([row("ue4m3", WRONG, op="encode_scale")], "no standard says what is right here"),
+        (
+            [row("e3m2", SCALE), INTEGERS, row("nvfp4", WRONG, op="quantize")],
+            f"{RECOMMENDED} and has no integer operations and no nvfp4",
+        ),
     ],
 )
 def test_what_the_standard_says_of_what_fails(rows: list[VerifyRow], standing: str) -> None:

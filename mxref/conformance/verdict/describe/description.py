@@ -35,7 +35,7 @@ _SEVERAL = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some failing units and what holds of them; without a pattern, of some right ones, too."""
+    """Some failing units and what holds of them; of some right ones, too, if there are cases."""
 
     kind: str  #: of its units: see `Units`
     literals: tuple[Literal, ...]  #: hold together of these units and of no right one
@@ -79,7 +79,7 @@ class Description:
 
     @property
     def length(self) -> tuple[int, int]:
-        """How much there is to understand: kinds without a pattern, and literals with effects."""
+        """How much there is to understand: kinds without pattern, and literals with effects."""
         return (
             sum(bool(part.cases) for part in self.parts),
             sum(len(part.literals) + 1 for part in self.parts),
@@ -97,7 +97,7 @@ class Description:
             if part.cases:
                 named = ", ".join(part.cases[:3]) + ", ..." * (len(part.cases) > 3)
                 of = f"{part.failing} of {part.units} {units}{where and f' where {where}'}"
-                pattern = "" if part.is_mostly_wrong else ", without a pattern"
+                pattern = "" if part.is_mostly_wrong else ", and no pattern was found"
                 some.append(f"in {of}{pattern} ({named}){effect}")
                 continue
             if not where:
