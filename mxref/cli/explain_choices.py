@@ -151,7 +151,7 @@ def integer_choices() -> Mapping[str, type[enum.Enum]]:
     """The choices of integer operations by the names of their parameters.
 
     >>> [name for name in integer_choices() if name.startswith("s")]
-    ['scale_type', 'scaling']
+    ['scale_type', 'scaling', 'stored']
     """
     from mxref.integer import integer_choices as kinds
 

@@ -31,6 +31,8 @@ __all__ = ["find_causes", "policy_cause"]
 
 #: The number of failed and of passed cases that profiles are compared with first.
 _FEW = 24
+#: A policy or profile that leaves so many times fewer wrong says more than stages do.
+_NEAR = 4
 #: A scale rule is nearer than another policy if it is wrong at so many times fewer significands.
 _FEWER = 4
 
@@ -105,15 +107,14 @@ def find_causes(
         return (stages,)
     if shift is not None:
         return (shift,)
-    if stages is not None and len(stages.stages) > 1:
+    near = max((nearest, *profiles[:1]), key=lambda one: one.same)
+    is_near = _NEAR * (near.total - near.same) <= len(failures)
+    if stages is not None and (stages.same > near.same or (len(stages.stages) > 1 and not is_near)):
         return (stages,)
     rule = None if errors else _nearest_rule(op, whole, nearest, len(failures))
     if rule is not None:
         return (rule,)
-    nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
-    if stages is not None and stages.same > nearest.same:
-        return (stages,)
-    return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+    return (near,) if 2 * (near.total - near.same) <= len(failures) else ()
 
 
 def _nearest_rule(

@@ -142,9 +142,9 @@ def test_what_is_left_beside_what_is_nearest_is_described(
     text = "in the cases asked, elements wrong exactly where |x| is 1.5 ("
     assert f"  quantize mxfp8_e4m3, beside it: {text}" in run.out
     assert "scales wrong" not in run.out
-    for row in kit.run(spec, *options, "--json").json["rows"]:
-        assert row["beside"] == nearest.removeprefix("profile ")
-        assert row["description"]["text"].startswith(text)
+    rows = {row["format"]: row for row in kit.run(spec, *options, "--json").json["rows"]}
+    assert rows["mxfp8_e4m3"]["beside"] == nearest.removeprefix("profile ")
+    assert rows["mxfp8_e4m3"]["description"]["text"].startswith(text)
 
 
 # --- how failures are described and counted -------------------------------------------------------

@@ -51,6 +51,11 @@ def no_negative_zero(values: Any, codes: Any) -> Any:
     return np.where(values == 0, 0, codes)
 
 
+ONE_SIDED = "has bug: where x is negative, it follows overflow=nonsaturating"
+OF_200 = (
+    "a block with an infinity and no NaN has scale c8 = 2^73 and elements 00 = 0; and "
+    "a block with a NaN has scale c8 = 2^73 and elements 00 = 0"
+)
 SEVENS = "a block of zeros has scale 00 = 2^-127 and elements 07 = 6"
 
 
@@ -96,9 +101,9 @@ AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
             "gives zero_sign=dropped everywhere, which contradicts N25",
         ),
         # A NaN in place of what overflows, here on one side, has no sign to be wrong.
-        ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), "unexplained"),
+        ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), ONE_SIDED),
         (MXFP4, zeros_become_sevens, f"has bug: {SEVENS}; violates MX-6.3"),
-        (MXFP4, nan_blocks_of_200, "unexplained"),
+        (MXFP4, nan_blocks_of_200, f"has bugs: {OF_200}"),
         # A known bug where no clause forbids it, and a profile that contradicts one.
         (MXFP4, signed_last_lane, "has bug L3.31: compares lane 31 with its sign"),
         (MXFP4, pychop, f"gives profile pychop, of which {AGAINST_N2} in quantize mxfp4_e2m1"),
@@ -285,7 +290,8 @@ def test_formats_share_a_finding_only_if_all_of_the_cause_is_the_same(
 def test_a_bug_of_some_float_types_is_so_in_the_verdict(floats: tuple[str, ...], said: str) -> None:
     cause = dataclasses.replace(CAUSE, floats=floats)
     assert (
-        verdict_text(report_of(row("e2m1", WRONG, cause=cause))) == f"may have bug {said}: no rounding"
+        verdict_text(report_of(row("e2m1", WRONG, cause=cause)))
+        == f"may have bug {said}: no rounding"
     )
 
 

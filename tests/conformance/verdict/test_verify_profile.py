@@ -103,7 +103,8 @@ def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, 
     assert set(failures) == wrong
     assert report["verdict"] == (
         "differs from profile torchao_0_18_floor (mxref's model of pytorch/ao 0.18.0, "
-        "torch 2.13.0); cause unknown"
+        "torch 2.13.0); has bug over ocp+nan=signed: a block with an infinity and no NaN has "
+        "scale fd = 2^126"
     )
     assert report["against_standard"] is None
     assert ": in the cases asked, elements wrong exactly where " in out
