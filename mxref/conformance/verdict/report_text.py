@@ -255,8 +255,13 @@ class _Causes:
 
 def _summed(findings: Sequence[Finding]) -> Iterator[Stage]:
     """The stages of equal causes, each with the units of all of them."""
-    for stage in findings[0].cause.stages:
-        every = [one for f in findings for one in f.cause.stages if one.name == stage.name]
+    for number, stage in enumerate(findings[0].cause.stages):
+        every = [
+            one
+            for finding in findings
+            for one in finding.cause.stages[number : number + 1]
+            if one.name == stage.name
+        ]
         wrong, left, total = (
             sum(counts) for counts in zip(*((o.wrong, o.left, o.total) for o in every), strict=True)
         )
