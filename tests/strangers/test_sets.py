@@ -12,7 +12,7 @@ import pytest
 
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
-from mxref.conformance import check, load_target
+from mxref.conformance import Extent, check, load_target
 from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.targets.asked_files import read_for
 
@@ -32,7 +32,7 @@ def passes(path: Path, read_once: dict[str, VectorFile]) -> tuple[bool, str]:
     target = load_target(str(path))
     files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
     read_once.update((file.stem, file) for file in files if file.cases)
-    report = check(target, files)
+    report = check(target, files, extent=Extent(unfiled=True))
     return report.passed, verdict_text(report)
 
 
