@@ -38,6 +38,8 @@ def places_text(places: Places, unit: str) -> str:
     ', in rows whose number is 31 above a multiple of 32'
     >>> places_text([(np.arange(64, 96), size) for size in range(300, 310)], "rows")
     ', in rows from number 64 to number 95'
+    >>> places_text([(np.arange(65, size, 2), size) for size in range(200, 210)], "rows")
+    ', in rows from number 65 on whose number is 1 above a multiple of 2'
     """
     enough = min(_ENOUGH, (len(places) + 1) // 2)
     for step in (1, *_TAILS) if places else ():
@@ -48,13 +50,16 @@ def places_text(places: Places, unit: str) -> str:
             if step == 1:
                 return f", in the last {unit.removesuffix('s')}"
             return f", in the {unit} behind the last multiple of {step}"
-    return _again(places, unit) or _range(places, unit)
+    step, again = _again(places)
+    least, span = _range(places)
+    rules = span if least > step else "", again  # a period says where its first line is
+    return f", in {unit}{''.join(rules)}" if any(rules) else ""
 
 
-def _again(places: Places, unit: str) -> str:
-    """That the same lines of each period are wrong, at most half of it; else nothing."""
+def _again(places: Places) -> tuple[int, str]:
+    """The period of which the same lines are wrong, at most half of it, and which; else nothing."""
     every = distinct(np.concatenate([np.empty(0, np.int64), *(some for some, _ in places)]))
-    found: list[tuple[float, str]] = []
+    found: list[tuple[float, int, str]] = []
     for step in _PERIODS:
         rests = distinct(every % step)
         low, high = (int(rests[0]), int(rests[-1])) if rests.size else (0, step)
@@ -62,21 +67,21 @@ def _again(places: Places, unit: str) -> str:
         if is_band and distinct(every // step).size >= _AGAIN:
             above = f"{low} to {high}" if high > low else str(low)
             rest = f"{above} above a multiple of {step:,}" if high else f"a multiple of {step:,}"
-            found.append((rests.size / step, f", in {unit} whose number is {rest}"))
-    return min(found, default=(1, ""))[1]
+            found.append((rests.size / step, step, f" whose number is {rest}"))
+    return min(found, default=(1, 0, ""))[1:]
 
 
-def _range(places: Places, unit: str) -> str:
-    """From which number on answers are wrong, or from which to which; else nothing."""
+def _range(places: Places) -> tuple[int, str]:
+    """The least wrong place, and that they begin, or begin and end, there; else nothing."""
     least = min((int(some.min()) for some, _ in places), default=0)
     most = max((int(some.max()) for some, _ in places), default=0)
     longer = [size for _, size in places if size > 2 * most]
     if least and len(longer) >= _ENOUGH:
-        return f", in {unit} from number {least:,} to number {most:,}"
+        return least, f" from number {least:,} to number {most:,}"
     for power in range(6, 20):
         if 0 <= least - (1 << power) < max(8, 1 << power - 3):
-            return f", in {unit} from number {least:,} on"
-    return ""
+            return least, f" from number {least:,} on"
+    return least, ""
 
 
 def edge_text(places: Places, calls: Sequence[Sized], unit: str) -> str:

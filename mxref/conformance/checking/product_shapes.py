@@ -91,6 +91,8 @@ _LONGER = 6
 #: Of further pairs of formats and float types every so many of the shapes are asked; and of those
 #: that have no vectors. Of these there is one real shape.
 _FEWER, _RARE = 6, 36
+#: So many right outputs may be values of a narrower float by chance.
+_CHANCE = 8
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED = (33, 65, 3)
 
@@ -274,10 +276,13 @@ class Product(PlainQuestion):
         return wrong_rows(~self._same(got))
 
     def remarks(self, got: Words) -> list[str]:
-        """Of which narrower floats all wrong outputs are values."""
-        wrong = ~self._same(got)
-        some = got[wrong] if wrong.any() else got
-        return [*zero_words(some, "output"), *narrow_words(some, self.subject.float)]
+        """Of which narrower floats all wrong outputs are values where right ones are not."""
+        wrong, float = ~self._same(got), self.subject.float
+        if not wrong.any():
+            return [*zero_words(got, "output"), *narrow_words(got, float)]
+        known = narrow_words(self.wanted[wrong], float) if wrong.sum() > _CHANCE else []
+        narrow = (text for text in narrow_words(got[wrong], float) if text not in known)
+        return [*zero_words(got[wrong], "output"), *narrow]
 
     def difference(self, got: Words) -> str:
         """The first wrong output, and how many there are."""

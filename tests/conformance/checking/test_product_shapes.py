@@ -194,6 +194,16 @@ def test_few_outputs_that_are_right_by_chance_are_no_limit(monkeypatch: pytest.M
     assert "), where every wrong output is a value of float16: " in use.text
 
 
+def test_what_right_outputs_are_too_is_not_said_of_wrong_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deep = ((1, 128, 32), (2, 128, 32), (3, 9, 32), (16, 128, 32))  # right ones need float32
+    monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *deep))
+    doubled = changed(lambda product: product[16:].__imul__(2))
+    use = assert_use(asked(doubled)[0], "size", "wrong only in products with 17 rows and more (")
+    assert "float16" not in use.text
+
+
 def test_wrong_products_of_the_vectors_are_asked_in_other_calls() -> None:
     target = target_of(SimpleNamespace(matmul=one_row_in_float16), "kernel")
     report = check(target, [product_file()], extent=Extent(search=False, elements=2000))
