@@ -8,15 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.cases.records import VectorFile
 from mxref.conformance.checking.repeated_calls import FIRST
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.support.distinct import distinct
 
-__all__ = ["UNITS", "Judge", "Wanted", "usual_answers", "wanted_by"]
+__all__ = ["UNITS", "Judge", "Wanted", "answers_text", "subject", "usual_answers", "wanted_by"]
 
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[RepeatedCases], NDArray[np.uint64]]
@@ -151,3 +153,20 @@ def _by_size(calls: Sequence[Call], rows: NDArray[np.int64], right: NDArray[np.u
             for each in distinct(is_right).tolist():
                 sizes[each].append(len(call.rows))
     return bool(all(sizes.values())) and _TAIL <= max(sizes[True]) < min(sizes[False])
+
+
+def subject(file: VectorFile) -> str:
+    """The question of a file's operation, in words."""
+    if file.op in LAYOUT_OPERATIONS:
+        return "the same input"
+    width = len(file.cases[0].inputs)
+    unit = UNITS.get(file.op, "rows").removesuffix("s")
+    blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
+    return blocks.get(file.op, f"the same {unit}")
+
+
+def answers_text(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
+    """That one question has two answers, with the first word that differs."""
+    index = int(np.argmax(before[: now.size] != now))
+    a, b = (f"{int(word):0{file.out_digits}x}" for word in (before[index], now[index]))
+    return f"{subject(file)} gave {a} and {b}"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import wrong_in
 from mxref.conformance.checking.axis_sizes import TELLING, around
 from mxref.conformance.checking.call_places import edge_text, places_text, zero_words
@@ -23,6 +20,8 @@ from mxref.conformance.checking.case_judge import (
     UNITS,
     Judge,
     Wanted,
+    answers_text,
+    subject,
     usual_answers,
     wanted_by,
 )
@@ -34,12 +33,10 @@ from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.conformance.verdict.report import Report
-from mxref.operands.word_rows import NO_WORD, padded
-from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.targets.results import ResultsTarget
+from mxref.operands.word_rows import NO_WORD
 from mxref.targets.target import PythonTarget
 
-__all__ = ["ask_cases_again", "changed_answers"]
+__all__ = ["ask_cases_again"]
 
 #: Rules that may say no more than that a call has several rows, or not every case in it.
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than \S+ \w+(, N .*)?")
@@ -154,7 +151,7 @@ def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if vectors is not None:
         size = f"{len(vectors.rows):,} {judge.unit}"
         before, now = one.first[vectors.changed[0]], vectors.got[0]
-        gave = f"{_answers_text(one.file, before, now)}, both times in the same call with {size}"
+        gave = f"{answers_text(one.file, before, now)}, both times in the same call with {size}"
         return "state", f"not reproducible: {gave}; {_order(every, bad) or counts}"
     if not _steady(one, example):
         return "state", f"{text}; {_order(every, bad) or counts}"
@@ -302,53 +299,8 @@ def _two_answers(judge: Judge, call: Call) -> str:
     one, size = judge.of[call.file.stem], len(call.rows)
     if call.error:
         return f"a call with {size:,} {judge.unit} raised {call.error}"
-    subject = _subject(call.file)
     if not call.turn:
-        return f"{subject} gave another answer the second time"
+        return f"{subject(call.file)} gave another answer the second time"
     before, now = one.first[call.rows[call.changed[0]]], call.got[0]
     when = f"the second time in a call with {size:,} {judge.unit}"
-    return f"{_answers_text(call.file, before, now)}, {when}"
-
-
-def _subject(file: VectorFile) -> str:
-    if file.op in LAYOUT_OPERATIONS:
-        return "the same input"
-    width = len(file.cases[0].inputs)
-    unit = UNITS.get(file.op, "rows").removesuffix("s")
-    blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
-    return blocks.get(file.op, f"the same {unit}")
-
-
-def _answers_text(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
-    """That one question has two answers, with the first word that differs."""
-    index = int(np.argmax(before[: now.size] != now))
-    a, b = (f"{int(word):0{file.out_digits}x}" for word in (before[index], now[index]))
-    return f"{_subject(file)} gave {a} and {b}"
-
-
-def changed_answers(
-    target: ResultsTarget, files: Sequence[VectorFile]
-) -> tuple[CallDependence, ...]:
-    """What is wrong with a program whose second answers are not its first ones."""
-    found: dict[tuple[str, str], list[tuple[VectorFile, str]]] = {}
-    asked: Counter[tuple[str, str]] = Counter()
-    for file in files:
-        asked[file.op, file.format] += len(file.cases)
-        inputs = {case.id: case.inputs for case in file.cases}
-        for id, other in target.again.get(file.stem, {}).items():
-            first = target.answers[file.stem][id]
-            before, now = padded([first.words, other.words])
-            if first.unsupported != other.unsupported:
-                text = f"{_subject(file)} was `unsupported` once, and was answered"
-            elif same_answers(file, before[None], now[None], padded([inputs[id]])).all():
-                continue
-            else:
-                text = _answers_text(file, before, now)
-            found.setdefault((file.op, file.format), []).append((file, f"{text} ({id})"))
-    uses = []
-    for (op, format), some in found.items():
-        counts = f"{len(some)} of {asked[op, format]} cases, asked again in another order"
-        uses.append(
-            CallDependence(op, format, "state", f"not reproducible: {some[0][1]}; {counts}")
-        )
-    return tuple(uses)
+    return f"{answers_text(call.file, before, now)}, {when}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_effects import FloatState, changed_arguments, float_state
-from mxref.conformance.checking.changed_answers import ask_cases_again, changed_answers
+from mxref.conformance.checking.changed_answers import ask_cases_again
 from mxref.conformance.checking.computed import Compared
 from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.extent import Extent
@@ -25,6 +25,7 @@ from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, first_calls
 from mxref.conformance.checking.repeated_products import wrong_by_shape
 from mxref.conformance.checking.search import Search
+from mxref.conformance.checking.second_answers import second_answers
 from mxref.conformance.checking.subjects import (
     explaining,
     layer_subjects,
@@ -43,6 +44,7 @@ from mxref.conformance.verdict.call_dependence import (
 )
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.operations.operation import AnyPolicy
@@ -58,8 +60,6 @@ __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
 _VAGUE = ("size", "options", "company", "numbers", "memory")
-
-
 #: How often another cause is looked for where the search contradicts one.
 _ROUNDS = 3
 
@@ -153,7 +153,7 @@ class _Further:
 
     def compare_second_answers(self, target: ResultsTarget, answered: Sequence[Answered]) -> None:
         """The second answers of a program, which has answered some cases twice."""
-        self.uses += changed_answers(target, [one.file for one in answered])
+        self.uses += second_answers(target, [one.file for one in answered])
         self.note(*([target.note] if target.note else []))
 
     def ask_cases_again(self, target: PythonTarget) -> None:
@@ -295,17 +295,20 @@ class _Further:
         """
         search = Search(self.target, self.most, self.extent.seed)
         known, by = self.report.known, [file for files, *_ in self.asked_by for file in files]
-        found: list[Compared] = []
+        first: list[Compared] = []
         for files, policy, profile in self.asked_by:
             for file in files:
-                found += search.asked(file, policy, profile, known)
+                first += search.asked(file, policy, profile, known)
+        found, rows = [*first], tuple[VerifyRow, ...]()
         for _ in range(_ROUNDS):
-            more = list(search.confirmed(self.report, self.uses, by))
+            more = list(search.confirmed(self.report, self.uses, by, rows))
             found += more
+            self.computed += more
             if not any(one.wrong for one in more):
                 break
-            self.computed += more
+            rows = self.report.rows
             self.report = self.with_computed(answered)
+        self.computed += first
         where = dict.fromkeys((one.op, one.format) for one in found)
         in_part = {(one.op, one.format) for one in found if one.cases < REGISTRY[one.op].questions}
         asked = {*where} | {(file.op, file.format) for file in by}
@@ -315,7 +318,6 @@ class _Further:
             searched_in=tuple(pair for pair in where if pair not in in_part),
             unsearched=unsearched(self.report, self.uses, asked),
         )
-        self.computed += [one for one in found if one not in self.computed]
 
     def with_computed(self, answered: Sequence[Answered]) -> Report:
         """The report of the answers to the vectors and to what was computed."""

@@ -83,8 +83,7 @@ def _text(target: PythonTarget, outcome: Outcome) -> str:
     rule = rule_of([call.features for call in calls], [call.bad for call in calls])
     if rule is None:
         return ""
-    inside, file = int(rule.inside.sum()), outcome.file
-    counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
+    counts, file = rule.counts([call.bad for call in calls]), outcome.file
     failure = replace(failures[bad[0].case], got=(bad[0].got,))
     rows, columns = bad[0].shape
     first = f"with {rows:,} x {columns:,} outputs, {failure.case.id}: {difference(file, failure)}"

@@ -17,6 +17,7 @@ from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_r
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
@@ -76,7 +77,11 @@ class Search:
         )
 
     def confirmed(
-        self, report: Report, uses: Sequence[CallDependence], asked: Sequence[VectorFile]
+        self,
+        report: Report,
+        uses: Sequence[CallDependence],
+        asked: Sequence[VectorFile],
+        before: Sequence[VerifyRow] = (),
     ) -> Iterator[Compared]:
         """The answers of known bugs and of stages, compared with the target's.
 
@@ -86,9 +91,11 @@ class Search:
             report: the rows and their causes.
             uses: ways of calling that change answers, of which nothing is confirmed.
             asked: the files whose questions are compared with a policy.
+            before: rows that were confirmed before; those that are the same are not asked again.
         """
         unsteady, by = unsteady_rows(uses), {id(file) for file in asked}
-        for row in report.rows:
+        same = {id(row) for row in before}
+        for row in (row for row in report.rows if id(row) not in same):
             cause = row.causes[0] if row.causes else None
             if cause is None or cause.answer is None or not cause.complete:
                 continue

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 import mxref
 from mxref.conformance import Extent, Report, check, target_of
+from mxref.conformance.checking.search import Search
 from mxref.conformance.verdict.report_text import report_lines
+from mxref.targets.target import PythonTarget
 
 Values = NDArray[Any]
 Pair = tuple[Values, Values]
@@ -111,11 +113,16 @@ def blocks_of_e5m2(scales: Values, codes: Values, format: str, dtype: Any) -> Va
         return np.where(scales[:, np.newaxis] == 255, np.nan, values).astype(dtype)
 
 
-def checked(function: Callable[..., Any], stem: str, policy: str = "ocp") -> Report:
-    """The vectors of a file, and the search."""
+def target_with(function: Callable[..., Any], stem: str, policy: str = "ocp") -> PythonTarget:
+    """A target of one operation and one format."""
     op, _, rest = stem.partition("/")
     claims = {"FORMATS": [rest.rpartition(".")[0]], "POLICY": policy}
-    target = target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
+    return target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
+
+
+def checked(function: Callable[..., Any], stem: str, policy: str = "ocp") -> Report:
+    """The vectors of a file, and the search."""
+    target = target_with(function, stem, policy)
     return check(target, [vector_file(stem)], extent=Extent(elements=0))
 
 
@@ -236,6 +243,16 @@ def test_a_cause_that_the_search_contradicts_is_none() -> None:
     report = checked(quantize, MXFP4)
     (row,) = report.rows
     assert not row.causes or not row.causes[0].complete
+
+
+def test_a_cause_is_confirmed_once() -> None:
+    function = kernel(amax=without_lane(7), encode=away)
+    report = checked(function, MXFP8)
+    search = Search(target_with(function, MXFP8), 4096, 0)
+    (found,) = search.confirmed(report, (), ())
+    assert (found.op, found.wrong) == ("quantize", 0)
+    assert found.cases > 0
+    assert not [*search.confirmed(report, (), (), report.rows)]
 
 
 def test_what_each_stage_does_is_said_where_it_is_no_known_bug() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mxref.bits.floats import Bool
-from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
@@ -37,7 +38,7 @@ def filler_cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | 
     wrong = sum(int((a != one.answers).sum()) for a, one in zip(right, whole, strict=True))
     if not wrong or wrong != (given != 0).sum():
         return None
-    value, total = given[0], sum(len(one.answers) for one in whole)
+    value = given[0]
 
     def answer(questions: Questions, policy: Policy) -> Words:
         return np.where(_fills_up(questions, policy), value, questions.answers(policy))
@@ -46,11 +47,8 @@ def filler_cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | 
     what = f"fills up with {int(value):02x}, not 00" if is_one else "does not fill up with 00"
     stage = Stage("filler", what, wrong, 0, len(given), "bytes", "N32")
     name = f"filler_{int(value):02x}" if is_one else "filler"
-    read = str(Policy().replace(**choices_read(op, policy)))
-    return Cause(
-        "stages", name, "", what, op, (), read, (), total, total,
-        stages=(stage,), answer=answer if is_one else None,
-    )  # fmt: skip
+    cause = Suspect("stages", name, "", what, op, (), answer).cause(op, policy, whole)
+    return replace(cause, stages=(stage,), answer=answer if is_one else None)
 
 
 def _fills_up(questions: Questions, policy: Policy) -> Bool:

@@ -24,8 +24,10 @@ from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 __all__ = [
+    "Answer",
     "encoded",
     "is_special",
+    "nan_scale",
     "numbers_of",
     "of_blocks",
     "of_elements",
@@ -56,6 +58,11 @@ def is_special(questions: Questions) -> tuple[Bool, ...]:
     return ~some, infinite, nan
 
 
+def nan_scale(format: str) -> int:
+    """The code of a NaN scale, under which codes say nothing."""
+    return max(block_format(format).scale.nan_codes)
+
+
 def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
     """Numbers of blocks divided by their scales, a code a row, and by the scale of their tensor."""
     fmt = block_format(questions.file.format)
@@ -84,7 +91,7 @@ def of_elements(encode: Answer) -> Answer:
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
         codes = encode(quotients_under(questions, right[:, 0].astype(np.int64)), policy)
-        nan = right[:, :1] == max(block_format(questions.file.format).scale.nan_codes)
+        nan = right[:, :1] == nan_scale(questions.file.format)
         codes = np.where(nan, right[:, 1:], codes.reshape(len(right), -1))
         return np.concatenate([right[:, :1], codes], axis=1)
 

@@ -24,6 +24,7 @@ from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, CodeOrder, reordered
+from mxref.conformance.verdict.cause.parts import Answer
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     ELEMENT_FORMATS,
@@ -43,7 +44,6 @@ __all__ = ["Answer", "Suspect", "layouts_of_mutants", "of_order", "over", "right
 
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
-Answer = Callable[[Questions, Policy], Words]
 #: The parts of operations on blocks, and the answers of the whole from those of each part.
 _PARTS: dict[str, dict[str, Callable[[Answer], Answer]]] = {
     "quantize": {"encode": parts.of_elements, "shared_scale": parts.of_scales},

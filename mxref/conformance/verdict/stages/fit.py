@@ -107,8 +107,8 @@ def _pared(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, int]:
             codes=tuple(one for one in steps.codes if one is not step),
             special=tuple(one for one in steps.special if one is not step),
         )
-        if misses(fewer) <= least:
-            steps = fewer
+        if (left := misses(fewer)) <= least:
+            steps, least = fewer, left
     return steps, least
 
 

@@ -140,7 +140,7 @@ def _of_regions(regions: Sequence[_Region]) -> Elements:
         sign = np.uint64(block_format(questions.file.format).element.sign_bit)
         for region in regions:
             given = region.way.of(questions, divisors, policy)
-            for first, mask in ((0, ~sign), (3, sign)):
+            for first, mask in ((0, ~sign), (len(RESULTS), sign)):
                 some = region.cells[cells + first] & region.lanes
                 found = np.where(some, found & ~mask | given & mask, found)
         return found

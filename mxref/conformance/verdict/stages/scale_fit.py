@@ -10,6 +10,7 @@ import numpy as np
 
 from mxref.bits.floats import I64, LAYOUTS, split
 from mxref.conformance.verdict.cause.evidence import Questions
+from mxref.conformance.verdict.cause.parts import nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Sides
@@ -75,7 +76,7 @@ def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> tuple[int, tuple
 
 def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
     """Scales at the most frequent distance from those of a rule that is not 0, if there is one."""
-    nan = max(sides.fmt.scale.nan_codes)
+    nan = nan_scale(sides.fmt.name)
     away: list[I64] = []
     for side in sides.every:
         found = rule.of(side.questions, sides.policy)
@@ -92,7 +93,7 @@ def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
 
 def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
     """The view without the lanes that would each have given a larger scale."""
-    nan = max(sides.fmt.scale.nan_codes)
+    nan = nan_scale(sides.fmt.name)
     policy = sides.policy.replace(**rule.choice)
     unseen = np.zeros(sides.lanes, bool)
     for side in sides.every:

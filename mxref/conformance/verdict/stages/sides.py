@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, Bool
 from mxref.conformance.verdict.cause.evidence import Evidence
-from mxref.conformance.verdict.cause.parts import is_special
+from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.stages.mixtures import classes_of
 from mxref.conformance.verdict.stages.steps import (
     RIGHT,
     BlockSteps,
     element_classes,
-    nan_scale,
 )
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.policy import Policy

@@ -14,7 +14,7 @@ import numpy as np
 
 from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import encoded, is_special, numbers_of
+from mxref.conformance.verdict.cause.parts import encoded, is_special, nan_scale, numbers_of
 from mxref.conformance.verdict.cause.suspects import Answer, right
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
@@ -165,11 +165,6 @@ class Places(Step):
     sources: tuple[int, ...] = ()
 
 
-def nan_scale(format: str) -> int:
-    """The code of a NaN scale, under which codes say nothing."""
-    return max(block_format(format).scale.nan_codes)
-
-
 def element_classes(questions: Questions) -> tuple[Bool, ...]:
     """Which elements are of each class of ELEMENTS."""
     n = numbers_of(questions)
@@ -205,22 +200,24 @@ class BlockSteps:
     def scales(self, questions: Questions, policy: Policy) -> I64:
         """The codes of the scales that are stored."""
         stored = self.scale.of(self.view.of(questions), policy)
+        blocks = self.special_blocks(questions) if self.special else ()
         for one in self.special:
             rows = one.of(questions, policy)[:, 0].astype(np.int64)
-            stored = np.where(self.special_blocks(questions)[one.block], rows, stored)
+            stored = np.where(blocks[one.block], rows, stored)
         return stored
 
     def under(self, questions: Questions, stored: I64, policy: Policy) -> Words:
         """The codes of elements where these scales are stored."""
         divisors = self.divisor.codes(questions, stored, policy)
         found = self.elements.of(questions, divisors, policy)
-        classes = element_classes(questions)
+        classes = element_classes(questions) if self.codes else ()
         for one in self.codes:
             found = np.where(classes[one.element], np.uint64(one.code), found)
-        for special in self.special:
-            if special.whole:
-                rows = self.special_blocks(questions)[special.block][:, np.newaxis]
-                found = np.where(rows, special.of(questions, policy)[:, 1:], found)
+        whole = [special for special in self.special if special.whole]
+        blocks = self.special_blocks(questions) if whole else ()
+        for special in whole:
+            rows = blocks[special.block][:, np.newaxis]
+            found = np.where(rows, special.of(questions, policy)[:, 1:], found)
         if self.places.sources:
             found = found[:, self.places.sources]
         nan = stored == nan_scale(questions.file.format)
