@@ -17,6 +17,7 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, fl, rounded
 from mxref.bits.floats import F32, F64, I64, FloatLayout
+from mxref.support.distinct import distinct
 
 __all__ = ["ceil_ln_log2", "ceil_log2", "floor_log2", "half_up_log2", "nearest_log2"]
 
@@ -81,17 +82,21 @@ def ceil_ln_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
 def _stepped(x: F64Array, layout: FloatLayout, kind: str) -> I64:
     binade = (np.asarray(x, np.float64).view(np.int64) >> 52 & 0x7FF) - 1023
     binade = np.clip(binade, _LOWEST, _HIGHEST - 1)
-    integers: I64 = binade + (x >= _steps(layout, kind)[binade - _LOWEST])
+    place, steps = binade - _LOWEST, _steps(layout, kind)
+    for unknown in distinct(place[np.isnan(steps[place])]).tolist():
+        steps[unknown] = _step(unknown + _LOWEST, layout, kind)
+    integers: I64 = binade + (x >= steps[place])
     return integers
 
 
 @functools.cache
 def _steps(layout: FloatLayout, kind: str) -> F64Array:
-    """For each binade [2**k, 2**(k + 1)): the smallest float64 from which the result is k + 1."""
-    return np.array([_step(k, layout, kind) for k in range(_LOWEST, _HIGHEST)])
+    """For each binade [2**k, 2**(k + 1)) its step; NaN if it was not needed yet."""
+    return np.full(_HIGHEST - _LOWEST, np.nan)
 
 
 def _step(k: int, layout: FloatLayout, kind: str) -> float:
+    """The smallest float64 of a binade from which the result is k + 1."""
     if kind == "floor":  # from the midpoint of k + 1 and the number of T below it on
         return _power(_middle(Fraction(k + 1), layout, up=False))
     if kind == "ceil":  # above the midpoint of k and the number of T above it

@@ -20,7 +20,15 @@ from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["CONTRADICTED", "contradicting", "is_legal", "lacking", "standing_of", "violated"]
+__all__ = [
+    "CONTRADICTED",
+    "clauses_violated",
+    "contradicting",
+    "is_legal",
+    "lacking",
+    "standing_of",
+    "violated",
+]
 
 #: The clause of SPEC_NOTES on each choice that has members which contradict the standard.
 CONTRADICTED = {
@@ -46,6 +54,8 @@ _FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
     {"underflow_sign": "dropped"},
     {"zero_sign": "dropped", "underflow_sign": "dropped"},
 )
+#: The clause about scales and the elements under them.
+_OF_BLOCKS = "MX-6.3"
 #: The roundings that give the two neighbours of a number.
 _DIRECTED = ("toward_negative", "toward_positive")
 
@@ -65,14 +75,26 @@ def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
     if "nan_block" in failure.case.flags:
         return None
     if failure.got[0] == 0xFF:  # a NaN block without a reason
-        return None if "zero_block" in failure.case.flags else "MX-6.3"
+        return None if "zero_block" in failure.case.flags else _OF_BLOCKS
     got = np.array([failure.got], np.uint64)
     for choice in _FREE_IN_BLOCKS:
         codes = codes_under_scale(file, failure.case.inputs, failure.got[0], policy, choice)
         wanted = np.append(got[0, :1], codes.astype(np.uint64))[np.newaxis]
         if same_answers(file, wanted, got).all():
             return None
-    return "MX-6.3"
+    return _OF_BLOCKS
+
+
+def clauses_violated(failures: Iterable[tuple[VectorFile, Failure]], policy: Policy) -> set[str]:
+    """The clauses that require other answers than those of a target."""
+    found: set[str] = set()
+    for file, failure in failures:
+        is_block = file.op == "quantize" and file.format in BLOCK_FORMATS
+        if is_block and _OF_BLOCKS in found:  # of blocks there is one clause
+            continue
+        if (clause := violated(file, failure, policy)) is not None:
+            found.add(clause)
+    return found
 
 
 def _wrong_blocks(file: VectorFile, failure: Failure) -> Iterator[tuple[VectorFile, Failure]]:

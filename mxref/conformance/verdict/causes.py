@@ -25,7 +25,7 @@ from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
-from mxref.profiles import PROFILES
+from mxref.profiles import PROFILES, Profile
 
 __all__ = ["find_causes", "policy_cause"]
 
@@ -68,6 +68,9 @@ def find_causes(
             return (again,)
         if not errors and (found := _bugs(op, policy, samples, whole, hint)):
             return found
+        stages = stage_cause(op, whole, (policy,), hint.steps) if hint.steps else None
+        if stages is not None and stages.complete:
+            return (stages,)
     closest = closest_policy(op, samples, start)
     pared_down = pared(whole, closest, start)
     if not any(one.misses_under(closest) for one in samples):
@@ -184,13 +187,22 @@ def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -
     some = [few_of(*pair, _FEW) for pair in zip(outcomes, whole, strict=True)]
     asked, total = (sum(len(one.answers) for one in ones) for ones in (some, whole))
     profiles = [profile for profile in PROFILES.values() if profile.replaced]
-    missed = [sum(one.misses_of(profile) for one in some) for profile in profiles]
+    fewest, nearest = asked // 2, list[Profile]()
+    for profile in profiles:
+        misses = 0
+        for one in some:
+            misses += one.misses_of(profile)
+            if misses > fewest:
+                break
+        if misses < fewest:
+            fewest, nearest = misses, []
+        if misses == fewest < asked // 2:
+            nearest.append(profile)
     causes = []
-    for profile, misses in zip(profiles, missed, strict=True):
-        if misses == min(missed) < asked // 2:
-            same = total - sum(one.misses_of(profile) for one in whole)
-            policy = str(profile.policy)
-            causes.append(Cause("profile", profile.name, "", "", op, (), policy, (), same, total))
+    for profile in nearest:
+        same = total - sum(one.misses_of(profile) for one in whole)
+        policy = str(profile.policy)
+        causes.append(Cause("profile", profile.name, "", "", op, (), policy, (), same, total))
     return sorted(causes, key=lambda one: -one.same)
 
 

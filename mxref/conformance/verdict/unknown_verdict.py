@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.clauses import violated
+from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
@@ -48,9 +48,8 @@ def unknown_verdict(rows: Sequence[VerifyRow], policy: Policy) -> str:
 
 def violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
     """The clauses that wrong answers violate, as one part of a verdict."""
-    failures = [pair for row in rows for pair in row.failures]
-    clauses = {violated(file, failure, policy) for file, failure in failures}
-    if named := sorted(clause for clause in clauses if clause):
+    clauses = clauses_violated((pair for row in rows for pair in row.failures), policy)
+    if named := sorted(clauses):
         where = (_SECTION if clause == "formats" else clause for clause in named)
         yield f"violates {', '.join(where)}"
 

@@ -23,15 +23,16 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
     """
     best, misses = start, _misses(samples, start)
     while misses:
-        tried = []
+        fewest, nearest = misses, best
         for policy in _neighbours(op, best):
-            tried.append((_misses(samples, policy), policy))
-            if tried[-1][0] == 0:
+            found = _misses(samples, policy, fewest)
+            if found < fewest:
+                fewest, nearest = found, policy
+            if found == 0:
                 break
-        fewest, policy = min(tried, key=lambda pair: pair[0])
-        if fewest >= misses:
+        if fewest == misses:
             break
-        best, misses = policy, fewest
+        best, misses = nearest, fewest
     return best
 
 
@@ -60,8 +61,14 @@ def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
     return _misses([all_of(outcome) for outcome in outcomes], policy)
 
 
-def _misses(evidence: Sequence[Evidence], policy: Policy) -> int:
-    return sum(one.misses_under(policy) for one in evidence)
+def _misses(evidence: Sequence[Evidence], policy: Policy, most: int | None = None) -> int:
+    """The number of answers that a policy does not give, or so many of them as are too many."""
+    misses = 0
+    for one in evidence:
+        misses += one.misses_under(policy)
+        if most is not None and misses >= most:
+            break
+    return misses
 
 
 def other_choices(

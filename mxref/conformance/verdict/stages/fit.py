@@ -49,25 +49,26 @@ class Fitted:
     misses: int
 
 
-def fit(whole: Sequence[Evidence], policy: Policy) -> Fitted | None:
+def fit(whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT) -> Fitted | None:
     """The steps nearest to a target's answers; None if blocks are not made so under the policy.
 
     Args:
         whole: its answers to `quantize` in one format, by float type.
         policy: what is right.
+        like: steps that give all answers in another format.
     """
     size = block_format(whole[0].questions.file.format).elements_per_block
     if any(one.answers.shape[1] != 1 + size for one in whole):
         return None
     try:
-        return _fitted(Sides.of(whole, policy))
+        return _fitted(Sides.of(whole, policy), like)
     except ValueError:  # the policy has no answer to some question
         return None
 
 
-def _fitted(sides: Sides) -> Fitted:
+def _fitted(sides: Sides, like: BlockSteps) -> Fitted:
     """The steps, stage by stage."""
-    view, scale = fit_scales(sides)
+    view, scale = fit_scales(sides, like)
     before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
     counts = {"scale": (before, after, sides.count(lambda side: side.ordinary))}
     every = [BlockSteps(view=one, scale=scale) for one in variants(view)]

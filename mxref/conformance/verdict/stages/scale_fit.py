@@ -14,7 +14,7 @@ from mxref.conformance.verdict.cause.parts import nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Sides
-from mxref.conformance.verdict.stages.steps import Scale, View
+from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
@@ -22,51 +22,80 @@ from mxref.policy.policy import Policy
 __all__ = ["bad_scales", "fit_scales"]
 
 
-def bad_scales(sides: Sides, view: View, scale: Scale) -> int:
-    """Ordinary blocks that have another scale than these steps give."""
+def bad_scales(sides: Sides, view: View, scale: Scale, most: int | None = None) -> int:
+    """Ordinary blocks that have another scale than steps give; `most` of them are too many."""
     try:
         return sides.count(
             lambda side: (
                 side.ordinary & (scale.of(view.of(side.questions), sides.policy) != side.scale)
-            )
+            ),
+            most,
         )
     except Exception:  # known bugs are made for some float types, and may fail on others
         return sides.count(lambda side: side.ordinary)
 
 
-def fit_scales(sides: Sides) -> tuple[View, Scale]:
-    """What amax sees, and how it becomes a scale."""
+def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
+    """What amax sees, and how it becomes a scale.
+
+    Args:
+        sides: the answers.
+        like: steps that give all answers in another format, which are tried first.
+    """
     everything, right = View(), Scale()
     least = bad_scales(sides, everything, right)
     if not least:
         return everything, right
-    rules: list[Scale] = [*candidates.scales(sides.policy)]
-    is_power = sides.fmt.scale.is_power
-    offsets = [_common_offset(sides, rule) for rule in (right, *rules[:10]) if is_power]
-    rules += [one for one in offsets if one is not None]
-    views = [*VIEWS, *_unseen(sides, right), *(v for r in rules for v in _unseen(sides, r))]
-    views = list({view.name: view for view in views}.values())
-    tried = [(everything, rule) for rule in rules] + [(view, right) for view in views]
-    found = _best(sides, tried)
+    rules: list[Scale] = []
+    views: dict[str, View] = {}
+    pairs = itertools.chain([(like.view, like.scale)], _simple(sides, rules, views))
+    found = _best(sides, pairs)
     if found[0]:
         known = candidates.known_scales(sides.fmt.name)
-        pairs = [(everything, one) for one in known]
-        found = min(found, _best(sides, pairs), key=lambda one: one[0])
+        found = min(found, _best(sides, ((everything, one) for one in known)), key=_wrong)
     if found[0]:
-        some = sorted(views, key=lambda view: bad_scales(sides, view, right))[:FEW]
-        some += [view for view in views if view.name.startswith("unseen")]
+        some = sorted(views.values(), key=lambda view: bad_scales(sides, view, right))[:FEW]
+        some += [view for name, view in views.items() if name.startswith("unseen")]
         rules += sorted(known, key=lambda one: bad_scales(sides, everything, one))[:FEW]
-        found = min(found, _best(sides, itertools.product(some, rules)), key=lambda one: one[0])
+        found = min(found, _best(sides, itertools.product(some, rules)), key=_wrong)
     if FEWER * found[0] <= least:
         return found[1]
     return everything, right
 
 
-def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> tuple[int, tuple[View, Scale]]:
+#: How many scales a pair leaves wrong, and the pair.
+_Found = tuple[int, tuple[View, Scale]]
+
+
+def _wrong(found: _Found) -> int:
+    return found[0]
+
+
+def _simple(
+    sides: Sides, rules: list[Scale], views: dict[str, View]
+) -> Iterator[tuple[View, Scale]]:
+    """Pairs of which one is right; what was tried is put into `rules` and `views`."""
+    everything, right = View(), Scale()
+    of_choices = [*candidates.scales(sides.policy)]
+    for rule in of_choices:
+        rules.append(rule)
+        yield everything, rule
+    for base in (right, *of_choices[:10]) if sides.fmt.scale.is_power else ():
+        if (offset := _common_offset(sides, base)) is not None:
+            rules.append(offset)
+            yield everything, offset
+    unseen = (view for rule in (right, *rules) for view in _unseen(sides, rule))
+    for view in itertools.chain(VIEWS, unseen):
+        if view.name not in views:
+            views[view.name] = view
+            yield view, right
+
+
+def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> _Found:
     """The first pair that gives all scales, or else that which gives most."""
     best = (1 << 62, (View(), Scale()))
     for pair in pairs:
-        wrong = bad_scales(sides, *pair)
+        wrong = bad_scales(sides, *pair, best[0])
         if wrong < best[0]:
             best = wrong, pair
         if not wrong:

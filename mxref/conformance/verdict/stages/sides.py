@@ -82,9 +82,14 @@ class Sides:
         fmt = block_format(whole[0].questions.file.format)
         return cls([Side(one) for one in whole], policy, fmt)
 
-    def count(self, some: Callable[[Side], Bool]) -> int:
-        """How many units are some."""
-        return sum(int(some(side).sum()) for side in self.every)
+    def count(self, some: Callable[[Side], Bool], most: int | None = None) -> int:
+        """How many units are some, or so many of them that they are at least `most`."""
+        found = 0
+        for side in self.every:
+            found += int(some(side).sum())
+            if most is not None and found >= most:
+                break
+        return found
 
     @property
     def lanes(self) -> int:

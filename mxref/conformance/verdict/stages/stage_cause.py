@@ -30,13 +30,16 @@ _STAGES = {
 _OF_SCALES = ("scale", "special blocks")
 
 
-def stage_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
+def stage_cause(
+    op: str, whole: Sequence[Evidence], policies: Sequence[Policy], like: BlockSteps = RIGHT
+) -> Cause | None:
     """The stages that deviate, over the first policy under which they give all answers.
 
     Args:
         op: the operation.
         whole: all of a target's answers.
         policies: what all else may follow.
+        like: steps that give all answers in another format, which are tried first.
 
     Returns:
         A cause; None of operations without stages, or where no step is nearer than none.
@@ -45,7 +48,7 @@ def stage_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
         return None
     best: Cause | None = None
     for policy in dict.fromkeys(policies):
-        found = fit(whole, policy)
+        found = fit(whole, policy, like)
         if found is None or not (found.steps.wrong or len(found.counts) > 1):
             continue
         cause = _cause(op, found, whole)
