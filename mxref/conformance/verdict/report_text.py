@@ -82,6 +82,8 @@ def _details(report: Report, left: Report, show: int) -> Iterator[str]:
         yield f"{id}: is listed as a known divergence but {what}"
     if report.scope.text:
         yield f"asked: {report.scope.text}"
+    elif any(cause.complete for row in left.rows for cause in row.causes):
+        yield f"asked: {report.judged} answers to the vectors; no other asked"
     yield from (f"note: {note}" for note in report.scope.notes)
     if report.profile is not None and report.verdict.startswith("conforms"):
         yield from _limit(report.profile)

@@ -59,6 +59,14 @@ def test_what_is_there_is_diagnosed(kit: Kit, cases: int, column: str, verdict: 
     assert sum(one["error"] == "no answer" for one in record["failures"]) == left
 
 
+def test_a_cause_of_recorded_answers_says_that_nothing_else_was_asked(
+    kit: Kit, cases: int
+) -> None:
+    folder = results(kit.folder / "answers", "ocp+scale_rule=rceil", cases)
+    run = kit.run("--results", folder, "--vectors", kit.vectors(STEM))
+    assert f"\nasked: {cases} answers to the vectors; no other asked\n" in run.out
+
+
 def test_a_wrong_answer_among_them_is_no_policy(kit: Kit, cases: int) -> None:
     folder = results(kit.folder / "answers", "ocp", 98, flipped=50)
     run = kit.run("--results", folder, "--vectors", kit.vectors(STEM))

@@ -34,16 +34,18 @@ class Stage:
     rest: str = ""
 
     def __str__(self) -> str:
-        """The stage as a line of a report.
+        """The stage as a line of a report, with each of its counts once.
 
         >>> str(Stage("scale", "amax does not see lane 31", 23, 0, 494, "scales", "MX-6.3"))
         'scale: amax does not see lane 31 (23 of 494 scales; MX-6.3)'
         """
+        if self.rest and not self.text:  # which has counts of its own, of all units
+            return f"{self.name}: {self.rest}" + f" ({self.clause})" * bool(self.clause)
         clause = f"; {self.clause}" * bool(self.clause)
         clause += "; a guess from one case" * (self.wrong == 1 and bool(self.text))
         counts = f"{self.wrong} of {self.total} {self.unit}{clause}"
         if not self.text:
-            return f"{self.name}: {self.rest or 'wrong, by no rule that is known'} ({counts})"
+            return f"{self.name}: wrong, by no rule that is known ({counts})"
         if not self.left:
             return f"{self.name}: {self.text} ({counts})"
         rest = f": {self.rest}" * bool(self.rest)
