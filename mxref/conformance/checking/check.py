@@ -60,6 +60,8 @@ __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
 _VAGUE = ("size", "options", "company", "numbers", "memory")
+#: What is said of blocks that depend on others of their call.
+_MIXED = "an answer depends on what else is in the call"
 #: How often another cause is looked for where the search contradicts one.
 _ROUNDS = 3
 
@@ -175,8 +177,16 @@ class _Further:
             self.uses += wrong_after_others(target, self.report, self.uses)
 
     def look_for_causes(self, answered: Sequence[Answered]) -> None:
-        """What gives the answers of each row, unless they depend on the call."""
+        """What gives the answers of each row; of those that depend on the call, if it is known."""
         self.report = with_rows(self.report, [[one] for one in answered], self.uses)
+        known = {(row.op, row.format) for row in self.report.rows if row.causes}
+        # Where blocks of a call are mixed, sizes of calls are no reason.
+        self.uses = [
+            replace(use, kind="company", text=_MIXED)
+            if use.kind == "size" and (use.op, use.format) in known
+            else use
+            for use in self.uses
+        ]
 
     def ask_calls_that_follow(self, target: PythonTarget) -> None:
         """Calls after others; what is found there says more than the sizes of wrong calls."""

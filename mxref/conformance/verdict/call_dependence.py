@@ -8,7 +8,15 @@ from typing import Any
 
 from mxref.support.text import a_few
 
-__all__ = ["DEPENDENCES", "CallDependence", "OrdinaryScope", "Scope", "unsteady_rows", "uses_text"]
+__all__ = [
+    "DEPENDENCES",
+    "MIXING",
+    "CallDependence",
+    "OrdinaryScope",
+    "Scope",
+    "unsteady_rows",
+    "uses_text",
+]
 
 #: Kinds of ordinary data of each sort that are named in a text.
 _KINDS = 3
@@ -26,6 +34,10 @@ DEPENDENCES = {
     "empty": "answers an empty call wrongly",
     "numbers": "computes tensors wrongly",
 }
+
+
+#: Kinds that are seen where a block's answer depends on other blocks of the call.
+MIXING = frozenset(("company", "size"))
 
 
 @dataclass(frozen=True, slots=True)

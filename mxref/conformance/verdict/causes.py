@@ -19,6 +19,7 @@ from mxref.conformance.verdict.cause.orders import lanes_of
 from mxref.conformance.verdict.cause.pairs import pair_of
 from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, of_order, suspects
+from mxref.conformance.verdict.stages.candidates import named
 from mxref.conformance.verdict.stages.classes import class_cause
 from mxref.conformance.verdict.stages.stage_cause import stage_cause
 from mxref.formats.catalog import BLOCK_FORMATS
@@ -27,7 +28,7 @@ from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES, Profile
 
-__all__ = ["find_causes", "policy_cause"]
+__all__ = ["find_causes", "mixing_cause", "policy_cause"]
 
 #: The number of failed and of passed cases that profiles are compared with first.
 _FEW = 24
@@ -120,6 +121,18 @@ def find_causes(
     return (near,) if 2 * (near.total - near.same) <= len(failures) else ()
 
 
+def mixing_cause(op: str, outcomes: Sequence[Outcome], policy: Policy) -> tuple[Cause, ...]:
+    """What the stages of a target do in which a block depends on others of its call, if known.
+
+    Args:
+        op: the operation.
+        outcomes: the answers to its files, compared.
+        policy: the policy that they were compared with.
+    """
+    found = stage_cause(op, [all_of(outcome) for outcome in outcomes], (policy,))
+    return (found,) if found is not None and found.steps.mixes else ()
+
+
 def _nearest_rule(
     op: str, whole: Sequence[Evidence], nearest: Cause, failures: int
 ) -> Cause | None:
@@ -175,8 +188,15 @@ def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Ca
         return None
     shift, policy, same = found
     misses = sum(len(one.answers) for one in whole) - same
-    suspect = Suspect("shift", shift.name, "", shift.text, op, (), shift.answer)
+    beside = "" if policy in policies else f"compared with {_changes(policy, policies[0])}, "
+    suspect = Suspect("shift", shift.name, "", beside + shift.text, op, (), shift.answer)
     return suspect.cause(op, policy, whole, misses)
+
+
+def _changes(policy: Policy, start: Policy) -> str:
+    """The choices of a policy that another one has not, in words."""
+    own = start.choices()
+    return named({name: one for name, one in policy.choices().items() if own[name] != one})
 
 
 def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:

@@ -144,7 +144,8 @@ class Report:
             unsteady = unsteady_rows(self.uses)
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
             rest = replace(self, rows=tuple(left), uses=()) if left else None
-            kinds = uses_text(self.uses)
+            mixing = [row for row in self.rows if (row.op, row.format) in unsteady and row.causes]
+            kinds = "; ".join([uses_text(self.uses), *causes_of(mixing)])
             if rest is not None and any(row.failures for row in left):
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
+from mxref.conformance.verdict.cause.cause import Stage
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
@@ -65,10 +66,16 @@ def nearest(rows: Iterable[VerifyRow]) -> str:
     texts = [f"nearest is {', '.join(dict.fromkeys(names))}"] if names else []
     for row in rows:
         apart = row.causes[0].stages if row.causes else ()
-        if any(one.text and not one.left for one in apart):
-            what = (one.text if one.text and not one.left else "a rule unknown" for one in apart)
-            texts += [f"{one.name}: {text}" for one, text in zip(apart, what, strict=True)]
+        if any(one.text for one in apart):
+            texts += [f"{one.name}: {_of_stage(one)}" for one in apart]
     return "; ".join(dict.fromkeys(texts)) or UNKNOWN
+
+
+def _of_stage(stage: Stage) -> str:
+    """What a stage does, as far as it is known."""
+    if not stage.text:
+        return "a rule unknown"
+    return f"nearest is: {stage.text}" if stage.left else stage.text
 
 
 def _standing(rows: Sequence[VerifyRow]) -> str:

@@ -19,7 +19,7 @@ from mxref.conformance.compare.compare import (
     fast_right_answers,
     judged,
 )
-from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
+from mxref.conformance.verdict.call_dependence import MIXING, CallDependence, Scope, unsteady_rows
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.evidence import Questions, all_of
@@ -142,7 +142,7 @@ def with_rows(
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
         spoken = [by_stem[stem] for stem in stems]
         rest = [by_stem[file.stem] for file in group if file.stem not in stems]
-        steady = why and (op, format) not in unsteady
+        depends = why and (op, format) in unsteady
         for some, policy, by, rows in (
             (spoken, profile.policy if profile else report.policy, profile, by_profile),
             (rest, report.policy, None, others),
@@ -153,9 +153,10 @@ def with_rows(
             row = made.get((op, format, by.name if by else None, len(answers)))
             if row is None:
                 row = _row(op, format, answers, policy, by)
-            rows.append(
-                _with_causes(row, policy, rows) if steady else replace(row, causes=(), sought=False)
-            )
+            if depends:
+                rows.append(_with_mixing_cause(row, policy, uses))
+            else:
+                rows.append(_with_causes(row, policy, rows) if why else _without(row))
     return replace(
         report,
         rows=(*by_profile, *others),
@@ -205,6 +206,21 @@ def covered_files(
     return covered, (*missing, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
 
 
+def _without(row: VerifyRow) -> VerifyRow:
+    """A row whose causes are not known."""
+    return replace(row, causes=(), sought=False)
+
+
+def _with_mixing_cause(row: VerifyRow, policy: Policy, uses: Sequence[CallDependence]) -> VerifyRow:
+    """A row of answers that depend on the call, with how blocks of a call are mixed, if known."""
+    kinds = {use.kind for use in uses if (use.op, use.format) == (row.op, row.format)}
+    if not row.wrong or row.profile is not None or not kinds <= MIXING:
+        return _without(row)
+    from mxref.conformance.verdict.causes import mixing_cause
+
+    return replace(_without(row), causes=mixing_cause(row.op, row.outcomes, policy))
+
+
 def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
     """A row with the causes of its failures, unless it has them; errors alone have none."""
     if row.sought or not row.wrong:
@@ -232,11 +248,12 @@ def described(report: Report) -> Report:
     """A report whose rows say where they fail, if no cause gives all answers.
 
     Where a policy or profile gives most answers, it is what is left beside that one. A row of a way
-    of calling that changes answers says nothing.
+    of calling that changes answers says nothing, unless it is known how blocks are mixed.
     """
     unsteady = unsteady_rows(report.uses)
     rows = tuple(
-        row if (row.op, row.format) in unsteady else _described(row, report) for row in report.rows
+        row if (row.op, row.format) in unsteady and not row.causes else _described(row, report)
+        for row in report.rows
     )
     told = replace(report, rows=rows)
     if all(row.causes == was.causes for row, was in zip(rows, report.rows, strict=True)):

@@ -245,6 +245,116 @@ def test_a_cause_that_the_search_contradicts_is_none() -> None:
     assert not row.causes or not row.causes[0].complete
 
 
+def of_two_blocks(values: Values) -> Values:
+    """The larger amax of blocks 2i and 2i + 1, that of a last one alone."""
+    own = seen_amax(values)
+    pairs = np.append(own, own[-1:])[: len(own) + len(own) % 2].reshape(-1, 2)
+    return np.repeat(pairs.max(axis=1), 2)[: len(own)]
+
+
+def next_in_lane_31(values: Values, format: str) -> Pair:
+    """Rounds ties away; lane 31 is divided by the scale of the next block, the last by its own."""
+    codes = floor_scales(seen_amax(values), format)
+    by = np.repeat(codes.astype(np.int64)[:, np.newaxis], 32, axis=1) - 127
+    by[:, 31] = np.append(by[1:, 31], by[-1, 31])
+    quotients = np.ldexp(values.astype(np.float64), -by)
+    element = mxref.formats.block_format(format).element.name
+    return codes, away(np.where(codes[:, np.newaxis] == 255, 0, quotients), element)
+
+
+def exchanged(values: Values, format: str) -> Pair:
+    """Scales of blocks 2i and 2i + 1 are exchanged when they are stored; ties are away."""
+    codes, found = kernel(encode=away)(values, format)
+    whole = len(codes) // 2 * 2
+    pairs = codes[:whole].reshape(-1, 2)[:, ::-1].reshape(-1)
+    return np.append(pairs, codes[whole:]), found
+
+
+@pytest.mark.parametrize(
+    ("function", "company", "says"),
+    [
+        (
+            kernel(amax=of_two_blocks, encode=away),
+            "on the other one of rows 2i and 2i + 1",
+            ("amax is that of blocks 2i and 2i + 1 together", "rounding=ties_to_away"),
+        ),
+        (
+            exchanged,
+            "on the other one of rows 2i and 2i + 1",
+            ("the scales of blocks 2i and 2i + 1 are exchanged", "not the stored one"),
+        ),
+        (
+            next_in_lane_31,
+            "on the row after it",
+            ("in lane 31, elements are divided by the scale of the block after theirs",),
+        ),
+    ],
+    ids=["two_blocks", "exchanged", "next_scale"],
+)
+def test_what_stages_do_is_said_where_blocks_are_mixed(
+    function: Callable[..., Any], company: str, says: tuple[str, ...]
+) -> None:
+    target = target_with(function, MXFP8)
+    report = check(target, [vector_file(MXFP8)], extent=Extent(search=False, elements=5000))
+    assert report.verdict.startswith("mixes cases of a call: quantize mxfp8_e4m3: "), told(report)
+    assert company in report.verdict
+    for text in says:
+        assert text in report.verdict, told(report)
+
+
+def test_sizes_are_no_reason_where_blocks_are_mixed() -> None:
+    def quantize(values: Values, format: str) -> Pair:
+        codes, found = kernel(amax=of_two_blocks)(values, format)
+        return codes, np.roll(found, 1, axis=1)  # wrong in a call of any size
+
+    target = target_with(quantize, MXFP8)
+    report = check(target, [vector_file(MXFP8)], extent=Extent(search=False, elements=5000))
+    assert "size of the call" not in report.verdict, told(report)
+    assert "amax is that of blocks 2i and 2i + 1 together" in report.verdict
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((-1, 16, 2), "lanes 2i and 2i + 1"),
+        ((-1, 8, 4), "lanes 4i to 4i + 3"),
+    ],
+)
+def test_magnitudes_that_are_taken_after_the_largest_of_some_lanes(
+    shape: tuple[int, ...], said: str
+) -> None:
+    def amax(values: Values) -> Values:
+        groups = values.astype(np.float64).reshape(shape)
+        largest = np.abs(np.fmax.reduce(groups, axis=2)).max(axis=1)
+        return np.where(np.isfinite(values).all(axis=1), largest, seen_amax(values))
+
+    report = checked(kernel(amax=amax, encode=away), MXFP8)
+    assert f"amax sees of {said} the largest signed number alone" in report.verdict, told(report)
+    assert "rounding=ties_to_away" in report.verdict
+
+
+def test_a_way_that_gives_all_numbers_of_some_lanes_has_no_class() -> None:
+    def encode(values: Values, format: str) -> Values:
+        with np.errstate(over="ignore"):
+            halves = np.asarray(mxref.encode(values.astype(np.float16).astype(np.float64), format))
+        return np.where(np.arange(32) % 2 == 1, halves, away(values, format))
+
+    report = checked(kernel(encode=encode), MXFP8)
+    assert "in the odd lanes, rounds to float16 first" in report.verdict, told(report)
+
+
+def test_a_shift_beside_another_rule_says_so() -> None:
+    def scales(amax: Values, format: str) -> Values:
+        with np.errstate(all="ignore"):
+            exponents = np.ceil(np.log2(np.where(amax > 0, amax, 1))) - 1 - EMAX[format]
+        codes = np.clip(np.where(amax == 0, -127, exponents), -127, 127) + 127
+        return np.where(np.isfinite(amax), codes, 255).astype(np.uint8)
+
+    report = checked(kernel(scales=scales), MXFP8)
+    assert "every scale is 1 code too small" not in report.verdict.split("compared with")[0]
+    assert "scale_rule=ceil" in told(report)
+
+
 def test_a_cause_is_confirmed_once() -> None:
     function = kernel(amax=without_lane(7), encode=away)
     report = checked(function, MXFP8)

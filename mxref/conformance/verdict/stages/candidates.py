@@ -12,10 +12,16 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floo
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import encoded, numbers_of, quotients_under
+from mxref.conformance.verdict.cause.parts import (
+    encoded,
+    nan_scale,
+    numbers_of,
+    quotients_under,
+)
 from mxref.conformance.verdict.cause.shifts import Shift, raw_scales
 from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, suspects
 from mxref.conformance.verdict.stages.steps import Change, Divisor, Elements, Scale
+from mxref.conformance.verdict.stages.views import other_of_pair
 from mxref.formats.catalog import block_format
 from mxref.mutants.block_mutants import counted
 from mxref.policy.policy import Policy
@@ -52,6 +58,8 @@ def scales(policy: Policy) -> Iterator[Scale]:
     """Scales of other choices."""
     for choice in other_choices(_OF_SCALES, policy):
         yield Scale(named(choice), f"scales are those of {named(choice)}", over(choice), choice)
+    text = "the scales of blocks 2i and 2i + 1 are exchanged"
+    yield Scale("exchanged", text, order=other_of_pair, mixes=True)
 
 
 def offset(k: int, base: Scale, *, wraps: bool) -> Scale:
@@ -228,9 +236,10 @@ def divisors() -> Iterator[Divisor]:
             f"stored{k:+d}", f"{by} a scale that is {size} than the stored one", _moved(k)
         )
     for step, which in ((1, "before"), (-1, "after")):
-        yield Divisor(
-            f"of_block_{which}", f"{by} the scale of the block {which} theirs", _row(step)
-        )
+        text = f"{by} the scale of the block {which} theirs"
+        yield Divisor(f"of_block_{which}", text, _row(step), mixes=True)
+    text = f"{by} the scale stored for the other one of blocks 2i and 2i + 1"
+    yield Divisor("of_other_block", text, _other, mixes=True)
 
 
 def _right(questions: Questions, stored: I64, policy: Policy) -> I64:
@@ -247,7 +256,16 @@ def _moved(k: int) -> Callable[[Questions, I64, Policy], I64]:
 
 
 def _row(step: int) -> Callable[[Questions, I64, Policy], I64]:
-    return lambda questions, stored, policy: np.roll(stored, step)
+    def codes(questions: Questions, stored: I64, policy: Policy) -> I64:
+        found = np.roll(stored, step)
+        found[0 if step > 0 else -1] = nan_scale(questions.file.format)
+        return found
+
+    return codes
+
+
+def _other(questions: Questions, stored: I64, policy: Policy) -> I64:
+    return stored[other_of_pair(len(stored))]
 
 
 def of_special_blocks(policy: Policy) -> Iterator[dict[str, str]]:

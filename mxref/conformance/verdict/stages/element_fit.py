@@ -11,6 +11,7 @@ import numpy as np
 
 from mxref.bits.floats import I64
 from mxref.conformance.verdict.cause.orders import lane_order
+from mxref.conformance.verdict.cause.parts import nan_scale
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.mixtures import CELLS, Tried, Way, mixture
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Count, Sides
@@ -40,9 +41,13 @@ def _wrong_cells(sides: Sides, way: Way) -> I64:
             away = way.of(side.questions, side.scale, sides.policy) ^ side.codes
         except Exception:  # known bugs are made for some float types, and may fail on others
             return found + (1 << 40)
+        some = side.finite
+        if way.divisor.mixes:  # under the scale of a NaN block nothing is known
+            divisors = way.divisor.codes(side.questions, side.scale, sides.policy)
+            some = some & (divisors != nan_scale(sides.fmt.name))[:, np.newaxis]
         cells, signs = side.cells(sides.policy), np.uint64(sides.fmt.element.sign_bit)
         for mask, first in ((~signs, 0), (signs, len(RESULTS))):
-            rows, columns = np.nonzero(side.finite & (away & mask != 0))
+            rows, columns = np.nonzero(some & (away & mask != 0))
             np.add.at(found, (cells[rows, columns] + first, columns), 1)
     return found
 
@@ -83,6 +88,8 @@ def fit_elements(sides: Sides) -> Way:
     both = itertools.starmap(candidates.first, itertools.product(every, then))
     if found := giving_all(Way(own, one) for one in both if one is not None):
         return found
+    of_others = [one.way.divisor for one in single if one.way.divisor.mixes]
+    giving_all(itertools.starmap(Way, itertools.product(of_others, then)))
     if (mixed := mixture(tried)) is not None:
         return Way(own, mixed)
     best = min(single, key=total)

@@ -128,9 +128,20 @@ def _region(one: Tried, needed: Bool) -> _Region | None:
     cells = useful.any(axis=1)
     whole = gives.all(axis=1) & cells
     if whole.any():
-        return _Region(one.way, whole, np.ones(gives.shape[1], bool))
+        lanes = np.ones(gives.shape[1], bool)
+        return _Region(one.way, _widened(whole, gives), lanes)
     lanes = useful.any(axis=0) & gives[cells].all(axis=0)
-    return _Region(one.way, cells, lanes) if lanes.any() and pattern_of(lanes) else None
+    if not lanes.any() or not pattern_of(lanes):
+        return None
+    return _Region(one.way, _widened(cells, gives[:, lanes]), lanes)
+
+
+def _widened(cells: Bool, gives: Bool) -> Bool:
+    """Some cells, or all of magnitudes or of signs if the way gives all of these."""
+    found = cells.copy()
+    for some in (slice(None, len(RESULTS)), slice(len(RESULTS), None)):
+        found[some] |= cells[some].any() & gives[some].all()
+    return found
 
 
 def _of_regions(regions: Sequence[_Region]) -> Elements:
@@ -146,4 +157,5 @@ def _of_regions(regions: Sequence[_Region]) -> Elements:
         return found
 
     name = "_and_".join(region.way.name for region in regions)
-    return Elements(name, "; ".join(region.text for region in regions), codes)
+    mixes = any(region.way.divisor.mixes for region in regions)
+    return Elements(name, "; ".join(region.text for region in regions), codes, mixes=mixes)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref.bits.floats import I64, LAYOUTS, split
+from mxref.bits.floats import I64, LAYOUTS, Bool, split
 from mxref.conformance.verdict.cause.evidence import Questions
-from mxref.conformance.verdict.cause.parts import nan_scale
+from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
-from mxref.conformance.verdict.stages.sides import FEW, FEWER, Sides
+from mxref.conformance.verdict.stages.sides import FEW, FEWER, Side, Sides
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
 from mxref.formats.catalog import block_format
@@ -23,14 +23,22 @@ __all__ = ["bad_scales", "fit_scales"]
 
 
 def bad_scales(sides: Sides, view: View, scale: Scale, most: int | None = None) -> int:
-    """Ordinary blocks that have another scale than steps give; `most` of them are too many."""
+    """Ordinary blocks that have another scale than steps give; `most` of them are too many.
+
+    Of blocks that are mixed, those beside an infinity or NaN say nothing of numbers.
+    """
+
+    def wrong(side: Side) -> Bool:
+        seen, plain = view.of(side.questions), side.ordinary
+        if view.mixes:
+            plain = plain & ~np.any(is_special(seen)[1:], axis=0)
+        if scale.order is not None:
+            plain = plain & side.ordinary[scale.order(len(plain))]
+        bad: Bool = plain & (scale.of(seen, sides.policy) != side.scale)
+        return bad
+
     try:
-        return sides.count(
-            lambda side: (
-                side.ordinary & (scale.of(view.of(side.questions), sides.policy) != side.scale)
-            ),
-            most,
-        )
+        return sides.count(wrong, most)
     except Exception:  # known bugs are made for some float types, and may fail on others
         return sides.count(lambda side: side.ordinary)
 
@@ -60,7 +68,9 @@ def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
         found = min(found, _best(sides, itertools.product(some, rules)), key=_wrong)
     if FEWER * found[0] <= least:
         return found[1]
-    return everything, right
+    # Where blocks are mixed, that is said before numbers that are wrong as well.
+    mixing = _best(sides, ((view, right) for view in views.values() if view.mixes))
+    return mixing[1] if 2 * mixing[0] <= least else (everything, right)
 
 
 #: How many scales a pair leaves wrong, and the pair.
@@ -129,7 +139,8 @@ def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
         alone = side.questions.once(
             "lanes alone", policy, functools.partial(_alone, side.questions, policy)
         )
-        larger = np.clip(alone + rule.k, 0, nan - 1) > side.scale[:, np.newaxis]
+        own = side.scale if rule.order is None else side.scale[rule.order(len(side.scale))]
+        larger = np.clip(alone + rule.k, 0, nan - 1) > own[:, np.newaxis]
         unseen |= larger[side.ordinary].any(axis=0)
     if unseen.any() and not unseen.all():
         yield without_lanes(unseen)

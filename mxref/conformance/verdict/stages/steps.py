@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
@@ -52,11 +53,13 @@ class Step:
     Args:
         name: a short name.
         text: what is wrong, in words; empty if nothing is.
+        mixes: whether a block's answer depends on other blocks of the call.
     """
 
     stage: ClassVar[str] = "scale"
     name: str = "right"
     text: str = ""
+    mixes: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +87,27 @@ class View(Step):
 class Scale(Step):
     """How amax becomes the scale that is stored: the first words of answers to blocks it sees.
 
-    `choice` and `k` are the choices of a policy that it follows, and how many codes it is from it.
+    `choice` and `k` are the choices of a policy that it follows, and how many codes it is from it;
+    `order` says of which block of the call the scale is stored.
     """
 
     answer: Answer = right
     choice: Mapping[str, str] = field(default_factory=dict)
     k: int = 0
+    order: Callable[[int], NDArray[np.intp]] | None = None
 
     def of(self, seen: Questions, policy: Policy) -> I64:
         """The codes, a row each."""
-        return self.answer(seen, policy)[:, 0].astype(np.int64)
+        codes = self.answer(seen, policy)[:, 0].astype(np.int64)
+        return codes if self.order is None else codes[self.order(len(codes))]
 
 
 @dataclass(frozen=True, slots=True)
 class Divisor(Step):
-    """By which scales elements are divided: `codes` from the stored ones, maybe beyond E8M0."""
+    """By which scales elements are divided: `codes` from the stored ones, maybe beyond E8M0.
+
+    Where `mixes`, the code of NaN stands where another block has it, or where there is none.
+    """
 
     stage: ClassVar[str] = "elements"
     codes: Callable[[Questions, I64, Policy], I64] = lambda questions, stored, policy: stored
@@ -192,6 +201,11 @@ class BlockSteps:
         every = self.view, self.scale, *self.special, self.divisor, self.elements
         every += *self.codes, self.places
         return tuple(step for step in every if step.name != "right")
+
+    @property
+    def mixes(self) -> bool:
+        """Whether a block's answer depends on other blocks of the call."""
+        return any(step.mixes for step in self.wrong)
 
     def special_blocks(self, questions: Questions) -> tuple[Bool, ...]:
         """Which blocks are of each class of BLOCKS, as amax sees them."""

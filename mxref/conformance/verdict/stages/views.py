@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
 from mxref.conformance.verdict.stages.steps import View
 
-__all__ = ["VIEWS", "lanes_in_words", "pattern_of", "variants", "without_lanes"]
+__all__ = [
+    "VIEWS",
+    "lanes_in_words",
+    "other_of_pair",
+    "pattern_of",
+    "variants",
+    "without_lanes",
+]
 
 
 def _signed(words: Words, layout: FloatLayout) -> Words:
@@ -39,6 +47,7 @@ def _rows(step: int) -> View:
         f"block_{which}",
         f"amax is that of the block {which} it",
         lambda words, _: np.roll(words, step, axis=0),
+        mixes=True,
     )
 
 
@@ -53,17 +62,71 @@ def _second(words: Words, layout: FloatLayout) -> Words:
 def _pair(words: Words, layout: FloatLayout) -> Words:
     """Each element, or that of the other block of a pair of blocks where it is larger."""
     magnitudes = _magnitudes(words, layout)
-    other = np.arange(len(words)) ^ 1
-    other = np.where(other < len(words), other, np.arange(len(words)))
-    found: Words = np.maximum(magnitudes, magnitudes[other])
+    found: Words = np.maximum(magnitudes, magnitudes[other_of_pair(len(words))])
     return found
+
+
+def other_of_pair(count: int) -> NDArray[np.intp]:
+    """For each of some blocks the other one of blocks 2i and 2i + 1; itself if there is none.
+
+    >>> other_of_pair(5).tolist()
+    [1, 0, 3, 2, 4]
+    """
+    own = np.arange(count)
+    return np.where((own ^ 1) < count, own ^ 1, own)
+
+
+def _larger(count: int, of: str) -> View:
+    """Of groups of lanes the largest number with its sign, as where magnitudes are taken last."""
+
+    def words(some: Words, layout: FloatLayout) -> Words:
+        magnitudes = _magnitudes(some, layout).astype(np.int64)
+        order = np.where(some & np.uint64(layout.sign_bit) != 0, -magnitudes, magnitudes)
+        order[_is_nan(some, layout)] = np.iinfo(np.int64).min  # a number is larger
+        lanes = some.shape[1]
+        shape = (-1, lanes // count, count) if of == "neighbouring" else (-1, count, lanes // count)
+        if lanes % count:
+            return some
+        axis = 2 if of == "neighbouring" else 1
+        groups = order.reshape(shape)
+        largest = groups.argmax(axis=axis, keepdims=True)
+        seen = np.zeros(groups.shape, bool)
+        np.put_along_axis(seen, largest, True, axis=axis)  # noqa: FBT003
+        return np.where(seen.reshape(some.shape), some, np.uint64(0))
+
+    lanes = {
+        ("neighbouring", 2): "lanes 2i and 2i + 1",
+        ("neighbouring", 4): "lanes 4i to 4i + 3",
+        ("distant", 2): "a lane and that half a block behind it",
+        ("distant", 4): "four lanes that are a quarter of a block apart",
+    }[of, count]
+    text = f"amax sees of {lanes} the largest signed number alone"
+    return View(f"signed_{of}_{count}", text, words)
+
+
+#: Sizes of groups of lanes.
+_GROUPS = (2, 4)
+
+
+def _of_numbers(view: View) -> View:
+    """A view of other blocks in which their infinities and NaN are not seen."""
+    sees = view.words
+
+    def words(some: Words, layout: FloatLayout) -> Words:
+        special = _magnitudes(some, layout) >= np.uint64(layout.inf_bits)
+        found = np.where(special, np.uint64(0), some)
+        return np.where(special, some, found if sees is None else sees(found, layout))
+
+    text = f"{view.text} where these are numbers"
+    return View(f"{view.name}_numbers", text, words, mixes=True)
 
 
 VIEWS = (
     View("signed", "amax takes no magnitudes: a negative element does not count", _signed),
     View("negative_only", "amax sees negative elements alone", _negative),
     View("second_largest", "amax does not see the largest element, but the next", _second),
-    View("of_two_blocks", "amax is that of two blocks together", _pair),
+    *(_larger(lanes, of) for lanes in _GROUPS for of in ("neighbouring", "distant")),
+    View("of_two_blocks", "amax is that of blocks 2i and 2i + 1 together", _pair, mixes=True),
     _rows(1),
     _rows(-1),
 )
@@ -117,11 +180,16 @@ def _patterns(count: int) -> Iterator[tuple[str, Bool]]:
 
 
 def variants(view: View) -> Iterator[View]:
-    """A view, and others in which NaN, or NaN and infinities, are seen all the same."""
+    """A view, and others in which NaN, or NaN and infinities, are seen all the same.
+
+    Of a view of other blocks one in which theirs are not seen.
+    """
     yield view
     hides = view.words
     if hides is None:
         return
+    if view.mixes:
+        yield _of_numbers(view)
     for name, text, least in (
         ("specials", "infinities and NaN", 0),
         ("nan", "NaN", 1),
@@ -131,4 +199,5 @@ def variants(view: View) -> Iterator[View]:
             kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
             return np.where(kept, some, hides(some, layout))
 
-        yield View(f"{view.name}_{name}", f"{view.text}, but {text} all the same", words)
+        told = f"{view.text}, but {text} all the same"
+        yield View(f"{view.name}_{name}", told, words, mixes=view.mixes)
