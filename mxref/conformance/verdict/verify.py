@@ -271,7 +271,11 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     if nearest.kind == "stages":
         from mxref.conformance.verdict.stages.stage_cause import with_rest
 
-        stages = with_rest(row.outcomes, nearest)
+        stages, whole = with_rest(row.outcomes, nearest)
+        if not stages:
+            if nearest.policy != str(policy):
+                whole = describe_failures(row.outcomes, policy)
+            return replace(row, causes=row.causes[1:], description=whole)
         return replace(row, causes=(replace(nearest, stages=stages), *row.causes[1:]))
     whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
