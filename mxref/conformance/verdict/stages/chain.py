@@ -15,7 +15,7 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.policy.policy import Policy
 
-__all__ = ["Chain", "Link", "chain_cause"]
+__all__ = ["Chain", "Fit", "Link", "cause_of", "chain_cause"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,12 @@ def chain_cause(
             continue  # other choices are among what stages may do
         try:
             chain = fit(whole, policy)
-            cause = None if chain is None else _cause(op, chain, whole, policy)
+            if chain is None or not (chain := _pared(chain, whole, policy)).links:
+                continue
+            cause = cause_of(op, chain, whole, policy)
         except ValueError:  # the policy has no answer to some question
             continue
-        if cause is not None and (best is None or cause.same > best.same):
+        if best is None or cause.same > best.same:
             best = cause
         if best is not None and best.complete:
             return best
@@ -122,15 +124,18 @@ def _differ(one: Evidence, these: Words, those: Words) -> Bool:
     return ~same_answers(one.questions.file, these, those, one.questions.inputs)
 
 
-def _cause(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
-    """A chain as a cause, without links that explain nothing."""
+def _pared(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Chain:
+    """A chain without links that explain nothing."""
     count = sum(int(wrong.sum()) for wrong in _wrong(chain, whole, policy))
     for link in chain.links[::-1]:
         fewer = chain.without(link)
         if (left := sum(int(one.sum()) for one in _wrong(fewer, whole, policy))) <= count:
             chain, count = fewer, left
-    if not chain.links:
-        return None
+    return chain
+
+
+def cause_of(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Cause:
+    """A chain as a cause."""
     name = "+".join(link.name for link in chain.links)
     text = "; and ".join(link.text for link in chain.links)
     misses = sum(int(one.any(axis=1).sum()) for one in _wrong(chain, whole, policy))

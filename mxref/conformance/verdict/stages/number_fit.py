@@ -194,7 +194,7 @@ def _regions(tried: Sequence[_Way]) -> Iterable[tuple[_Way, Bool]]:
             return int(tried[i].wrong[left].sum())
 
         def rated(i: int) -> int:  # a second fault is worth it if it explains far more
-            return beside(i) * FEWER ** len(tried[i].names)
+            return beside(i) * int(FEWER ** len(tried[i].names))
 
         near = min([*used] or range(1, len(tried)), key=rated)
         if beside(near) < beside(0) and (used or FEWER * beside(near) <= beside(0)):
@@ -281,7 +281,11 @@ def _special(whole: Sequence[Evidence], chain: Chain, policy: Policy) -> list[Li
         meant = f", not {show_code(right.pop(), fmt)}" if len(right) == 1 else ""
         text = f"{' and '.join(names)} become{'s' * (len(names) == 1)} {show_code(code, fmt)}"
         link = Link(
-            "special numbers", f"code_{code:02x}", text + meant, (some, code), is_special=True
+            "special numbers",
+            f"{'_'.join(names)}_{code:02x}",
+            text + meant,
+            (some, code),
+            is_special=True,
         )
         links.append(link)
     return links

@@ -12,7 +12,7 @@ from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
 from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
-from mxref.conformance.verdict.stages.chain import Chain, Fit, chain_cause
+from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.product_fit import fit_products
@@ -89,12 +89,10 @@ def _lines(found: Fitted) -> Iterator[Stage]:
         yield Stage(name, text, wrong, left, total, unit, clause)
 
 
-def with_rest(
-    outcomes: Sequence[Outcome], cause: Cause
-) -> tuple[tuple[Stage, ...], Description | None]:
-    """The stages of a cause that does not give all answers, with where the rest is wrong.
+def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Cause | None, Description | None]:
+    """A cause of stages that does not give all answers, with where the rest is wrong.
 
-    There are none, but a description of all that is wrong, where that is shorter.
+    A description of all that is wrong in its place where that is shorter.
 
     Scales are compared with those that the steps give, and elements under the target's own scales.
 
@@ -104,7 +102,7 @@ def with_rest(
     """
     policy, steps = Policy.parse(cause.policy), cause.steps
     if isinstance(steps, Chain):
-        return _chain_rest(outcomes, steps, policy)
+        return _chain_rest(outcomes, cause.part, steps, policy)
     left = {stage.name for stage in cause.stages if stage.left}
     plain = steps
     if "scale" in left:
@@ -129,13 +127,13 @@ def with_rest(
                 continue
             stage = replace(stage, text=text, rest="" if rest is None else rest.text)
         stages.append(stage)
-    return tuple(stages), None
+    return replace(cause, stages=tuple(stages)), None
 
 
 def _chain_rest(
-    outcomes: Sequence[Outcome], chain: Chain, policy: Policy
-) -> tuple[tuple[Stage, ...], Description | None]:
-    """The stages of a chain with where the rest is wrong, or what is shorter to say without them.
+    outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Policy
+) -> tuple[Cause | None, Description | None]:
+    """A chain as a cause with where the rest is wrong, or what is shorter to say without it.
 
     Links that leave some wrong, or all that are not about special numbers, may be left out. What
     counts first is how many numbers are wrong in no way that is told.
@@ -144,7 +142,7 @@ def _chain_rest(
     left = {stage.text for stage in chain.lines(whole, policy) if stage.left}
     sure = tuple(link for link in chain.links if link.text not in left)
     special = tuple(link for link in sure if link.is_special)
-    told: list[tuple[tuple[int, ...], tuple[Stage, ...], Description | None]] = []
+    told: list[tuple[tuple[int, ...], Cause | None, Description | None]] = []
     for links in {len(some): some for some in ((), special, sure, chain.links)}.values():
         some = replace(chain, links=links)
         own = (some.answer(one.questions, policy) for one in whole)
@@ -154,13 +152,15 @@ def _chain_rest(
         parts = () if rest is None else rest.parts
         untold = sum(part.failing for part in parts if not part.effect or part.cases)
         length = untold.bit_length() // 2, vague, literals + _COST * len(links)
-        stages = [*some.lines(whole, policy)] if links else []
-        if rest is not None and stages:
-            last = max(i for i, stage in enumerate(stages) if stage.left)
+        cause = cause_of(op, some, whole, policy) if links else None
+        if cause is not None and rest is not None:
+            last = max(i for i, stage in enumerate(cause.stages) if stage.left)
+            stages = [*cause.stages]
             stages[last] = replace(stages[last], rest=rest.text)
-        told.append((length, tuple(stages), None if links else rest))
+            cause = replace(cause, stages=tuple(stages))
+        told.append((length, cause, None if links else rest))
     # Of what is as long, what stages say.
-    return min(told, key=lambda one: (one[0], not one[1]))[1:]
+    return min(told, key=lambda one: (one[0], one[1] is None))[1:]
 
 
 def _judged(one: Outcome, own: Words, policy: Policy) -> Outcome:
