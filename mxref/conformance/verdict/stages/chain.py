@@ -28,6 +28,7 @@ class Link:
         text: the same in words.
         what: the hypothesis, as `Chain.make` reads it.
         is_special: whether it is about special numbers alone.
+        mixes: whether numbers depend on other blocks of the call then.
     """
 
     stage: str
@@ -35,6 +36,7 @@ class Link:
     text: str
     what: Any
     is_special: bool = False
+    mixes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class Chain:
     make: Callable[[Questions, Policy, tuple[Link, ...]], Words]
     unit: str
     clauses: dict[str, str]
+
+    @property
+    def mixes(self) -> bool:
+        """Whether an answer depends on other blocks of the call."""
+        return any(link.mixes for link in self.links)
 
     def answer(self, questions: Questions, policy: Policy) -> Words:
         """The answers to questions, where all else follows a policy."""

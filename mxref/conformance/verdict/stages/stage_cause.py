@@ -13,9 +13,9 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words,
 from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
+from mxref.conformance.verdict.stages.dequantize_fit import fit_products
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
-from mxref.conformance.verdict.stages.product_fit import fit_products
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers

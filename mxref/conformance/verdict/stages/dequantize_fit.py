@@ -13,7 +13,7 @@ from mxref.bits.floats import F64, I64, Bool, compose, split
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, lane_order
 from mxref.conformance.verdict.stages.chain import Chain, Link
-from mxref.conformance.verdict.stages.product_steps import (
+from mxref.conformance.verdict.stages.dequantize_steps import (
     OUTPUTS,
     ROWS,
     F,
@@ -102,7 +102,7 @@ def _made(questions: Questions, plain: Steps, links: tuple[Link, ...]) -> Words:
     steps, rows = plain, list(plain.rows)
     for link in links:
         match link.stage:
-            case "scale" if isinstance(link.what, tuple):
+            case "scale" if link.mixes:
                 number, lanes = link.what
                 rows = [number if i in lanes else k for i, k in enumerate(rows)]
             case "scale":
@@ -123,7 +123,7 @@ def _row_links(rows: tuple[int, ...]) -> Iterable[Link]:
         where = "" if lanes.all() else f"in {lanes_in_words(lanes)}, "
         what = number, tuple(np.flatnonzero(lanes).tolist())
         text = f"{where}elements are multiplied by {ROWS[number].text}"
-        yield Link("scale", ROWS[number].name, text, what)
+        yield Link("scale", ROWS[number].name, text, what, mixes=True)
 
 
 def _wide(readings: Sequence[Reading]) -> list[Reading]:
