@@ -153,6 +153,19 @@ def test_what_no_rule_gives_is_described_beside_special_numbers() -> None:
     assert cause.stages[0].left == 0
 
 
+def test_a_code_is_said_with_the_number_that_it_is_in_each_format() -> None:
+    encode = with_code(np.isnan, 1, in_some(lambda x: x < 0, rounded("toward_zero"), right))
+    kernel = type("Kernel", (), {"encode": staticmethod(encode), "FORMATS": ["e4m3", "e2m1"]})
+    files = [vector_file("encode/e4m3.f32"), vector_file("encode/e2m1.f32")]
+    report = check(target_of(kernel, "kernel"), files, extent=Extent(elements=0))
+    assert {
+        one.formats: "NaN and -NaN become 01 = 0.5" in one.cause.text for one in report.findings
+    } == {
+        ("e4m3",): False,
+        ("e2m1",): True,
+    }
+
+
 def test_random_bits_and_special_numbers_are_told_apart() -> None:
     def encode_stochastic(values: Values, bits: Values, width: int, format: str) -> Values:
         codes = mxref.encode(values, format, rounding="stochastic_a", random_bits=bits >> 2,
