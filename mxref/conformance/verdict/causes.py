@@ -106,14 +106,16 @@ def find_causes(
         few = _asked(policy, samples, whole)
         if few and (pair := pair_of(op, policy, few[0], whole)):
             return (pair.cause(op, policy, whole),)
-    stages = stage_cause(op, whole, meant) or class_cause(op, whole, meant)
+    stages = stage_cause(op, whole, meant)
+    if stages is None or not stages.complete:
+        stages = class_cause(op, whole, meant) or stages
     if stages is not None and stages.complete:
         return (stages,)
     if shift is not None:
         return (shift,)
     near = max((nearest, *profiles[:1]), key=lambda one: one.same)
     is_near = _NEAR * (near.total - near.same) <= len(failures)
-    if stages is not None and (stages.same > near.same or (len(stages.stages) > 1 and not is_near)):
+    if stages is not None and (stages.same > near.same or (_says_much(stages) and not is_near)):
         return (stages,)
     rule = None if errors else _nearest_rule(op, whole, nearest, len(failures))
     if rule is not None:
@@ -131,6 +133,12 @@ def mixing_cause(op: str, outcomes: Sequence[Outcome], policy: Policy) -> tuple[
     """
     found = stage_cause(op, [all_of(outcome) for outcome in outcomes], (policy,))
     return (found,) if found is not None and found.steps.mixes else ()
+
+
+def _says_much(stages: Cause) -> bool:
+    """Whether several stages deviate, or one that says what most of its units do."""
+    clear = any(one.text and _NEAR * one.left <= one.wrong for one in stages.stages)
+    return len(stages.stages) > 1 or clear
 
 
 def _nearest_rule(

@@ -128,7 +128,7 @@ def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]
 
 def _key(cause: Cause) -> tuple[Any, ...]:
     """The key under which equal causes of several formats are collected."""
-    about = cause.kind, cause.name, cause.part, cause.policy, cause.floats
+    about = cause.kind, cause.name, cause.text, cause.part, cause.policy, cause.floats
     return about if cause.complete else (*about, id(cause))  # what is partly so is said of each
 
 

@@ -288,8 +288,12 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     if nearest.kind == "stages":
         from mxref.conformance.verdict.stages.stage_cause import with_rest
 
-        stages = with_rest(row.outcomes, nearest)
-        return replace(row, causes=(replace(nearest, stages=stages), *row.causes[1:]))
+        cause, plain = with_rest(row.outcomes, nearest)
+        if cause is not None:
+            return replace(row, causes=(cause, *row.causes[1:]))
+        if nearest.policy != str(policy):
+            plain = describe_failures(row.outcomes, policy)
+        return replace(row, causes=row.causes[1:], description=plain)
     whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     shift = nearest.answer if nearest.kind == "shift" else None

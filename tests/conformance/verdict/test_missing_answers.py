@@ -59,9 +59,7 @@ def test_what_is_there_is_diagnosed(kit: Kit, cases: int, column: str, verdict: 
     assert sum(one["error"] == "no answer" for one in record["failures"]) == left
 
 
-def test_a_cause_of_recorded_answers_says_that_nothing_else_was_asked(
-    kit: Kit, cases: int
-) -> None:
+def test_a_cause_of_recorded_answers_says_that_nothing_else_was_asked(kit: Kit, cases: int) -> None:
     folder = results(kit.folder / "answers", "ocp+scale_rule=rceil", cases)
     run = kit.run("--results", folder, "--vectors", kit.vectors(STEM))
     assert f"\nasked: {cases} answers to the vectors; no other asked\n" in run.out

@@ -222,7 +222,7 @@ def test_another_rounding_than_a_stochastic_one_violates_no_clause(rounding: str
         ("decode/e4m3fnuz.f32", read_as("float8_e4m3fn"), "reads codes as those of e4m3"),
         ("decode/e5m2.f32", read_as("float8_e3m4"), "reads codes as those of e3m4"),
         ("encode/e5m2fnuz.f32", codes_of_e5m2, "gives the codes of e5m2"),
-        ("dequantize/mxfp8_e4m3.f32", blocks_of_e5m2, "reads codes as those of mxfp8_e5m2"),
+        ("dequantize/mxfp8_e4m3.f32", blocks_of_e5m2, "reads codes as those of e5m2"),
     ],
 )
 def test_codes_of_another_format_are_named(

@@ -165,7 +165,7 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
 def lane_order(sources: NDArray[np.intp], what: str) -> CodeOrder:
     """The order in which each lane has what is right in another one."""
     for order in ORDERS:
-        if not order.unit and (order.of(len(sources), len(sources)) == sources).all():
+        if (order.of(len(sources), len(sources)) == sources).all():
             return order
     moved = np.flatnonzero(sources != np.arange(len(sources)))
     breaks = (np.diff(moved) != 1) | (np.diff(sources[moved]) != 1)

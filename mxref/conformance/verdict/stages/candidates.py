@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from mxref.mutants.block_mutants import counted
 from mxref.policy.policy import Policy
 
 __all__ = [
+    "CASTS",
+    "Cast",
     "divisors",
     "elements",
     "first",
@@ -184,17 +187,28 @@ def _afterwards(name: str, text: str, change: _Change, bit: int | None = None) -
     return Elements(name, text, codes)
 
 
+class Cast(NamedTuple):
+    """What numbers are changed to before they are rounded; `text` is a participle."""
+
+    name: str
+    text: str
+    change: Change
+
+
 _ROUNDED = _of_choice("rounded", "", {})
 _RECIPROCAL = "multiplied by 1 / scale in {}, which may be 0 or infinite"
-_CHANGES: tuple[tuple[str, str, Change], ...] = (
-    ("cast_bfloat16", "cast to bfloat16 on the way", _through(LAYOUTS["bf16"])),
-    ("cast_float16", "cast to float16 on the way", _through(LAYOUTS["f16"])),
-    ("cast_float32", "cast to float32 on the way", _through(F32)),
-    ("cut_bfloat16", "cast to bfloat16, toward zero, on the way", _truncated(LAYOUTS["bf16"])),
-    ("cut_float16", "cast to float16, toward zero, on the way", _truncated(LAYOUTS["f16"])),
-    ("integers", "cast to integers on the way", _integers),
-    ("reciprocal_f32", _RECIPROCAL.format("float32"), _times_reciprocal(F32)),
-    ("reciprocal_f16", _RECIPROCAL.format("float16"), _times_reciprocal(LAYOUTS["f16"])),
+CASTS = (
+    Cast("cast_bfloat16", "cast to bfloat16 on the way", _through(LAYOUTS["bf16"])),
+    Cast("cast_float16", "cast to float16 on the way", _through(LAYOUTS["f16"])),
+    Cast("cast_float32", "cast to float32 on the way", _through(F32)),
+    Cast("cut_bfloat16", "cast to bfloat16, toward zero, on the way", _truncated(LAYOUTS["bf16"])),
+    Cast("cut_float16", "cast to float16, toward zero, on the way", _truncated(LAYOUTS["f16"])),
+    Cast("integers", "cast to integers on the way", _integers),
+)
+_CHANGES = (
+    *CASTS,
+    Cast("reciprocal_f32", _RECIPROCAL.format("float32"), _times_reciprocal(F32)),
+    Cast("reciprocal_f16", _RECIPROCAL.format("float16"), _times_reciprocal(LAYOUTS["f16"])),
 )
 #: What becomes of codes, given a bit of them.
 _Change = Callable[[Words, np.uint64], Words]

@@ -21,11 +21,11 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, right, suspects
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
-from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.formats.catalog import CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["OF_NUMBERS", "class_cause"]
+__all__ = ["OF_NUMBERS", "class_cause", "of_formats", "ways"]
 
 #: Operations whose answers are numbers that are judged one by one.
 OF_NUMBERS = (
@@ -82,10 +82,10 @@ def class_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
 
 def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
     """The feature whose classes need the fewest ways, if there is one."""
-    ways = [(way, _wrong(way, whole, policy)) for way in _ways(op, whole, policy)]
-    tried = [(way, wrong) for way, wrong in ways if wrong is not None]
-    every = (_by_class(*one, tried) for one in _columns(whole, policy))
-    best = min((one for one in every if one), key=lambda one: one.length, default=None)
+    every = [(way, _wrong(way, whole, policy)) for way in ways(op, whole, policy)]
+    tried = [(way, wrong) for way, wrong in every if wrong is not None]
+    fits = (_by_class(*one, tried) for one in _columns(whole, policy))
+    best = min((one for one in fits if one), key=lambda one: one.length, default=None)
     if best is None or any(one.misses(best.answer(one.questions, policy)) for one in whole):
         return None
     stages = tuple(_stages(best, tried[0][1]))
@@ -95,7 +95,7 @@ def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
     return replace(found, stages=stages)
 
 
-def _ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect]:
+def ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect]:
     """The right way, those of other choices, and known bugs."""
     yield _way(op, "right", "", right)
     given = {word for one in whole for word in distinct(one.answers).tolist()}
@@ -107,7 +107,7 @@ def _ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspec
         yield _way(op, f"{name}={value}", f"follows {name}={value}", over(choice))
     if drawn:
         yield from _of_bits()
-    yield from _of_formats(op, whole[0].questions.file.format)
+    yield from of_formats(op, whole[0].questions.file.format)
     for some in suspects(op, whole[0].questions.file.format):
         yield from some
 
@@ -186,10 +186,9 @@ def _constant(op: str, word: int, file: VectorFile) -> Suspect:
     )
 
 
-def _of_formats(op: str, format: str) -> Iterator[Suspect]:
-    """Codes of another format: one of the same size, and of blocks one with the same scales."""
+def of_formats(op: str, format: str) -> Iterator[Suspect]:
+    """Codes of another format of the same size."""
     text = {"encode": "gives the codes of {}", "decode": "reads codes as those of {}"}
-    text["dequantize"] = text["decode"]
     if op not in text:
         return
 
@@ -204,20 +203,9 @@ def _of_formats(op: str, format: str) -> Iterator[Suspect]:
 
 
 def _alike(format: str) -> list[str]:
-    """The other formats of which a code, or a block with its scale, has as many bits."""
-    if format in CODE_FORMATS:
-        bits = CODE_FORMATS[format].bits
-        return [name for name, fmt in CODE_FORMATS.items() if fmt.bits == bits and name != format]
-    blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
-    own = blocks[format]
-    return [
-        name
-        for name, fmt in blocks.items()
-        if name != format
-        and fmt.element.bits == own.element.bits
-        and (fmt.scale, fmt.block_size) == (own.scale, own.block_size)
-        and fmt.tensor_scale == own.tensor_scale
-    ]
+    """The other formats of which a code has as many bits."""
+    bits = CODE_FORMATS[format].bits
+    return [name for name, fmt in CODE_FORMATS.items() if fmt.bits == bits and name != format]
 
 
 def _of_bits() -> Iterator[Suspect]:

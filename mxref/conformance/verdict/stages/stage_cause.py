@@ -9,10 +9,13 @@ import numpy as np
 
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.verdict.cause.cause import Cause, Stage
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
 from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
+from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
+from mxref.conformance.verdict.stages.dequantize_fit import fit_products
 from mxref.conformance.verdict.stages.fit import Fitted, fit
+from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
@@ -27,7 +30,16 @@ _STAGES = {
     "special elements": ("elements", "N13, N14, N25"),
     "places": ("lanes", "MX-5.1"),
 }
+#: How many literals a link is as long as.
+_COST = 2
 _OF_SCALES = ("scale", "special blocks")
+#: What finds the stages of numbers and of products.
+_FITS: dict[str, Fit] = {
+    "encode": fit_numbers,
+    "encode_stochastic": fit_numbers,
+    "decode": fit_products,
+    "dequantize": fit_products,
+}
 
 
 def stage_cause(
@@ -44,6 +56,9 @@ def stage_cause(
     Returns:
         A cause; None of operations without stages, or where no step is nearer than none.
     """
+    if op in _FITS:
+        answered = all(one.answered.all() for one in whole)
+        return chain_cause(op, whole, policies, _FITS[op]) if answered else None
     if op != "quantize":
         return None
     best: Cause | None = None
@@ -74,8 +89,10 @@ def _lines(found: Fitted) -> Iterator[Stage]:
         yield Stage(name, text, wrong, left, total, unit, clause)
 
 
-def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Stage, ...]:
-    """The stages of a cause that does not give all answers, with where the rest is wrong.
+def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Cause | None, Description | None]:
+    """A cause of stages that does not give all answers, with where the rest is wrong.
+
+    A description of all that is wrong in its place where that is shorter.
 
     Scales are compared with those that the steps give, and elements under the target's own scales.
 
@@ -84,8 +101,8 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Stage, ...]:
         cause: one of stages.
     """
     policy, steps = Policy.parse(cause.policy), cause.steps
-    if not isinstance(steps, BlockSteps):
-        return cause.stages
+    if isinstance(steps, Chain):
+        return _chain_rest(outcomes, cause.part, steps, policy)
     left = {stage.name for stage in cause.stages if stage.left}
     plain = steps
     if "scale" in left:
@@ -110,7 +127,46 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Stage, ...]:
                 continue
             stage = replace(stage, text=text, rest="" if rest is None else rest.text)
         stages.append(stage)
-    return tuple(stages)
+    return replace(cause, stages=tuple(stages)), None
+
+
+def _chain_rest(
+    outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Policy
+) -> tuple[Cause | None, Description | None]:
+    """A chain as a cause with where the rest is wrong, or what is shorter to say without it.
+
+    Links that leave some wrong, or all that are not about special numbers, may be left out. What
+    counts first is how many numbers are wrong in no way that is told.
+    """
+    whole = [all_of(one) for one in outcomes]
+    left = {stage.text for stage in chain.lines(whole, policy) if stage.left}
+    sure = tuple(link for link in chain.links if link.text not in left)
+    special = tuple(link for link in sure if link.is_special)
+    told: list[tuple[tuple[int, ...], Cause | None, Description | None]] = []
+    for links in {len(some): some for some in ((), special, sure, chain.links)}.values():
+        some = replace(chain, links=links)
+        own = (some.answer(one.questions, policy) for one in whole)
+        found = [_judged(*pair, policy) for pair in zip(outcomes, own, strict=True)]
+        rest = describe_failures(found, policy, right=len(links) <= len(special))
+        vague, literals = (0, 0) if rest is None else rest.length
+        parts = () if rest is None else rest.parts
+        untold = sum(part.failing for part in parts if not part.effect or part.cases)
+        length = untold.bit_length() // 2, vague, literals + _COST * len(links)
+        cause = cause_of(op, some, whole, policy) if links else None
+        if cause is not None and rest is not None:
+            last = max(i for i, stage in enumerate(cause.stages) if stage.left)
+            stages = [*cause.stages]
+            stages[last] = replace(stages[last], rest=rest.text)
+            cause = replace(cause, stages=tuple(stages))
+        told.append((length, cause, None if links else rest))
+    # Of what is as long, what stages say.
+    return min(told, key=lambda one: (one[0], one[1] is None))[1:]
+
+
+def _judged(one: Outcome, own: Words, policy: Policy) -> Outcome:
+    """Answers compared with others than those of the policy."""
+    given = Answers(one.answers, one.errors)
+    return judged(one.file, one.inputs, given, policy, own=Answers(own))
 
 
 def _rest(
@@ -127,7 +183,6 @@ def _rest(
         else:
             codes = steps.under(questions, stored, policy)
         words = np.concatenate([stored[:, np.newaxis].astype(np.uint64), codes], axis=1)
-        given = Answers(one.answers, one.errors)
-        found.append(judged(one.file, one.inputs, given, policy, own=Answers(words)))
+        found.append(_judged(one, words, policy))
     own = (steps.view, steps.scale) if scales else (steps.divisor, steps.elements)
     return describe_failures(found, policy, right=all(one.name == "right" for one in own))

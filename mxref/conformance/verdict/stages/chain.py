@@ -1,0 +1,151 @@
+"""Stages that a number goes through one after another, and what a target does in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mxref.bits.floats import Bool
+from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.verdict.cause.cause import Cause, Stage
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.suspects import Suspect
+from mxref.policy.policy import Policy
+
+__all__ = ["Chain", "Fit", "Link", "cause_of", "chain_cause"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What one stage does otherwise.
+
+    Args:
+        stage: its name.
+        name: a short name of what it does.
+        text: the same in words.
+        what: the hypothesis, as `Chain.make` reads it.
+        is_special: whether it is about special numbers alone.
+        mixes: whether numbers depend on other blocks of the call then.
+    """
+
+    stage: str
+    name: str
+    text: str
+    what: Any
+    is_special: bool = False
+    mixes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What the stages of a target do.
+
+    Args:
+        links: those that deviate, in order.
+        make: answers by some of them, which are right if there are none.
+        unit: what the numbers are called.
+        clauses: the clauses about each stage.
+    """
+
+    links: tuple[Link, ...]
+    make: Callable[[Questions, Policy, tuple[Link, ...]], Words]
+    unit: str
+    clauses: dict[str, str]
+
+    @property
+    def mixes(self) -> bool:
+        """Whether an answer depends on other blocks of the call."""
+        return any(link.mixes for link in self.links)
+
+    def answer(self, questions: Questions, policy: Policy) -> Words:
+        """The answers to questions, where all else follows a policy."""
+        right, plain = questions.answers(policy), self.make(questions, policy, ())
+        found = self.make(questions, policy, self.links)
+        return np.where(found == plain, right, found)
+
+    def without(self, link: Link) -> Chain:
+        """The same where one stage is right."""
+        return replace(self, links=tuple(one for one in self.links if one is not link))
+
+    def lines(self, whole: Sequence[Evidence], policy: Policy) -> Iterator[Stage]:
+        """A line for each link, and one for what none of them speaks of."""
+        wrong = _wrong(self, whole, policy)
+        found = [self.answer(one.questions, policy) for one in whole]
+        rest, total = [one.copy() for one in wrong], sum(one.size for one in wrong)
+        for link in self.links:
+            fewer, count, left = self.without(link), 0, 0
+            for i, one in enumerate(whole):
+                of_it = _differ(one, found[i], fewer.answer(one.questions, policy))
+                count, left = count + int(of_it.sum()), left + int((of_it & wrong[i]).sum())
+                rest[i] &= ~of_it
+            clause = self.clauses.get(link.stage, "")
+            yield Stage(link.stage, link.text, count, left, total, self.unit, clause)
+        if beside := sum(int(one.sum()) for one in rest):
+            yield Stage(self.unit, "", beside, beside, total, self.unit, "")
+
+
+#: The chain nearest to a target's answers.
+Fit = Callable[[Sequence[Evidence], Policy], Chain | None]
+
+
+def chain_cause(
+    op: str, whole: Sequence[Evidence], policies: Sequence[Policy], fit: Fit
+) -> Cause | None:
+    """The stages that deviate, over the first policy under which they give all answers.
+
+    Args:
+        op: the operation.
+        whole: all of a target's answers to it in one format.
+        policies: what all else may follow.
+        fit: finds what the stages do.
+    """
+    best: Cause | None = None
+    wrong = {policy: sum(one.misses_under(policy) for one in whole) for policy in policies}
+    for policy, count in wrong.items():
+        if 2 * count > wrong[policies[0]] and policy != policies[0]:
+            continue  # other choices are among what stages may do
+        try:
+            chain = fit(whole, policy)
+            if chain is None or not (chain := _pared(chain, whole, policy)).links:
+                continue
+            cause = cause_of(op, chain, whole, policy)
+        except ValueError:  # the policy has no answer to some question
+            continue
+        if best is None or cause.same > best.same:
+            best = cause
+        if best is not None and best.complete:
+            return best
+    return best
+
+
+def _wrong(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> list[Bool]:
+    """The words of all answers that a chain does not give."""
+    every = ((one, chain.answer(one.questions, policy)) for one in whole)
+    return [_differ(one, found, one.answers) for one, found in every]
+
+
+def _differ(one: Evidence, these: Words, those: Words) -> Bool:
+    return ~same_answers(one.questions.file, these, those, one.questions.inputs)
+
+
+def _pared(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Chain:
+    """A chain without links that explain nothing."""
+    count = sum(int(wrong.sum()) for wrong in _wrong(chain, whole, policy))
+    for link in chain.links[::-1]:
+        fewer = chain.without(link)
+        if (left := sum(int(one.sum()) for one in _wrong(fewer, whole, policy))) <= count:
+            chain, count = fewer, left
+    return chain
+
+
+def cause_of(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Cause:
+    """A chain as a cause."""
+    name = "+".join(link.name for link in chain.links)
+    text = "; and ".join(link.text for link in chain.links)
+    misses = sum(int(one.any(axis=1).sum()) for one in _wrong(chain, whole, policy))
+    found = Suspect("stages", name, "", text, op, (), chain.answer)
+    cause = found.cause(op, policy, whole, misses)
+    return replace(cause, stages=tuple(chain.lines(whole, policy)), steps=chain)

@@ -1,0 +1,245 @@
+"""What a stage of `dequantize` may do: hypotheses as data, and the numbers of several together.
+
+Every number is a scale times an element; both are values of tables, and the product of these is
+exact in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, FloatLayout, compose, split
+from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.suspects import Answer, right, suspects
+from mxref.conformance.verdict.stages.candidates import CASTS, Cast
+from mxref.conformance.verdict.stages.classes import of_formats
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
+
+__all__ = [
+    "OUTPUTS",
+    "ROWS",
+    "F",
+    "Reading",
+    "Side",
+    "Steps",
+    "element_of",
+    "element_readings",
+    "laid",
+    "overlay",
+    "same_numbers",
+    "scale_readings",
+    "shifted",
+]
+
+F = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The numbers that codes are read as."""
+
+    name: str
+    text: str
+    numbers: F
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Whose scale a block is read under."""
+
+    name: str
+    text: str
+    of: Callable[[I64], I64]
+
+
+ROWS = (
+    Rows("own", "", lambda scales: scales),
+    *(
+        Rows(f"{which}_{end}", f"the scale of the {which} block, in the {last} one {what}", of)
+        for which, last, step in (("next", "last", -1), ("previous", "first", 1))
+        for end, what, of in (
+            ("own", "by its own", lambda s, k=step: _beside(s, k)),
+            ("around", "by that of the other end", lambda s, k=step: np.roll(s, k)),
+        )
+    ),
+)
+
+
+def _beside(scales: I64, step: int) -> I64:
+    moved = np.roll(scales, step)
+    moved[-1 if step < 0 else 0] = scales[-1 if step < 0 else 0]
+    return moved
+
+
+#: What becomes of products: from patterns of float64 to those of a layout.
+Finish = Callable[[Words, FloatLayout], Words]
+
+
+def _rounded(words: Words, layout: FloatLayout) -> Words:
+    return compose(split(words, F64), layout).astype(np.uint64)
+
+
+def _through(cast: Cast) -> Finish:
+    return lambda words, layout: _rounded(cast.change(words, F64, np.zeros(1, np.int64)), layout)
+
+
+def _flushed(words: Words, layout: FloatLayout) -> Words:
+    found = _rounded(words, layout)
+    sign = np.uint64(layout.sign_bit)
+    small = (found & ~sign) < np.uint64(1 << layout.mantissa_bits)
+    return np.where(small, found & sign, found)
+
+
+def _flushed_first(words: Words, layout: FloatLayout) -> Words:
+    numbers = words.view(np.float64)
+    small = abs(numbers) < 2.0**F32.emin
+    return _rounded(np.where(small, np.copysign(0, numbers), numbers).view(np.uint64), layout)
+
+
+def _beyond(pattern: Callable[[FloatLayout], int]) -> Finish:
+    def finish(words: Words, layout: FloatLayout) -> Words:
+        found, sign = _rounded(words, layout), np.uint64(layout.sign_bit)
+        over = np.isfinite(words.view(np.float64)) & (found & ~sign == np.uint64(layout.inf_bits))
+        return np.where(over, found & sign | np.uint64(pattern(layout)), found)
+
+    return finish
+
+
+OUTPUTS: tuple[tuple[str, str, Finish], ...] = (
+    ("rounded", "", _rounded),
+    ("flushed", "subnormal products become zeros", _flushed),
+    ("flushed_below_2^-126", "products below 2^-126 become zeros", _flushed_first),
+    ("saturated", "products that are too large saturate", _beyond(lambda to: to.inf_bits - 1)),
+    ("nan", "products that are too large become NaN", _beyond(lambda to: to.nan_bits)),
+    *((cast.name, f"products are {cast.text}", _through(cast)) for cast in CASTS),
+)
+
+
+class Side:
+    """A target's answers of one float type, as scales, codes and patterns."""
+
+    def __init__(self, questions: Questions, got: Words | None = None) -> None:
+        file, words = questions.file, questions.inputs.astype(np.int64)
+        is_block = file.op == "dequantize"
+        self.layout = LAYOUTS[file.float]
+        self.scales = words[:, 0] if is_block else np.full(len(words), E8M0.bias)
+        self.codes = words[:, 1:] if is_block else words
+        self.got = np.zeros(self.codes.shape, np.uint64) if got is None else self.one_nan(got)
+
+    def one_nan(self, words: Words) -> Words:
+        """Patterns with one NaN."""
+        layout = self.layout
+        nan = (words & np.uint64(layout.sign_bit - 1)) > np.uint64(layout.inf_bits)
+        return np.where(nan, np.uint64(layout.nan_bits), words)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What each stage does."""
+
+    scales: F
+    codes: F
+    rows: tuple[int, ...]  #: of each lane, the number of its `Rows`
+    sources: tuple[int, ...]  #: of each lane, the lane whose product it has
+    finish: Finish = _rounded
+
+    def of(self, side: Side, some: Bool | slice = slice(None)) -> Words:
+        """The patterns of some blocks."""
+        used = self.used(side)[some]
+        codes = side.codes[some][:, list(self.sources)]
+        with np.errstate(all="ignore"):
+            products = self.scales[used] * self.codes[codes]
+        return side.one_nan(self.finish(products.view(np.uint64), side.layout))
+
+    def used(self, side: Side) -> I64:
+        """The scale code of each number."""
+        every = [rows.of(side.scales) for rows in ROWS] if any(self.rows) else [side.scales]
+        return np.stack([every[k] for k in self.rows], axis=1)
+
+    def wrong(self, side: Side, some: Bool | slice = slice(None)) -> Bool:
+        """Which numbers of some blocks it does not give."""
+        return np.asarray(self.of(side, some) != side.got[some])
+
+
+def element_of(format: str) -> CodeFormat:
+    """The format itself, or that of the elements of its blocks."""
+    return BLOCK_FORMATS[format].element if format in BLOCK_FORMATS else ELEMENT_FORMATS[format]
+
+
+def _readings(op: str, fmt: CodeFormat, policy: Policy) -> list[Reading]:
+    """The right reading of codes, then known ones."""
+    codes = np.arange(fmt.code_count, dtype=np.uint64)[:, np.newaxis]
+    asked = Questions(without_cases(op, fmt.name, "f32"), codes)
+
+    def reading(name: str, text: str, answer: Answer) -> Reading:
+        bits = answer(asked, policy)[:, 0]
+        return Reading(name, text, compose(split(bits, F32), F64).view(np.float64))
+
+    found = [reading("right", "", right)]
+    some = [one for ones in suspects(op, fmt.name) for one in ones]
+    for one in (*some, *of_formats(op, fmt.name)):
+        try:
+            found.append(reading(one.name, one.text, one.answer))
+        except Exception:  # known bugs are made for some float types, and may fail on others
+            continue
+    return found
+
+
+def element_readings(fmt: CodeFormat, policy: Policy) -> list[Reading]:
+    """The right reading of element codes, then known ones."""
+    found, all_codes = _readings("decode", fmt, policy), np.arange(fmt.code_count)
+    if getattr(fmt, "twos_complement", False):
+        numbers = found[0].numbers
+        one = np.where(all_codes & fmt.sign_bit, numbers + abs(numbers[1]), numbers)
+        found.append(
+            Reading("ones_complement", "reads negative codes as the ones' complement", one)
+        )
+    return found
+
+
+def scale_readings(policy: Policy) -> list[Reading]:
+    """The right reading of scale codes, then known ones."""
+    own, *found = _readings("decode_scale", E8M0, policy)
+    power = own.numbers.copy()
+    power[-1] = 2.0**128  # which is no float32
+    with np.errstate(all="ignore"):
+        half = own.numbers.astype(np.float16).astype(np.float64)
+    return [
+        own,
+        Reading("scale_ff_power", "reads scale code FF as 2**128", power),
+        *found,
+        Reading("scale_float16", "holds the scale in float16", half),
+    ]
+
+
+def shifted(base: Reading, k: int) -> Reading:
+    """A reading as a power of two times the right one."""
+    if not k:
+        return base
+    times = f"{1 << abs(k)} times too {'small' if k < 0 else 'large'}"
+    return Reading(f"scale{k:+d}", f"reads every scale {times}", np.ldexp(base.numbers, k))
+
+
+def overlay(plain: F, before: F, after: F) -> F:
+    """Numbers, with others where these are not right."""
+    return np.where(same_numbers(plain, after), before, after)
+
+
+def same_numbers(one: F, other: F) -> Bool:
+    """Which numbers are the same, signs of zeros among them."""
+    nan = np.isnan(one) & np.isnan(other)
+    return np.asarray(nan | ((one == other) & (np.signbit(one) == np.signbit(other))))
+
+
+def laid(base: Reading, some: Iterable[Reading]) -> F:
+    """The numbers of a reading, with those of others where these are not right."""
+    found = base.numbers
+    for one in some:
+        found = overlay(base.numbers, found, one.numbers)
+    return found
