@@ -146,6 +146,8 @@ class Report:
             rest = replace(self, rows=tuple(left), uses=()) if left else None
             kinds = uses_text(self.uses)
             if rest is not None and any(row.failures for row in left):
+                if not unsteady:
+                    return f"{rest.verdict}; {kinds}"
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
         if self.profile is not None:

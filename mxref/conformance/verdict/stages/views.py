@@ -8,6 +8,7 @@ import numpy as np
 
 from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
+from mxref.conformance.verdict.stages.reductions import REDUCED
 from mxref.conformance.verdict.stages.steps import View
 
 __all__ = ["VIEWS", "lanes_in_words", "pattern_of", "variants", "without_lanes"]
@@ -66,6 +67,7 @@ VIEWS = (
     View("of_two_blocks", "amax is that of two blocks together", _pair),
     _rows(1),
     _rows(-1),
+    *REDUCED,
 )
 
 
