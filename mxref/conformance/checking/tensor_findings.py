@@ -27,8 +27,9 @@ Words = NDArray[np.uint64]
 
 #: Elements of a call whose answers are taken apart, and those of all such calls.
 _SMALL, _ALL = 7000, 400_000
-#: Wrong calls, and right ones, by which stages are found; they are confirmed by all small ones.
-_FEW = 24
+#: Wrong calls, and right ones, by which stages are found, and the elements of most of them; they
+#: are confirmed by all small ones.
+_FEW, _TINY = 12, 2500
 #: Wrong calls of an axis from which on there is a rule about them.
 _TOLD = 4
 
@@ -79,17 +80,25 @@ def stages_text(replies: Sequence[CallReply]) -> str:
     bad, right = ([one for one in small if one.wrong is is_wrong] for is_wrong in (True, False))
     if not bad or any(one.error for one in small):
         return ""
-    few = [one for some in (bad, right) for one in some[:: len(some) // _FEW + 1]]
+    few = [one for some in (bad, right) for one in _spread(some)]
     subject = _asked(bad[0]).subject
-    policy = subject.policy
-    found = fit_tensor(_evidence(few), policy)
+    policy, cause = subject.policy, subject.cause
+    known = cause.steps if cause is not None else None
+    like = known if isinstance(known, TensorSteps) else TensorSteps()
+    found = fit_tensor(_evidence(few), policy, like)
     if found is None or found.misses or _misses(_evidence(small), found.steps, policy):
         return ""
-    known: set[str] = set()
-    if subject.cause is not None:
-        own = fit_tensor(_evidence(few, wanted=True), policy)
-        known = {one.name for one in own.steps.wrong} if own is not None else set()
-    return "; and ".join(one.text for one in found.steps.wrong if one.name not in known)
+    if cause is not None and like is not known:
+        own = fit_tensor(_evidence(few, wanted=True), policy, like)
+        like = like if own is None else own.steps
+    said = {one.name for one in like.wrong}
+    return "; and ".join(one.text for one in found.steps.wrong if one.name not in said)
+
+
+def _spread(replies: Sequence[CallReply]) -> Sequence[CallReply]:
+    """A few of some replies, of all sizes that are not large; of larger ones if there are none."""
+    some = [one for one in replies if one.question.elements <= _TINY] or replies
+    return some[:: len(some) // _FEW + 1]
 
 
 def _misses(whole: Sequence[Evidence], steps: TensorSteps, policy: Policy) -> int:

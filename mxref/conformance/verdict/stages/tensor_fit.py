@@ -48,24 +48,29 @@ class FittedTensor:
     blocks: Fitted | None = None
 
 
-def fit_tensor(whole: Sequence[Evidence], policy: Policy) -> FittedTensor | None:
+def fit_tensor(
+    whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None = None
+) -> FittedTensor | None:
     """The steps nearest to a target's answers; None if none are nearer than the right ones.
 
     Args:
         whole: its answers to `quantize_tensor` in one format, by float type.
         policy: what is right.
+        like: steps that give other answers, with which the search begins: their blocks are kept.
     """
     try:
-        return _fitted(whole, policy)
+        return _fitted(whole, policy, like)
     except ValueError:  # the policy has no answer to some question
         return None
 
 
-def _fitted(whole: Sequence[Evidence], policy: Policy) -> FittedTensor | None:
+def _fitted(
+    whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None
+) -> FittedTensor | None:
     def wrong_words(steps: TensorSteps, *, scales: bool) -> int:
         return sum(_wrong_words(one, steps, policy, scales=scales) for one in whole)
 
-    steps = TensorSteps()
+    steps = like or TensorSteps()
     before = _misses(whole, steps, policy)
     for _ in range(2):  # what a tail becomes is seen where the axis is right, and vice versa
         for name, every in (("tail", TAILS), ("axis", AXES)):
@@ -73,7 +78,10 @@ def _fitted(whole: Sequence[Evidence], policy: Policy) -> FittedTensor | None:
     steps = _best(steps, "matrix", MATRICES, lambda one: wrong_words(one, scales=True))
     misses = _misses(whole, steps, policy)
     blocks = None
-    if misses and (found := fit([_of_blocks(one, steps, policy) for one in whole], policy)):
+    found = None
+    if misses and like is None:
+        found = fit([_of_blocks(one, steps, policy) for one in whole], policy)
+    if found is not None:
         more = dataclasses.replace(steps, blocks=found.steps)
         if found.steps.wrong and (left := _misses(whole, more, policy)) < misses:
             steps, misses, blocks = more, left, found
