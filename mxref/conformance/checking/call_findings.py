@@ -19,7 +19,7 @@ from mxref.conformance.checking.call_questions import (
     CallSubject,
     ask,
 )
-from mxref.conformance.checking.call_rules import Rule, least_wrong, rule_of
+from mxref.conformance.checking.call_rules import TOLERATED, Rule, least_wrong, rule_of
 
 __all__ = ["finding", "wrong_alone"]
 
@@ -86,21 +86,27 @@ def finding(
     drawn = rule and replace(rule, inside=rule.inside[:asked])
     if rule is None or not (_is_narrow(rule, asked, manner.most) or _is_no_chance(rule, calls)):
         rule = drawn = None
-    if fails and not subject.tells(drawn, has_parts=bool(part), alone=alone):
+    told = subject.explained(calls)
+    if fails and not told and not subject.tells(drawn, has_parts=bool(part), alone=alone):
         return None
     example = bad[0]
-    if rule is None:
+    parts = "" if told or (rule is not None and _is_exact(rule, bad)) else subject.of_parts(calls)
+    if rule is None or parts:
         where = f"in {len(bad)} of {len(calls)} {manner.calls}"
+        where += f", {parts}" * bool(parts) + f", where {told}" * bool(told)
     else:
         words_of, example = _exact_least(function, rule, calls)
         counts = rule.counts([one.wrong for one in calls])
-        where = f"only in {manner.calls} with {words_of} ({counts}){_where(bad)}{_remark(calls)}"
+        where = f"only in {manner.calls} with {words_of} ({counts})"
+        where += f", where {told}" if told else f"{_where(bad)}{_remark(calls)}"
+    if subject.beside:
+        where += ", beside what the vectors show"
     if alone:
         return "numbers", f"wrong {where}, whatever the size: {example.text}"
     if rule is None and part and not any(one.error for one in bad):
         return "company", f"wrong {where}, in {part} that are right alone: {example.text}"
-    kind = manner.unexplained
-    if rule is not None:
+    kind = "size" if told or parts else manner.unexplained
+    if rule is not None and not parts:
         kind = "size" if rule.sized else "options"
     return kind, f"wrong {where}: {example.text}"
 
@@ -141,6 +147,11 @@ def _rule(calls: Sequence[tuple[CallQuestion, bool]], names: Sequence[str] = ())
 def _is_narrow(rule: Rule, asked: int, most: float) -> bool:
     """Whether a rule covers no more than a share of the calls that every target is asked."""
     return bool(rule.inside[:asked].mean() <= most)
+
+
+def _is_exact(rule: Rule, bad: Sequence[CallReply]) -> bool:
+    """Whether a rule covers hardly more than the wrong calls."""
+    return len(bad) >= (1 - TOLERATED) * int(rule.inside.sum())
 
 
 def _is_no_chance(rule: Rule, calls: Sequence[CallReply]) -> bool:

@@ -170,6 +170,16 @@ class CallSubject(Protocol):
             alone: whether the first wrong part of wrong calls is wrong in small calls, too.
         """
 
+    def explained(self, calls: Sequence[CallReply]) -> str:
+        """What gives the answers to all calls, in words; empty if nothing known does."""
+
+    def of_parts(self, calls: Sequence[CallReply]) -> str:
+        """Which calls are wrong in which parts of their answers; empty if that is not told."""
+
+    @property
+    def beside(self) -> bool:
+        """Whether calls are compared with what a known bug makes of them."""
+
     def kept(self, group: Sequence[CallQuestion]) -> Iterable[CallQuestion]:
         """The questions with which it is seen whether results and arguments stay as they were."""
 
@@ -259,6 +269,19 @@ class PlainSubject:
         if rule is None or alone:
             return rule is not None and "axis" in rule.text
         return has_parts or float(np.mean(rule.inside)) <= _TELLS
+
+    def explained(self, calls: Sequence[CallReply]) -> str:
+        """What gives the answers to all calls, in words; empty if nothing known does."""
+        return ""
+
+    def of_parts(self, calls: Sequence[CallReply]) -> str:
+        """Which calls are wrong in which parts of their answers; empty if that is not told."""
+        return ""
+
+    @property
+    def beside(self) -> bool:
+        """Whether calls are compared with what a known bug makes of them."""
+        return False
 
     def kept(self, group: Sequence[CallQuestion]) -> Iterable[CallQuestion]:
         """The questions with which it is seen whether results and arguments stay as they were."""

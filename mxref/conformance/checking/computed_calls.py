@@ -121,7 +121,8 @@ def ask_sizes(
             found, ordinary = _found(functions[op], group, kept, threads=target.threads)
             scopes += [ordinary] if ordinary is not None else []
             if found is not None:
-                uses.append(CallDependence(op, format, *found))
+                beside = group.subjects[0].beside
+                uses.append(CallDependence(op, format, *found, beside))
         empty, refusals = _empty_calls(functions, groups)
     uses += empty
     moved = sum(question.memory != 0 for _, _, question in plan)

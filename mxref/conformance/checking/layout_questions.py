@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import PLACED, STRIDE_0
 from mxref.conformance.checking.call_data import Data, data_words, ordinary, repeated
-from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
+from mxref.conformance.checking.call_questions import CallReply, PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features
+from mxref.conformance.checking.layout_answers import BY_POLICY
 from mxref.conformance.checking.layout_numbers import drawn_codes, drawn_numbers
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
+from mxref.conformance.checking.tensor_findings import answer_by, parts_text, stages_text
 from mxref.conformance.compare.compare import with_one_nan
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.formats.catalog import block_format, element_format
 from mxref.operations.registry import LAYOUT_OPERATIONS
-from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
-from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import without_cases
@@ -52,6 +52,8 @@ _NAMES = {
 }
 #: Elements of a call that is made to tell what a wrong one's size has to do with it.
 _MOST = 1 << 18
+#: Elements of a call that is compared with what a known bug makes of it.
+_BY_CAUSE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class LayoutSubject(PlainSubject):
         float: the float type, or the layout of the bytes.
         policy: the policy that gives the answers.
         profile: the profile that gives them where it speaks of them.
-        fails: whether some answers to the vectors are others, which nothing known gives.
+        fails: whether some answers to the vectors are others, which no policy known gives.
+        cause: the known bug that gives these, with which further answers are compared, if any does.
     """
 
     op: str
@@ -73,6 +76,7 @@ class LayoutSubject(PlainSubject):
     policy: Policy
     profile: Profile | None = None
     fails: bool = False
+    cause: Cause | None = None
 
     @property
     def answerable(self) -> bool:
@@ -95,20 +99,21 @@ class LayoutSubject(PlainSubject):
                 return profile_target(profile).operations[self.op](*arguments), False
             except ValueError:
                 pass
-        return _BY_POLICY[self.op](self.policy)(*arguments), profile is not None
+        return BY_POLICY[self.op](self.policy)(*arguments), profile is not None
 
     @property
     def inverse(self) -> Function:
         """What makes the bytes that an operation unpacks: as a policy does, also for a profile."""
         profile = self.spoken_of
         policy = self.policy if profile is None else profile.policy
-        return _BY_POLICY[self.op.removeprefix("un")](policy)
+        return BY_POLICY[self.op.removeprefix("un")](policy)
 
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[LayoutQuestion]:
         """Those of all shapes, of a tensor along both axes, then those in other memory."""
         axes = (0, 1) if self.op == "quantize_tensor" else (1,)
+        elements = min(elements, _BY_CAUSE) if self.cause is not None else elements
         for shape in shapes(self.op, first_float=first_float, first_format=first_format):
             if _elements_in(self.op, shape) <= elements:
                 yield from (LayoutQuestion(self, shape, axis) for axis in axes)
@@ -122,30 +127,24 @@ class LayoutSubject(PlainSubject):
                         LayoutQuestion(self, shape, one, STRIDE_0, kind=kind) for one in axes
                     )
 
+    def explained(self, calls: Sequence[CallReply]) -> str:
+        """The stages of tensors that give the answers to calls, in words, if some do."""
+        return stages_text(calls) if self.op == "quantize_tensor" else ""
+
+    def of_parts(self, calls: Sequence[CallReply]) -> str:
+        """For each axis of tensors and each kind of wrong words which calls are wrong."""
+        return parts_text(calls) if self.op == "quantize_tensor" else ""
+
+    @property
+    def beside(self) -> bool:
+        """Whether calls are compared with what a known bug makes of them."""
+        return self.cause is not None
+
     @property
     def spoken_of(self) -> Profile | None:
         """The profile, if it speaks of this."""
         found = self.profile
         return found if found and speaks_of(found, self.op, self.format, self.float) else None
-
-
-def _unpacked(packed: Array, name: str, policy: Policy) -> tuple[Array, Array]:
-    scales, codes = unpack_blocks(packed, name, policy)
-    return scales, codes.reshape(len(scales), -1)
-
-
-#: The operations with a policy put in.
-_BY_POLICY: dict[str, Callable[[Policy], Function]] = {
-    "pack": lambda p: lambda codes, name: pack(codes, name, p),
-    "unpack": lambda p: lambda packed, name, count: unpack(packed, name, count, p),
-    "pack_scales": lambda p: lambda scales: pack_scales(scales, p),
-    "unpack_scales": lambda p: lambda packed, shape: unpack_scales(packed, shape, p),
-    "pack_blocks": lambda p: (
-        lambda scales, codes, name: pack_blocks(scales, codes.reshape(-1), name, p)
-    ),
-    "unpack_blocks": lambda p: lambda packed, name: _unpacked(packed, name, p),
-    "quantize_tensor": lambda p: lambda values, name, axis: quantize(values, name, p, axis=axis),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +176,8 @@ class LayoutQuestion(PlainQuestion):
 
     @cached_property
     def _right(self) -> tuple[NDArray[np.uint8], bool]:
+        if self.subject.cause is not None:
+            return answer_by(self.subject.cause, self).astype(np.uint8), False
         right, may_refuse = self.subject.answer(self.arguments)
         return self.words(right).astype(np.uint8), may_refuse
 

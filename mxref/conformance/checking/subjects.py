@@ -51,6 +51,7 @@ def subjects(report: Report) -> Iterator[CallSubject]:
     """The operations on layouts and integers, with what gives the answers to their vectors."""
     for row in report.rows:
         if _has_known_bug(row):
+            yield from _beside_bug(row)
             continue
         policy = explaining(row, report)
         by, fails = policy or compared_with(row, report), policy is None
@@ -61,6 +62,15 @@ def subjects(report: Report) -> Iterator[CallSubject]:
             profile = report.profile if row.profile else None
             for outcome in row.outcomes:
                 yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
+
+
+def _beside_bug(row: VerifyRow) -> Iterator[LayoutSubject]:
+    """Tensors of which a known bug gives the vectors, compared with what it makes of others."""
+    cause = row.causes[0]
+    if row.op == "quantize_tensor" and cause.answer is not None and not cause.floats:
+        for outcome in row.outcomes:
+            names = row.op, row.format, outcome.file.float
+            yield LayoutSubject(*names, Policy.parse(cause.policy), None, fails=True, cause=cause)
 
 
 def product_subjects(target: PythonTarget, report: Report) -> list[ProductSubject]:

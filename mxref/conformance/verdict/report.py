@@ -147,6 +147,8 @@ class Report:
             mixing = [row for row in self.rows if (row.op, row.format) in unsteady and row.causes]
             kinds = "; ".join([uses_text(self.uses), *causes_of(mixing)])
             if rest is not None and any(row.failures for row in left):
+                if not unsteady:
+                    return f"{rest.verdict}; {kinds}"
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
         if self.profile is not None:

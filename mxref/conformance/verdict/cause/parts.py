@@ -72,6 +72,7 @@ def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
     codes = np.clip(divisors, 0, fmt.scale.code_count - 1)[:, np.newaxis]
     scale = every_code(fmt.scale)
     significand, power = np.maximum(scale.significand, 1)[codes], scale.exponent[codes]
+    numbers = dataclasses.replace(numbers, significand=numbers.significand * (codes != 0))
     if fmt.tensor_scale:
         tensor = split(questions.inputs[:, :1], F32)
         significand, power = significand * tensor.significand, power + tensor.exponent
@@ -169,8 +170,6 @@ def _quotients(questions: Questions, divisors: I64) -> Questions:
     numbers = quotients_of(numbers_of(questions), divisors, questions)
     if not fmt.scale.is_power:
         layout = F64
-        significand = numbers.significand * (divisors != 0)[:, np.newaxis]
-        numbers = dataclasses.replace(numbers, significand=significand)
     elif layout.exponent_bits < F32.exponent_bits:
         layout = F32
     words = compose(numbers, layout).astype(np.uint64)

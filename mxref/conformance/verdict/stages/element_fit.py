@@ -26,7 +26,7 @@ from mxref.conformance.verdict.stages.steps import (
 )
 from mxref.operands.shown import show_code
 
-__all__ = ["bad_codes", "fit_codes", "fit_elements", "fit_places"]
+__all__ = ["bad_codes", "fit_codes", "fit_elements", "fit_places", "wrong_elements"]
 
 
 def _wrong_cells(sides: Sides, way: Way) -> I64:
@@ -38,7 +38,7 @@ def _wrong_cells(sides: Sides, way: Way) -> I64:
     found = np.zeros((CELLS, lanes), np.int64)
     for side in sides.every:
         try:
-            away = way.of(side.questions, side.scale, sides.policy) ^ side.codes
+            away = way.of(side.divided, side.scale, sides.policy) ^ side.codes
         except Exception:  # known bugs are made for some float types, and may fail on others
             return found + (1 << 40)
         some = side.finite
@@ -96,10 +96,15 @@ def fit_elements(sides: Sides) -> Way:
     return best.way if FEWER * best.total <= before else Way(own, right)
 
 
+def wrong_elements(sides: Sides, way: Way) -> int:
+    """How many ordinary elements a way does not give."""
+    return int(_wrong_cells(sides, way).sum())
+
+
 def bad_codes(sides: Sides, way: Way) -> int:
     """Ordinary elements that have other codes than a way gives under the stored scales."""
     return sides.count(
-        lambda side: side.finite & (way.of(side.questions, side.scale, sides.policy) != side.codes)
+        lambda side: side.finite & (way.of(side.divided, side.scale, sides.policy) != side.codes)
     )
 
 
@@ -109,7 +114,7 @@ def fit_places(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, Count]:
     same, count = np.zeros((lanes, lanes), np.int64), 0
     for side in sides.every:
         some = side.finite.all(axis=1)
-        right = Elements().of(side.questions, side.scale, sides.policy)[some]
+        right = Elements().of(side.divided, side.scale, sides.policy)[some]
         count += len(right)
         for lane in range(lanes):
             same[lane] += (right == side.codes[some][:, lane : lane + 1]).sum(axis=0)
@@ -131,7 +136,7 @@ def fit_codes(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, Count]:
     found: list[Codes] = []
     wrong = left = total = 0
     fmt, plain = sides.fmt.element, replace(steps, places=Places())
-    under = [plain.under(one.questions, one.scale, sides.policy) for one in sides.every]
+    under = [plain.under(one.evidence.questions, one.scale, sides.policy) for one in sides.every]
     codes, want = np.concatenate([one.codes for one in sides.every]), np.concatenate(under)
     for number, name in enumerate(ELEMENTS):
         some = np.concatenate(

@@ -16,13 +16,17 @@ from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.element_fit import (
     bad_codes,
     fit_codes,
-    fit_elements,
     fit_places,
 )
 from mxref.conformance.verdict.stages.mixtures import Way
-from mxref.conformance.verdict.stages.scale_fit import bad_scales, fit_scales
+from mxref.conformance.verdict.stages.scale_fit import bad_scales
 from mxref.conformance.verdict.stages.sides import Count, Side, Sides
 from mxref.conformance.verdict.stages.steps import BLOCKS, RIGHT, BlockSteps, Special
+from mxref.conformance.verdict.stages.tensor_scales import (
+    fit_elements_of_tensor,
+    fit_scales_of_tensor,
+    tensor_of,
+)
 from mxref.conformance.verdict.stages.views import variants
 from mxref.formats.catalog import block_format
 from mxref.operands.shown import show_code
@@ -68,23 +72,26 @@ def fit(whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT) -> 
 
 def _fitted(sides: Sides, like: BlockSteps) -> Fitted:
     """The steps, stage by stage."""
-    view, scale = fit_scales(sides, like)
+    factor, view, scale = fit_scales_of_tensor(sides, like)
     before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
-    counts = {"scale": (before, after, sides.count(lambda side: side.ordinary))}
-    every = [BlockSteps(view=one, scale=scale) for one in variants(view)]
+    counts = {"tensor scale": (0, 0, 0)}
+    counts["scale"] = before, after, sides.count(lambda side: side.ordinary)
+    tensor = tensor_of(factor, factor)
+    every = [BlockSteps(tensor, one, scale) for one in variants(view)]
     steps = min(every, key=lambda one: _missed_scales(sides, one)) if len(every) > 1 else every[0]
     for side in sides.every:
         side.see(steps)
     steps, counts["special blocks"] = _fit_special(sides, steps, whole=False)
     steps, counts["places"] = fit_places(sides, steps)
-    way = fit_elements(sides)
-    steps = replace(steps, divisor=way.divisor, elements=way.elements)
+    tensor, way = fit_elements_of_tensor(sides, factor, view, scale)
+    steps = replace(steps, tensor=tensor, divisor=way.divisor, elements=way.elements)
     before, after = (bad_codes(sides, one) for one in (Way(RIGHT.divisor, RIGHT.elements), way))
     counts["elements"] = before, after, sides.count(lambda side: side.finite)
     steps, counts["special elements"] = fit_codes(sides, steps)
     steps, rows = _fit_special(sides, steps, whole=True)
     counts["special blocks"] = max(counts["special blocks"], rows)
     steps, misses = _pared(sides, steps)
+    counts["tensor scale"] = _without_tensor(sides, steps)
     named = {step.stage for step in steps.wrong}
     told = {
         name: count
@@ -94,11 +101,25 @@ def _fitted(sides: Sides, like: BlockSteps) -> Fitted:
     return Fitted(steps, sides.policy, told, misses)
 
 
+def _without_tensor(sides: Sides, steps: BlockSteps) -> Count:
+    """How many blocks would be others if nothing became of the scale of the tensor."""
+    if steps.tensor.name == RIGHT.tensor.name:
+        return 0, 0, 0
+
+    def others(side: Side) -> Bool:
+        asked, plain = side.evidence.questions, replace(steps, tensor=RIGHT.tensor)
+        own, other = (one.answer(asked, sides.policy) for one in (steps, plain))
+        same = same_answers(asked.file, own, other, asked.inputs)
+        return np.asarray(~same.all(axis=1) & side.answered)
+
+    return sides.count(others), 0, sides.count(lambda side: side.answered)
+
+
 def _pared(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, int]:
     """Steps without those that explain nothing, and how many answers they do not give."""
 
     def misses(some: BlockSteps) -> int:
-        answers = [some.answer(side.questions, sides.policy) for side in sides.every]
+        answers = [some.answer(side.evidence.questions, sides.policy) for side in sides.every]
         return sum(s.evidence.misses(a) for s, a in zip(sides.every, answers, strict=True))
 
     least = misses(steps)
@@ -138,7 +159,7 @@ def _missed(sides: Sides, steps: BlockSteps, number: int, *, whole: bool) -> int
     def wrong(side: Side) -> Bool:
         some = side.special[number] & side.answered
         if whole and some.any():
-            return some & ~side.evidence.gives(steps.answer(side.questions, sides.policy))
+            return some & ~side.evidence.gives(steps.answer(side.evidence.questions, sides.policy))
         return some & _other_scale(side, steps, sides.policy) if some.any() else some
 
     try:
@@ -155,7 +176,7 @@ def _gives(sides: Sides, one: Special, steps: BlockSteps) -> bool:
         if not some.any():
             continue
         try:
-            found = one.of(side.questions, sides.policy)[some]
+            found = one.of(side.evidence.questions, sides.policy)[some]
         except Exception:  # known bugs are made for some float types
             return False
         given = side.evidence.answers[some]
@@ -164,7 +185,7 @@ def _gives(sides: Sides, one: Special, steps: BlockSteps) -> bool:
         if one.whole:
             words = np.broadcast_to(found[:, 1:], (len(found), sides.lanes))
             rows = np.concatenate([found[:, :1], words], axis=1)[:, sources]
-            asked = side.questions
+            asked = side.evidence.questions
             if not same_answers(asked.file, rows, given, asked.inputs[some]).all():
                 return False
     return True
@@ -176,7 +197,7 @@ def _missed_scales(sides: Sides, steps: BlockSteps) -> int:
 
 
 def _other_scale(side: Side, steps: BlockSteps, policy: Policy) -> Bool:
-    return np.asarray(steps.scales(side.questions, policy) != side.scale)
+    return np.asarray(steps.scales(side.evidence.questions, policy) != side.scale)
 
 
 def _treatments(sides: Sides, number: int, name: str, *, whole: bool) -> Iterator[Special]:

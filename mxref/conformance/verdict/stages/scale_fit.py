@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
+from mxref.conformance.verdict.stages.block_scales import (
+    BlockScale,
+    block_scales,
+    right_scale,
+)
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Side, Sides
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
@@ -50,7 +55,7 @@ def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
         sides: the answers.
         like: steps that give all answers in another format, which are tried first.
     """
-    everything, right = View(), Scale()
+    everything, right = View(), right_scale(sides.policy, sides.fmt)
     least = bad_scales(sides, everything, right)
     if not least:
         return everything, right
@@ -64,6 +69,8 @@ def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
     if found[0]:
         some = sorted(views.values(), key=lambda view: bad_scales(sides, view, right))[:FEW]
         some += [view for name, view in views.items() if name.startswith("unseen")]
+        if not sides.fmt.scale.is_power:  # arithmetics of which many have another tensor scale
+            rules = [one for one in rules if isinstance(one, BlockScale)]
         rules += sorted(known, key=lambda one: bad_scales(sides, everything, one))[:FEW]
         found = min(found, _best(sides, itertools.product(some, rules)), key=_wrong)
     if FEWER * found[0] <= least:
@@ -85,8 +92,11 @@ def _simple(
     sides: Sides, rules: list[Scale], views: dict[str, View]
 ) -> Iterator[tuple[View, Scale]]:
     """Pairs of which one is right; what was tried is put into `rules` and `views`."""
-    everything, right = View(), Scale()
-    of_choices = [*candidates.scales(sides.policy)]
+    everything, right = View(), right_scale(sides.policy, sides.fmt)
+    of_choices = [
+        *block_scales(sides.policy, sides.fmt),
+        *candidates.scales(sides.policy),
+    ]
     for rule in of_choices:
         rules.append(rule)
         yield everything, rule
@@ -135,27 +145,36 @@ def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
     nan = nan_scale(sides.fmt.name)
     policy = sides.policy.replace(**rule.choice)
     unseen = np.zeros(sides.lanes, bool)
+    if isinstance(rule, BlockScale) and rule.bounded:
+        return
+    own, key = (rule.of, f"lanes alone {rule.name}") if isinstance(rule, BlockScale) else (None, "")
     for side in sides.every:
         alone = side.questions.once(
-            "lanes alone", policy, functools.partial(_alone, side.questions, policy)
+            key or "lanes alone", policy, functools.partial(_alone, side.questions, policy, own)
         )
-        own = side.scale if rule.order is None else side.scale[rule.order(len(side.scale))]
-        larger = np.clip(alone + rule.k, 0, nan - 1) > own[:, np.newaxis]
+        stored = side.scale if rule.order is None else side.scale[rule.order(len(side.scale))]
+        larger = np.clip(alone + rule.k, 0, nan - 1) > stored[:, np.newaxis]
         unseen |= larger[side.ordinary].any(axis=0)
     if unseen.any() and not unseen.all():
         yield without_lanes(unseen)
 
 
-def _alone(questions: Questions, policy: Policy) -> I64:
-    """The right scale codes that each element has alone; powers of two before they are clamped."""
+def _alone(
+    questions: Questions, policy: Policy, own: Callable[[Questions, Policy], I64] | None
+) -> I64:
+    """The scale codes that each element has alone; powers of two before they are clamped.
+
+    They are right, or `own` answers them.
+    """
     fmt, file = block_format(questions.file.format), questions.file
     if fmt.scale.is_power:
         numbers = split(questions.inputs.reshape(-1, 1), LAYOUTS[file.float])
         return unclamped(file, numbers, policy).reshape(questions.inputs.shape)
-    first = int(fmt.tensor_scale)
-    columns = []
-    for lane in range(first, questions.inputs.shape[1]):
-        words = np.zeros_like(questions.inputs)
-        words[:, :first], words[:, lane] = questions.inputs[:, :first], questions.inputs[:, lane]
-        columns.append(Questions(file, words).answers(policy)[:, 0])
-    return np.stack(columns, axis=1).astype(np.int64)
+    first, rows = int(fmt.tensor_scale), len(questions.inputs)
+    lanes = questions.inputs.shape[1] - first
+    words = np.zeros((lanes, rows, lanes + first), np.uint64)
+    words[:, :, :first] = questions.inputs[:, :first]
+    words[range(lanes), :, range(first, first + lanes)] = questions.inputs[:, first:].T
+    inner = Questions(file, words.reshape(lanes * rows, -1))
+    found = inner.answers(policy)[:, 0] if own is None else own(inner, policy)
+    return found.reshape(lanes, rows).T.astype(np.int64)

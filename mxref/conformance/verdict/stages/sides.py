@@ -35,6 +35,7 @@ class Side:
 
     def __init__(self, one: Evidence) -> None:
         self.evidence, self.questions, self.answered = one, one.questions, one.answered
+        self.divided = one.questions  #: with the scale of the tensor that elements see
         self.scale, self.codes = one.answers[:, 0].astype(np.int64), one.answers[:, 1:]
         self.ordinary = self.answered & ~np.any(is_special(one.questions), axis=0)
         self.classes = element_classes(one.questions)
@@ -58,7 +59,7 @@ class Side:
     def cells(self, policy: Policy) -> I64:
         """The class of RESULTS that each element is of under the stored scale."""
         if self.classed is None:
-            self.classed = classes_of(self.questions, self.scale, policy)
+            self.classed = classes_of(self.divided, self.scale, policy)
         return self.classed
 
 

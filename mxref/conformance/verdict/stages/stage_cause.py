@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mxref.conformance.compare.compare import Outcome, judged
-from mxref.conformance.verdict.cause.cause import Cause, Stage
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
 from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
@@ -17,19 +17,12 @@ from mxref.conformance.verdict.stages.dequantize_fit import fit_products
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
+from mxref.conformance.verdict.stages.tensor_cause import lines_of_blocks, tensor_cause
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
 __all__ = ["stage_cause", "with_rest"]
 
-#: What the units of each stage are called, and the clause about it.
-_STAGES = {
-    "scale": ("scales", "MX-6.3"),
-    "special blocks": ("blocks", "N4 to N6"),
-    "elements": ("elements", "N17"),
-    "special elements": ("elements", "N13, N14, N25"),
-    "places": ("lanes", "MX-5.1"),
-}
 #: How many literals a link is as long as.
 _COST = 2
 _OF_SCALES = ("scale", "special blocks")
@@ -59,6 +52,8 @@ def stage_cause(
     if op in _FITS:
         answered = all(one.answered.all() for one in whole)
         return chain_cause(op, whole, policies, _FITS[op]) if answered else None
+    if op == "quantize_tensor":
+        return tensor_cause(whole, policies)
     if op != "quantize":
         return None
     best: Cause | None = None
@@ -78,15 +73,7 @@ def _cause(op: str, found: Fitted, whole: Sequence[Evidence]) -> Cause:
     name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
     suspect = Suspect("stages", name, "", text, op, (), found.steps.answer)
     cause = suspect.cause(op, found.policy, whole, found.misses)
-    return replace(cause, stages=tuple(_lines(found)), steps=found.steps)
-
-
-def _lines(found: Fitted) -> Iterator[Stage]:
-    """One line for each stage that deviates."""
-    for name, (wrong, left, total) in found.counts.items():
-        text = "; ".join(step.text for step in found.steps.wrong if step.stage == name)
-        unit, clause = _STAGES[name]
-        yield Stage(name, text, wrong, left, total, unit, clause)
+    return replace(cause, stages=tuple(lines_of_blocks(found)), steps=found.steps)
 
 
 def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Cause | None, Description | None]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
+from mxref.bits.floats import F32, I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.parts import encoded, is_special, nan_scale, numbers_of
 from mxref.conformance.verdict.cause.suspects import Answer, right
@@ -28,10 +28,12 @@ __all__ = [
     "Codes",
     "Divisor",
     "Elements",
+    "Factor",
     "Places",
     "Scale",
     "Special",
     "Step",
+    "Tensor",
     "View",
 ]
 
@@ -60,6 +62,37 @@ class Step:
     name: str = "right"
     text: str = ""
     mixes: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What becomes of the scale of a tensor: its pattern in float32 from the one that is given."""
+
+    name: str = "right"
+    text: str = ""
+    change: Callable[[Words], Words] | None = None
+
+    def of(self, questions: Questions) -> Questions:
+        """The questions with other scales of tensors, always positive and finite ones."""
+        if self.change is None or not block_format(questions.file.format).tensor_scale:
+            return questions
+        make = self.change
+
+        def made() -> Questions:
+            words = questions.inputs.copy()
+            words[:, 0] = np.clip(make(words[:, 0]).astype(np.uint64), 1, F32.inf_bits - 1)
+            return Questions(questions.file, words)
+
+        return questions.once(f"factor {self.name}", Policy(), made)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor(Step):
+    """What becomes of the scale of a tensor before scales, and before elements, are made."""
+
+    stage: ClassVar[str] = "tensor scale"
+    scales: Factor = Factor()
+    elements: Factor = Factor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +220,7 @@ def element_classes(questions: Questions) -> tuple[Bool, ...]:
 class BlockSteps:
     """The steps of all stages of a block, which together answer questions."""
 
+    tensor: Tensor = Tensor()
     view: View = View()
     scale: Scale = Scale()
     special: tuple[Special, ...] = ()
@@ -198,7 +232,7 @@ class BlockSteps:
     @property
     def wrong(self) -> tuple[Step, ...]:
         """The steps that are not right, in order."""
-        every = self.view, self.scale, *self.special, self.divisor, self.elements
+        every = self.tensor, self.view, self.scale, *self.special, self.divisor, self.elements
         every += *self.codes, self.places
         return tuple(step for step in every if step.name != "right")
 
@@ -213,6 +247,7 @@ class BlockSteps:
 
     def scales(self, questions: Questions, policy: Policy) -> I64:
         """The codes of the scales that are stored."""
+        questions = self.tensor.scales.of(questions)
         stored = self.scale.of(self.view.of(questions), policy)
         blocks = self.special_blocks(questions) if self.special else ()
         for one in self.special:
@@ -222,6 +257,7 @@ class BlockSteps:
 
     def under(self, questions: Questions, stored: I64, policy: Policy) -> Words:
         """The codes of elements where these scales are stored."""
+        questions = self.tensor.elements.of(questions)
         divisors = self.divisor.codes(questions, stored, policy)
         found = self.elements.of(questions, divisors, policy)
         classes = element_classes(questions) if self.codes else ()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
+from mxref.conformance.verdict.stages.reductions import REDUCED
 from mxref.conformance.verdict.stages.steps import View
 
 __all__ = [
@@ -76,38 +77,6 @@ def other_of_pair(count: int) -> NDArray[np.intp]:
     return np.where((own ^ 1) < count, own ^ 1, own)
 
 
-def _larger(count: int, of: str) -> View:
-    """Of groups of lanes the largest number with its sign, as where magnitudes are taken last."""
-
-    def words(some: Words, layout: FloatLayout) -> Words:
-        magnitudes = _magnitudes(some, layout).astype(np.int64)
-        order = np.where(some & np.uint64(layout.sign_bit) != 0, -magnitudes, magnitudes)
-        order[_is_nan(some, layout)] = np.iinfo(np.int64).min  # a number is larger
-        lanes = some.shape[1]
-        shape = (-1, lanes // count, count) if of == "neighbouring" else (-1, count, lanes // count)
-        if lanes % count:
-            return some
-        axis = 2 if of == "neighbouring" else 1
-        groups = order.reshape(shape)
-        largest = groups.argmax(axis=axis, keepdims=True)
-        seen = np.zeros(groups.shape, bool)
-        np.put_along_axis(seen, largest, True, axis=axis)  # noqa: FBT003
-        return np.where(seen.reshape(some.shape), some, np.uint64(0))
-
-    lanes = {
-        ("neighbouring", 2): "lanes 2i and 2i + 1",
-        ("neighbouring", 4): "lanes 4i to 4i + 3",
-        ("distant", 2): "a lane and that half a block behind it",
-        ("distant", 4): "four lanes that are a quarter of a block apart",
-    }[of, count]
-    text = f"amax sees of {lanes} the largest signed number alone"
-    return View(f"signed_{of}_{count}", text, words)
-
-
-#: Sizes of groups of lanes.
-_GROUPS = (2, 4)
-
-
 def _of_numbers(view: View) -> View:
     """A view of other blocks in which their infinities and NaN are not seen."""
     sees = view.words
@@ -125,10 +94,10 @@ VIEWS = (
     View("signed", "amax takes no magnitudes: a negative element does not count", _signed),
     View("negative_only", "amax sees negative elements alone", _negative),
     View("second_largest", "amax does not see the largest element, but the next", _second),
-    *(_larger(lanes, of) for lanes in _GROUPS for of in ("neighbouring", "distant")),
     View("of_two_blocks", "amax is that of blocks 2i and 2i + 1 together", _pair, mixes=True),
     _rows(1),
     _rows(-1),
+    *REDUCED,
 )
 
 

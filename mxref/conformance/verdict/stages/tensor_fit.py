@@ -1,0 +1,165 @@
+"""The steps of tensors that give a target's answers, found stage by stage."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.compare.tensor_cases import scale_counts
+from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.stages.fit import Fitted, fit
+from mxref.conformance.verdict.stages.sides import FEWER, Count
+from mxref.conformance.verdict.stages.tensor_steps import (
+    AXES,
+    MATRICES,
+    TAILS,
+    Axis,
+    Matrix,
+    Tail,
+    TensorSteps,
+)
+from mxref.operands.word_rows import NO_WORD
+from mxref.policy.policy import Policy
+
+__all__ = ["FittedTensor", "fit_tensor"]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTensor:
+    """Steps of tensors, and how many units of each stage are wrong, left wrong, and all.
+
+    Args:
+        steps: what the stages do.
+        policy: what all else follows.
+        misses: answers that the steps do not give.
+        counts: of tensors, for each of their own stages that deviates, by name.
+        blocks: the stages of the blocks, where these deviate.
+    """
+
+    steps: TensorSteps
+    policy: Policy
+    misses: int
+    counts: dict[str, Count] = field(default_factory=dict)
+    blocks: Fitted | None = None
+
+
+def fit_tensor(
+    whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None = None
+) -> FittedTensor | None:
+    """The steps nearest to a target's answers; None if none are nearer than the right ones.
+
+    Args:
+        whole: its answers to `quantize_tensor` in one format, by float type.
+        policy: what is right.
+        like: steps that give other answers, with which the search begins: their blocks are kept.
+    """
+    try:
+        return _fitted(whole, policy, like)
+    except ValueError:  # the policy has no answer to some question
+        return None
+
+
+def _fitted(
+    whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None
+) -> FittedTensor | None:
+    def wrong_words(steps: TensorSteps, *, scales: bool) -> int:
+        return sum(_wrong_words(one, steps, policy, scales=scales) for one in whole)
+
+    steps = like or TensorSteps()
+    before = _misses(whole, steps, policy)
+    for _ in range(2):  # what a tail becomes is seen where the axis is right, and vice versa
+        for name, every in (("tail", TAILS), ("axis", AXES)):
+            steps = _best(steps, name, every, lambda one: wrong_words(one, scales=False))
+    steps = _best(steps, "matrix", MATRICES, lambda one: wrong_words(one, scales=True))
+    misses = _misses(whole, steps, policy)
+    blocks = None
+    found = None
+    if misses and like is None:
+        found = fit([_of_blocks(one, steps, policy) for one in whole], policy)
+    if found is not None:
+        more = dataclasses.replace(steps, blocks=found.steps)
+        if found.steps.wrong and (left := _misses(whole, more, policy)) < misses:
+            steps, misses, blocks = more, left, found
+    if not steps.wrong or FEWER * misses > before:
+        return None
+    return FittedTensor(steps, policy, misses, dict(_counts(whole, steps, policy, misses)), blocks)
+
+
+def _best(
+    steps: TensorSteps,
+    name: str,
+    every: Sequence[Axis | Tail | Matrix],
+    wrong: Callable[[TensorSteps], int],
+) -> TensorSteps:
+    """Steps with the first of some that leaves fewest wrong; with their own if none is nearer."""
+    least, best = wrong(steps), steps
+    for one in every if least else ():
+        changed: dict[str, Any] = {name: one}
+        other = dataclasses.replace(steps, **changed)
+        if (left := wrong(other)) < least:
+            least, best = left, other
+        if not left:
+            break
+    return best
+
+
+def _misses(whole: Sequence[Evidence], steps: TensorSteps, policy: Policy) -> int:
+    return sum(one.misses(steps.answer(one.questions, policy)) for one in whole)
+
+
+def _wrong_words(one: Evidence, steps: TensorSteps, policy: Policy, *, scales: bool) -> int:
+    """How many scales, or codes, the steps do not give; all of an answer of another size."""
+    asked = one.questions
+    same = same_answers(asked.file, steps.answer(asked, policy), one.answers, asked.inputs)
+    counts = scale_counts(asked.inputs)[:, np.newaxis]
+    of_scales = np.arange(same.shape[1]) < counts
+    some = of_scales if scales else ~of_scales
+    return int((~same & some & one.answered[:, np.newaxis]).sum())
+
+
+def _of_blocks(one: Evidence, steps: TensorSteps, policy: Policy) -> Evidence:
+    """The answers about blocks that answers about tensors are made of.
+
+    Of what they do not show it is taken that it is right.
+    """
+    cut = steps.cut(one.questions)
+    words = cut.answers(policy).copy()
+    places = np.arange(words.size, dtype=np.uint64).reshape(words.shape)
+    answered = np.ones(len(words), bool)
+    flat, first = words.reshape(-1), 0
+    inputs = one.questions.inputs
+    arranged = steps.arranged(inputs, places, policy)
+    for row, is_answered, pair, count in zip(
+        one.answers, one.answered, arranged, scale_counts(inputs).tolist(), strict=True
+    ):
+        given, where = row[row != np.uint64(NO_WORD)], np.concatenate(pair)
+        if is_answered and len(given) == len(where):
+            flat[where] = given
+        else:
+            answered[first : first + count] = False
+        first += count
+    return Evidence(cut, words, answered)
+
+
+def _counts(
+    whole: Sequence[Evidence], steps: TensorSteps, policy: Policy, misses: int
+) -> Iterator[tuple[str, Count]]:
+    """For each stage of tensors how many would be others if it were right."""
+    total = sum(int(one.answered.sum()) for one in whole)
+    right = TensorSteps()
+    for name in ("axis", "tail", "matrix"):
+        step = getattr(steps, name)
+        if step.name != "right":
+            plain = dataclasses.replace(steps, **{name: getattr(right, name)})
+            changed = 0
+            for one in whole:
+                asked = one.questions
+                own, other = (some.answer(asked, policy) for some in (steps, plain))
+                same = same_answers(asked.file, own, other, asked.inputs).all(axis=1)
+                changed += int((~same & one.answered).sum())
+            yield step.stage, (changed, misses, total)
