@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
+from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 
@@ -68,6 +69,11 @@ def nearest(rows: Iterable[VerifyRow]) -> str:
         if any(one.text and not one.left for one in apart):
             what = (one.text if one.text and not one.left else "a rule unknown" for one in apart)
             texts += [f"{one.name}: {text}" for one, text in zip(apart, what, strict=True)]
+        elif row.op in DOT_OPERATIONS and apart:
+            left = f"beside which {apart[0].left} of {apart[0].total} outputs are wrong"
+            texts.append(f"nearest is: {'; and '.join(one.text for one in apart)}, {left}")
+        if isinstance(row.description, ProductDescription) and row.description.sums:
+            texts.append(row.description.sums)
     return "; ".join(dict.fromkeys(texts)) or UNKNOWN
 
 
