@@ -142,6 +142,7 @@ def with_rows(
     profile = report.profile
     unsteady = unsteady_rows(uses)
     made = {(row.op, row.format, row.profile, len(row.outcomes)): row for row in report.rows}
+    causes = {(row.op, row.format): row.causes for row in report.rows}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in grouped([some[0].file for some in files]):
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
@@ -159,7 +160,9 @@ def with_rows(
             if row is None:
                 row = _row(op, format, answers, policy, by)
             rows.append(
-                _with_causes(row, policy, rows, apart=(op, format) not in whole)
+                _with_causes(
+                    row, policy, rows, causes.get((op, format), ()), apart=(op, format) not in whole
+                )
                 if steady
                 else replace(row, causes=(), sought=False)
             )
@@ -213,7 +216,12 @@ def covered_files(
 
 
 def _with_causes(
-    row: VerifyRow, policy: Policy, before: Sequence[VerifyRow], *, apart: bool
+    row: VerifyRow,
+    policy: Policy,
+    before: Sequence[VerifyRow],
+    like: Sequence[Cause],
+    *,
+    apart: bool,
 ) -> VerifyRow:
     """A row with the causes of its failures, unless it has them; errors alone have none."""
     if row.sought or not row.wrong:
@@ -232,7 +240,7 @@ def _with_causes(
         from mxref.conformance.verdict.stages.product_stages import product_stages
 
         told = product_causes(row.outcomes)
-        stages = product_stages(row.outcomes) if apart and not told else None
+        stages = product_stages(row.outcomes, like) if apart and not told else None
         return replace(row, causes=told if stages is None else (stages,), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)

@@ -19,11 +19,12 @@ __all__ = ["narrow_sum", "product_stages"]
 _FIRST, _FEW = 8, 12
 
 
-def product_stages(outcomes: Sequence[Outcome]) -> Cause | None:
+def product_stages(outcomes: Sequence[Outcome], like: Sequence[Cause] = ()) -> Cause | None:
     """One or two stages that give all answers to dot products; or else those that are nearest.
 
     Args:
         outcomes: the answers to a pair of formats.
+        like: what gave fewer answers of the target; tried first.
 
     Returns:
         None where there is none, or it is a sum that is narrower than float32, which no clause
@@ -32,6 +33,9 @@ def product_stages(outcomes: Sequence[Outcome]) -> Cause | None:
     if not _is_asked(outcomes):
         return None
     fit = ProductFit.of(outcomes)
+    for steps in (one.steps for one in like if one.kind == "stages" and one.complete):
+        if fit.given(steps).all():
+            return _cause(fit, steps, 0, "")
     ranked = _singles(fit)
     best = ranked[0]
     if best[0]:
