@@ -21,6 +21,7 @@ from mxref.conformance.checking.formats_without_vectors import (
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.loaded_afresh import wrong_after_others
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
+from mxref.conformance.checking.product_confirmed import contradicted
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.repeated_calls import ask_nothing, first_calls
 from mxref.conformance.checking.repeated_products import wrong_by_shape
@@ -103,6 +104,7 @@ def check(
         further.ask_afresh(target)
     further.look_for_causes(answered)
     if isinstance(target, PythonTarget) and extent.elements != 0:
+        further.confirm_stages(target, answered)
         further.ask_in_many_sizes(target)
         further.ask_products_and_layers(target)
         further.ask_formats_without_vectors(target)
@@ -148,6 +150,7 @@ class _Further:
         self.shapes: tuple[str, ...] = ()
         self.ordinary: list[OrdinaryScope] = []
         self.unfiled: list[VectorFile] = []
+        self.whole: frozenset[tuple[str, str]] = frozenset()
 
     def note(self, *notes: str) -> None:
         """Say more of what was asked or refused."""
@@ -187,6 +190,15 @@ class _Further:
             else use
             for use in self.uses
         ]
+
+    def confirm_stages(self, target: PythonTarget, answered: Sequence[Answered]) -> None:
+        """Products once more whose vectors some stages give; causes that others contradict go."""
+        self.whole = contradicted(target, self.report, self.most)
+        if self.whole:
+            left = [row for row in self.report.rows if (row.op, row.format) not in self.whole]
+            fresh = replace(self.report, rows=tuple(left))
+            some = [[one] for one in answered]
+            self.report = with_rows(fresh, some, self.uses, whole=self.whole)
 
     def ask_calls_that_follow(self, target: PythonTarget) -> None:
         """Calls after others; what is found there says more than the sizes of wrong calls."""
@@ -338,7 +350,7 @@ class _Further:
             files_of.setdefault(file.stem, []).append(
                 Answered(file, outcome.inputs, given, choices)
             )
-        return with_rows(self.report, list(files_of.values()), self.uses)
+        return with_rows(self.report, list(files_of.values()), self.uses, whole=self.whole)
 
     def reported(self, answered: Sequence[Answered]) -> Report:
         """The report of everything."""

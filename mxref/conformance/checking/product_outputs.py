@@ -61,7 +61,8 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
             if not same.all():
                 named.remove(name)
                 places.append(np.argwhere(~same)[0].tolist())
-        kept |= {(*a[i].words, *b[j].words): int(got[i, j]) for i, j in places}
+        for i, j in places:  # of equal rows the first ones are kept
+            kept.setdefault((*a[i].words, *b[j].words), int(got[i, j]))
     names = file.op, file.format, file.float
     if not kept:
         return Compared(*names, total, 0, None)

@@ -25,7 +25,12 @@ from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.call_data import data_words
 from mxref.conformance.checking.call_manner import Manner, in_shapes
 from mxref.conformance.checking.call_places import zero_words
-from mxref.conformance.checking.call_questions import CallQuestion, PlainQuestion, PlainSubject
+from mxref.conformance.checking.call_questions import (
+    CallQuestion,
+    PlainQuestion,
+    PlainSubject,
+    ask,
+)
 from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
 from mxref.conformance.checking.product_data import (
     AS_DRAWN,
@@ -282,7 +287,19 @@ class Product(PlainQuestion):
             return [*zero_words(got, "output"), *narrow_words(got, float)]
         known = narrow_words(self.wanted[wrong], float) if wrong.sum() > _CHANCE else []
         narrow = (text for text in narrow_words(got[wrong], float) if text not in known)
-        return [*zero_words(got[wrong], "output"), *narrow]
+        return [*self._zeros(got[wrong]), *narrow]
+
+    def _zeros(self, wrong: Words) -> list[str]:
+        """That all wrong outputs are 0, in words, if they are so with other numbers, too.
+
+        Where a row has one element that is not 0, a product that is left out is 0 as well.
+        """
+        told = zero_words(wrong, "output")
+        if not told or not self.subject.fails:
+            return told
+        whole = replace(self, subject=replace(self.subject, fails=False))
+        got = ask(self.subject.function.function, whole).got
+        return [] if got is None else zero_words(got[~whole._same(got)], "output")
 
     def difference(self, got: Words) -> str:
         """The first wrong output, and how many there are."""

@@ -15,6 +15,7 @@ from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import DECIDING, decided
 from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.operation import AnyPolicy
@@ -33,6 +34,7 @@ from mxref.targets.target import PythonTarget, Target
 
 __all__ = [
     "compared_with",
+    "explained_by_stages",
     "explaining",
     "layer_subjects",
     "product_subjects",
@@ -116,6 +118,12 @@ def _answers_fail(row: VerifyRow, report: Report) -> bool:
 def _has_known_bug(row: VerifyRow) -> bool:
     """Whether a known bug gives all answers, which says more than the sizes that are wrong."""
     return any(one.complete and one.kind != "policy" for one in row.causes)
+
+
+def explained_by_stages(row: VerifyRow) -> Cause | None:
+    """The stages that give all answers of a row to products, if some do."""
+    cause = row.causes[0] if row.op in DOT_OPERATIONS and row.causes else None
+    return cause if cause is not None and cause.kind == "stages" and cause.complete else None
 
 
 def explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyPolicy | None:

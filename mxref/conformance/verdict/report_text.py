@@ -132,7 +132,8 @@ class _Causes:
         for (op, text), some in _by_description(alone).items():
             count = sum(len(self._unlisted(row)) for row in some)
             where = f"{op} {', '.join(row.format for row in some)}"
-            yield f"CAUSE UNKNOWN ({count} of {self.total}): {where}: {text}"
+            head = "NARROW SUMS" if getattr(some[0].description, "sums", "") else "CAUSE UNKNOWN"
+            yield f"{head} ({count} of {self.total}): {where}: {text}"
         # What is nearest is no help where the words are exact beside what was compared with.
         rest = [one for one in report.findings if one not in told]
         exact = [row for row in alone if _is_exact(row)]

@@ -9,10 +9,11 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.cause.cause import Stage
+from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 
@@ -66,8 +67,13 @@ def nearest(rows: Iterable[VerifyRow]) -> str:
     texts = [f"nearest is {', '.join(dict.fromkeys(names))}"] if names else []
     for row in rows:
         apart = row.causes[0].stages if row.causes else ()
-        if any(one.text for one in apart):
+        if row.op in DOT_OPERATIONS and any(one.left for one in apart):
+            left = f"beside which {apart[0].left} of {apart[0].total} outputs are wrong"
+            texts.append(f"nearest is: {'; and '.join(one.text for one in apart)}, {left}")
+        elif any(one.text for one in apart):
             texts += [f"{one.name}: {_of_stage(one)}" for one in apart]
+        if isinstance(row.description, ProductDescription) and row.description.sums:
+            texts.append(row.description.sums)
     return "; ".join(dict.fromkeys(texts)) or UNKNOWN
 
 

@@ -5,7 +5,7 @@ A file that a profile covers may be compared with the profile; others are compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,10 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.evidence import Questions, all_of
 from mxref.conformance.verdict.describe.description import Description, describe_failures
-from mxref.conformance.verdict.describe.product_description import describe_products
+from mxref.conformance.verdict.describe.product_description import (
+    ProductDescription,
+    describe_products,
+)
 from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
@@ -123,6 +126,7 @@ def with_rows(
     uses: Sequence[CallDependence] = (),
     *,
     why: bool = True,
+    whole: Collection[tuple[str, str]] = (),
 ) -> Report:
     """A report with rows for these files, each compared with the profile or with the policy.
 
@@ -131,12 +135,14 @@ def with_rows(
         files: for each vector file its answers, and those to other questions of its kind.
         uses: ways of calling that change answers; why these are wrong is not looked for.
         why: whether causes are looked for.
+        whole: operations and formats whose answers no stages give, as other questions show.
     """
     by_profile: list[VerifyRow] = []
     others: list[VerifyRow] = []
     profile = report.profile
     unsteady = unsteady_rows(uses)
     made = {(row.op, row.format, row.profile, len(row.outcomes)): row for row in report.rows}
+    causes = {(row.op, row.format): row.causes for row in report.rows}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in grouped([some[0].file for some in files]):
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
@@ -155,8 +161,11 @@ def with_rows(
                 row = _row(op, format, answers, policy, by)
             if depends:
                 rows.append(_with_mixing_cause(row, policy, uses))
+            elif not why:
+                rows.append(_without(row))
             else:
-                rows.append(_with_causes(row, policy, rows) if why else _without(row))
+                like, apart = causes.get((op, format), ()), (op, format) not in whole
+                rows.append(_with_causes(row, policy, rows, like, apart=apart))
     return replace(
         report,
         rows=(*by_profile, *others),
@@ -221,7 +230,14 @@ def _with_mixing_cause(row: VerifyRow, policy: Policy, uses: Sequence[CallDepend
     return replace(_without(row), causes=mixing_cause(row.op, row.outcomes, policy))
 
 
-def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
+def _with_causes(
+    row: VerifyRow,
+    policy: Policy,
+    before: Sequence[VerifyRow],
+    like: Sequence[Cause],
+    *,
+    apart: bool,
+) -> VerifyRow:
     """A row with the causes of its failures, unless it has them; errors alone have none."""
     if row.sought or not row.wrong:
         return row
@@ -236,7 +252,11 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     if row.op in CALL_OPERATIONS:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:
-        return replace(row, causes=product_causes(row.outcomes), sought=True)
+        from mxref.conformance.verdict.stages.product_stages import product_stages
+
+        told = product_causes(row.outcomes)
+        stages = product_stages(row.outcomes, like) if apart and not told else None
+        return replace(row, causes=told if stages is None else (stages,), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
     causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
@@ -275,8 +295,7 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         where = None if complete else describe_failures(row.outcomes, report.policy)
         return replace(row, description=where)
     if row.op in PRODUCT_OPERATIONS:
-        told = None if row.failures and complete else describe_products(row.outcomes)
-        return replace(row, description=told)
+        return replace(row, description=_described_products(row))
     # A policy that gives all answers may do so but for codes of NaN.
     if row.profile is None and complete:
         return row
@@ -302,6 +321,17 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     if shift is None and _length(whole) <= _length(rest):
         return replace(row, description=whole)
     return replace(row, beside=beside, description=rest)
+
+
+def _described_products(row: VerifyRow) -> ProductDescription | None:
+    """How the answers of a target to products are added; nothing where its causes say more."""
+    if not row.failures:
+        return describe_products(row.outcomes)
+    if row.causes:
+        return None
+    from mxref.conformance.verdict.stages.product_stages import narrow_sum
+
+    return describe_products(row.outcomes, narrow_sum(row.outcomes))
 
 
 def _length(description: Description | None) -> tuple[int, int]:

@@ -221,6 +221,14 @@ FEATURES = _Features(
         "grid x": Feature("x of the grid is {}"),
         "grid y": Feature("y of the grid is {}"),
         "sample": Feature("the sample is {}", _SAMPLES),
+        # outputs of products
+        "least scale of A": Feature("the least scale code of A is {}", kind="code"),
+        "largest scale of A": Feature("the largest scale code of A is {}", kind="code"),
+        "least scale of B": Feature("the least scale code of B is {}", kind="code"),
+        "largest scale of B": Feature("the largest scale code of B is {}", kind="code"),
+        "least product of scales": Feature("log2 of the least product of two scales is {}"),
+        "largest product of scales": Feature("log2 of the largest product of two scales is {}"),
+        "blocks summed": Feature("the number of blocks in a row is {}"),
         # words of layouts
         "words behind": Feature("the number of words behind it is {}"),
         "wanted word": Feature("the wanted word is {}", kind="code"),

@@ -14,6 +14,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
 from mxref.conformance.verdict.cause.accumulations import named_accumulations
+from mxref.conformance.verdict.describe.product_tables import where_wrong
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
 from mxref.operations.product_words import terms
@@ -24,6 +25,8 @@ __all__ = ["OUTSIDE", "ProductDescription", "describe_products"]
 
 #: The verdict where no clause is violated and no named accumulation gives the answers.
 OUTSIDE = "outside every float32 accumulation"
+#: What is known of some answers alone.
+_SAID_OF_SOME = ("sums", "where")
 #: Bits of sums below which nothing is said: such answers are wrong in other ways.
 _FEWEST = 4
 
@@ -42,6 +45,8 @@ class ProductDescription:
         bits: where float32 gives not all answers, the most bits of sums that may give them; 0 where
             sums of hardly any precision do, and where some answers have more bits.
         narrow: that sums to float32 are right, and what is wrong with narrower ones, in words.
+        sums: how sums that are narrower than float32 give all answers, in words.
+        where: where outputs are wrong, in words.
     """
 
     accumulations: tuple[str, ...]
@@ -51,6 +56,8 @@ class ProductDescription:
     is_layer: bool = False
     bits: int = 0
     narrow: str = ""
+    sums: str = ""
+    where: str = ""
 
     @property
     def text(self) -> str:
@@ -61,14 +68,16 @@ class ProductDescription:
         if self.any < self.compared:
             left = self.compared - self.any
             text = f"{left} of {self.compared} outputs are {OUTSIDE}, in any order"
-            if self.narrow:
+            if self.sums:
+                text += f"; all are right if {self.sums} (MX 6.1 leaves the precision open)"
+            elif self.narrow:
                 text += f", {self.narrow}"
             elif self.bits:
                 text += (
                     f"; sums that keep at most {self.bits} bits may give them (float16 keeps 11, "
                     "bfloat16 8; MX 6.1 leaves the precision open)"
                 )
-            return text
+            return text + f"; {self.where}" * bool(self.where and not self.sums)
         if self.nearest < self.compared:
             left = self.compared - self.nearest
             return (
@@ -79,12 +88,18 @@ class ProductDescription:
         return text if self.is_layer else f"{text}, which is none of the named ones"
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"text": self.text, **asdict(self), "accumulations": list(self.accumulations)}
+        """As plain data; how narrower sums give all answers and where they are wrong if known."""
+        found = {"text": self.text, **asdict(self), "accumulations": list(self.accumulations)}
+        return {name: found[name] for name in found if found[name] or name not in _SAID_OF_SOME}
 
 
-def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
-    """The accumulation that the answers of a target to a format or a pair show; None of errors."""
+def describe_products(outcomes: Sequence[Outcome], sums: str = "") -> ProductDescription | None:
+    """The accumulation that the answers of a target to a format or a pair show; None of errors.
+
+    Args:
+        outcomes: the answers.
+        sums: how sums that are narrower than float32 give all of them, in words.
+    """
     is_layer = outcomes[0].file.op in LAYER_OPERATIONS
     if any(one.errors or (one.answers.shape[1] != 1 and not is_layer) for one in outcomes):
         return None
@@ -103,7 +118,12 @@ def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
         )
     own = bits if bits >= _FEWEST and bits >= _longest(outcomes) else 0
     narrow = "" if is_layer else _narrow(outcomes, widest)
-    return ProductDescription(names, within[0], within[1], compared, is_layer, own, narrow)
+    where = (
+        "" if is_layer or sums or own or narrow else where_wrong(outcomes, ~np.concatenate(widest))
+    )
+    return ProductDescription(
+        names, within[0], within[1], compared, is_layer, own, narrow, sums, where
+    )
 
 
 def _longest(outcomes: Sequence[Outcome]) -> int:
