@@ -58,7 +58,11 @@ def calls() -> dict[str, Callable[[], object]]:
                 found[f"dequantize {format} {label}"] = blocks.to_dtype
     bits = draws.integers(0, 1 << 8, tensor.shape, np.uint8)
     for variant in "abc":
-        drawn: dict[str, Any] = {"rounding": f"stochastic_{variant}", "random_bits": bits, "random_width": 8}
+        drawn: dict[str, Any] = {
+            "rounding": f"stochastic_{variant}",
+            "random_bits": bits,
+            "random_width": 8,
+        }
         add("encode", "e4m3", tensor, f"f32 stochastic_{variant}", **drawn)
         add("quantize", "mxfp4_e2m1", tensor, f"f32 stochastic_{variant}", **drawn)
     few, codes = tensor[0, :FEW], mxref.encode(tensor[0, :FEW], "e4m3")
