@@ -17,6 +17,7 @@ change nothing. Source: SPEC_NOTES N41.
 from __future__ import annotations
 
 import functools
+import struct
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,18 @@ def _half_floats() -> NDArray[np.uint32]:
     """float32 patterns of every float16."""
     every: NDArray[np.uint32] = compose(split(np.arange(1 << 16), F16), F32)
     return every
+
+
+def normal_pattern(number: float) -> int:
+    """The float32 pattern of a number, if it is a positive normal float32 number; else 0.
+
+    >>> f"{normal_pattern(1.5):x}", normal_pattern(0.1), normal_pattern(-1.5)
+    ('3fc00000', 0, 0)
+    """
+    field, fraction = divmod(int.from_bytes(struct.pack("<d", number), "little"), 1 << 52)
+    field, below = field - (F64.bias - F32.bias), fraction & ((1 << 29) - 1)
+    is_held = 0 < field < (1 << F32.exponent_bits) - 1 and not below
+    return field << 23 | fraction >> 29 if is_held else 0
 
 
 def narrow(number: float) -> int:

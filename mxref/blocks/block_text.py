@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 
 from mxref.bits.floats import U8, Floats
 from mxref.formats.catalog import BlockFormat, ScaleFormat
@@ -47,6 +46,8 @@ def block_table(
         head: a line about all blocks.
         blocks: what `block_lines` gets of each, by the place of its scale.
     """
+    from html import escape  # which takes time, and notebooks alone have tables
+
     header = '<tr><th>block</th><th>scale</th><th colspan="9">codes and values</th></tr>'
     rows = [header] * bool(blocks)
     for index, (fmt, scale, codes, values) in blocks.items():

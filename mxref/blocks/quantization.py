@@ -105,19 +105,20 @@ def quantize(
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     by = None
-    if source.array.size >= FEW:
+    if not by_keys and (source.layout != F64 or source.array.size >= FEW):
         layout = F32 if source.layout == F16 else source.layout
         by = estimates(fmt, chosen, layout, tensor, 0 if draw is None else draw.width)
 
     def codes_of(
         lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
     ) -> tuple[U8, U8]:
-        if by_keys and (layout != F64 or lanes.size >= FEW):
+        many = lanes.size >= FEW
+        if by_keys and (layout != F64 or many):
             return quantize_lanes(lanes, layout, fmt, chosen, to)
         part = None
         if draw is not None and random is not None:
             part = dataclasses.replace(draw, bits=random)
-        if lanes.size >= FEW:
+        if by is not None or many:
             both = quantize_two_levels(lanes, layout, fmt, chosen, tensor, part, by, to)
             if both is not None:
                 return both
@@ -167,10 +168,12 @@ def _in_blocks(
     codes, scales = codes_out(out, place.codes, place.tiling.counts, *inputs, blank=blank)
     write(work, Written(codes, scales, blank), count)
     if out is None:  # no caller can write to them
-        codes.flags.writeable = scales.flags.writeable = False
+        codes.setflags(write=False)
+        scales.setflags(write=False)
     read_only = codes.view(), scales.view()
-    for view in read_only:
-        view.flags.writeable = False
+    if out is not None:
+        for view in read_only:
+            view.setflags(write=False)
     return Blocks._of(*read_only, fmt, place.axis, array.shape, array.dtype, tensor)
 
 

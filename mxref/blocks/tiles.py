@@ -191,7 +191,10 @@ class Tiling:
         The tail is filled up with zero bits. If enough elements lie beside a block that does not
         run along the last axis, it keeps its place; other blocks become rows, (blocks, size, 1).
         """
-        padded = tuple(-(-n // unit) * unit for n, unit in zip(tile.shape, self.unit, strict=True))
+        padded = self.padded
+        if padded != tile.shape:
+            units = zip(tile.shape, self.unit, strict=True)
+            padded = tuple(-(-n // unit) * unit for n, unit in units)
         if padded != tile.shape:
             filled = np.zeros(padded, tile.dtype)
             filled[tuple(slice(n) for n in tile.shape)] = tile

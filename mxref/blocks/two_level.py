@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref.bits.float32 import wide
+from mxref.bits.float32 import normal_pattern, wide
 from mxref.bits.floats import F32, I64, FloatLayout, Parts, bits_of, compose, floor_log2, split
 from mxref.formats.catalog import BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
@@ -80,6 +80,9 @@ class TensorScale:
             if not 0 < given.bits < F32.inf_bits:
                 raise ValueError(f"tensor_scale must be positive and finite, got {given.value}")
             return given
+        pattern = normal_pattern(given) if isinstance(given, float | np.float32) else 0
+        if pattern:
+            return cls(pattern, kind)
         try:
             if isinstance(given, bool):
                 raise TypeError

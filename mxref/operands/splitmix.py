@@ -7,6 +7,8 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.distinct import distinct
+
 __all__ = ["drawn_order", "splitmix64"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -74,7 +76,7 @@ def drawn_order(seed: int, size: int, count: int) -> NDArray[np.int64]:
     upper = upper[order]
     equal = np.flatnonzero(upper[1:] == upper[:-1])
     if equal.size:
-        places = np.union1d(equal, equal + 1)
+        places = distinct(np.concatenate([equal, equal + 1]))
         some = order[places]
         order[places] = some[np.argsort(words[some], kind="stable")]
     return _frozen(order[:count])

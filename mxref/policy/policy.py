@@ -310,8 +310,16 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
         ValueError: unknown, unread or repeated choice.
         TypeError: policy is neither a string nor a `Policy`.
     """
+    given = tuple(choices.items())
+    known = isinstance(policy, str | Policy)
+    known = known and all(isinstance(value, str | Choice) for value in choices.values())
+    return (_kept if known else _resolved)(operation, policy, given)
+
+
+def _resolved(operation: str, policy: str | Policy, given: tuple[tuple[str, Any], ...]) -> Policy:
+    """`resolve`, with the choices as pairs."""
     base, named = (policy, ()) if isinstance(policy, Policy) else _parse(policy)
-    reads = READS[operation]
+    reads, choices = READS[operation], dict(given)
     for name in (*named, *choices):
         if name not in _GROUP_OF:
             raise ValueError(unknown_name("choice", name, dict.fromkeys(reads)))
@@ -325,3 +333,7 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
     if twice:
         raise ValueError(f"choice {twice[0]!r} is given twice, in policy and by keyword: keep one")
     return base.replace(**choices)
+
+
+#: `_resolved` of what can be hashed: it takes as long as a small call computes.
+_kept = functools.lru_cache(maxsize=1024)(_resolved)

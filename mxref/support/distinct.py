@@ -1,4 +1,7 @@
-"""The distinct numbers of an array, by sorting."""
+"""The distinct numbers or rows of an array, by sorting.
+
+`np.unique` and what calls it import `numpy.ma`, which takes a fifth of the time that NumPy takes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct"]
+__all__ = ["distinct", "distinct_rows"]
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -21,5 +24,18 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     ordered = np.sort(numbers, axis=None)
     is_first = np.ones(ordered.shape, bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    found: NDArray[Any] = ordered[is_first]
+    return found
+
+
+def distinct_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """The distinct rows of an array (n, m), ascending; NaN must not be among their numbers.
+
+    >>> distinct_rows(np.array([[3, 1], [2, 3], [3, 1], [2, 1]])).tolist()
+    [[2, 1], [2, 3], [3, 1]]
+    """
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    is_first = np.ones(len(ordered), bool)
+    np.any(ordered[1:] != ordered[:-1], axis=1, out=is_first[1:])
     found: NDArray[Any] = ordered[is_first]
     return found

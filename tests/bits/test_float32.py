@@ -6,7 +6,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mxref.bits.float32 import FLT_MAX, as_float32, as_float64, fl, narrow, rounded, wide
+from mxref.bits.float32 import (
+    FLT_MAX,
+    as_float32,
+    as_float64,
+    fl,
+    narrow,
+    normal_pattern,
+    rounded,
+    wide,
+)
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -103,3 +112,14 @@ def test_narrow() -> None:
     for x in (1.0, -0.0, 2.0**-149, FLT_MAX, np.inf, -np.inf):
         assert narrow(x) == int(np.float32(x).view(np.uint32))
     assert narrow(np.nan) == 0x7FC00000
+
+
+def test_patterns_of_numbers_that_float32_holds() -> None:
+    x = numbers()
+    with np.errstate(all="ignore"):
+        single = x.astype(np.float32)
+    held = (single == x) & (single >= np.finfo(np.float32).tiny) & (single < np.inf)
+    assert 0 < held.sum() < held.size
+    want = np.where(held, single.view(np.uint32), 0)
+    assert [normal_pattern(one) for one in x.tolist()] == want.tolist()
+    assert normal_pattern(np.nan) == normal_pattern(-np.nan) == 0

@@ -13,7 +13,7 @@ from helpers import ELEMENT
 import mxref
 from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, Stochastic
-from mxref.blocks import routes
+from mxref.blocks import quantization, routes
 from mxref.blocks.estimates import estimates
 from mxref.blocks.two_level import TensorScale
 from mxref.formats import block_format
@@ -340,6 +340,26 @@ def test_random_bits_of_any_dtype_and_shape() -> None:
             for row in x
         ]
         assert (np.stack(few) == want).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:3], ids=lambda layout: layout.name)
+def test_few_numbers_are_estimated_too(
+    layout: FloatLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block takes no longer way than a thousand."""
+    x = np.random.default_rng(3).standard_normal((3, 40)).astype(layout.dtype)
+    drawn = {"rounding": "stochastic_b", "random_width": 3, "random_bits": np.arange(40) % 8}
+    calls = [("nvfp4", {"tensor_scale": 0.375}), ("fp4_ue4m3", {}), ("mxfp4_e2m1", drawn)]
+    want = [mxref.quantize(np.tile(x, (64, 1)), name, **how) for name, how in calls]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(quantization, "quantize_rows", refuse)
+    for (name, how), many in zip(calls, want, strict=True):
+        few = mxref.quantize(x, name, **how)
+        assert (few.codes == many.codes[:3]).all()
+        assert (few.scale_codes == many.scale_codes[:3]).all()
 
 
 def test_what_is_not_estimated() -> None:

@@ -355,3 +355,12 @@ def test_increments_by_definition(name: str) -> None:
 def test_a_stochastic_rounding_has_no_table_of_increments(name: str) -> None:
     assert Rounding(name).stochastic
     assert sentence(ValueError, Rounding(name).increments) == f"{name} needs random bits"
+
+
+def test_a_policy_of_words_is_kept() -> None:
+    for policy in ("ocp+nan=signed", Policy()):
+        calls = [resolve("encode", policy, {"rounding": "to_odd"}) for _ in range(2)]
+        assert calls[0] is calls[1]
+        for value in (["to_odd"], {}, None):  # what no table of words can have
+            call = partial(resolve, "encode", policy, {"rounding": value})
+            assert sentence(ValueError, call).startswith("rounding must be one of")

@@ -39,6 +39,7 @@ MOST: Mapping[str, Mapping[str, float]] = {
         "encode e4m3": 6,
         "decode e4m3": 2.6,
         "quantize mxfp4_e2m1": 10.5,
+        "quantize nvfp4": 24,
         "dequantize mxfp4_e2m1": 5.7,
     },
     "verbs": {
@@ -110,6 +111,7 @@ def small(options: Options) -> Iterator[Wanted]:
         "encode e4m3": lambda: mxref.encode(x, "e4m3"),
         "decode e4m3": lambda: mxref.decode(codes, "e4m3"),
         "quantize mxfp4_e2m1": lambda: mxref.quantize(x, "mxfp4_e2m1"),
+        "quantize nvfp4": lambda: mxref.quantize(x, "nvfp4", tensor_scale=1.5),
         "dequantize mxfp4_e2m1": blocks.dequantize,
     }
     pairs = {

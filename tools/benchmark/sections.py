@@ -96,11 +96,13 @@ def quantize(options: Options) -> Iterator[Wanted]:
             narrow = format in FP6_FP4
             if format != "mxint8":
                 yield _beside(job, "torchao", options, least=6 if narrow else 1)
-                least = 1 if narrow else NO_LIMIT
-                yield _beside(job, "torchao_compiled", options, least=least)
+                compiled = 1 if narrow else NO_LIMIT
+                yield _beside(job, "torchao_compiled", options, least=compiled)
             for name in ("microxcaling", "gguf", "compressed_tensors"):
+                # To FP8 compressed-tensors casts with torch's vector instructions.
+                least = 3 if name == "compressed_tensors" and not narrow else 15
                 if PEERS[name].measures(job):
-                    yield _beside(job, name, options, least=15)
+                    yield _beside(job, name, options, least=least)
 
 
 def rules(options: Options) -> Iterator[Wanted]:

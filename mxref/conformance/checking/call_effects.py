@@ -101,7 +101,7 @@ def changed_arguments(
     seen = {(use.op, use.format) for use in uses}
     for outcome in (outcome for row in report.rows for outcome in row.outcomes):
         file = outcome.file
-        answered = np.setdiff1d(np.arange(len(outcome.inputs)), [*outcome.errors])
+        answered = np.delete(np.arange(len(outcome.inputs)), [*outcome.errors])
         rows = answered[:: -(-len(answered) // _CASES) or 1]
         if (file.op, file.format) in seen or not rows.size:
             continue

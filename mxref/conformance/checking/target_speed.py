@@ -59,7 +59,7 @@ def _seconds_again(target: PythonTarget, one: Answered) -> float:
 
     A call that raised, and the cases asked one by one after it, take time that says nothing.
     """
-    answered = np.setdiff1d(np.arange(len(one.inputs)), [*one.answers.errors])
+    answered = np.delete(np.arange(len(one.inputs)), [*one.answers.errors])
     for count in (len(answered) - 1, len(answered) // 2 + 1, len(answered) // 4, 64):
         if not 0 < count <= len(answered) or REGISTRY[one.file.op].varied:
             continue

@@ -29,6 +29,7 @@ from mxref.conformance.differing.sides import (
 )
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat, block_format
+from mxref.support.distinct import distinct_rows
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
 
@@ -253,7 +254,7 @@ def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[R
         if not len(rows):
             continue
         scales, codes = every.scales[rows].astype(int), every.codes[rows, columns].astype(int)
-        pairs = np.unique(np.stack([scales, codes], axis=1), axis=0)
+        pairs = distinct_rows(np.stack([scales, codes], axis=1))
         first = np.lexsort((codes, np.abs(scales - fmt.scale.bias)))[0]
         place = rows[first], columns[first]
         numbers = (int(one[place]) for one in read)

@@ -38,7 +38,7 @@ from mxref.golden.designed_blocks import resized
 from mxref.operands.word_rows import padded
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
-from mxref.support.distinct import distinct
+from mxref.support.distinct import distinct, distinct_rows
 
 __all__ = ["pools", "unasked_places"]
 
@@ -148,7 +148,7 @@ def _encode(setting: Setting) -> list[Pool]:
     if stochastic:
         made = [_drawn(pool, fmt, layout) for pool in made]
         made.append(_wide_draws(ties_in[-1:]))
-    whole = np.unique(np.concatenate([pool.words for pool in made[:3]]), axis=0)
+    whole = distinct_rows(np.concatenate([pool.words for pool in made[:3]]))
     return [*made, Pool("all of it", (), whole)]
 
 
