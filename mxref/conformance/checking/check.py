@@ -61,8 +61,6 @@ __all__ = ["Extent", "check"]
 
 #: Kinds of use of which a sequence of calls, where one is wrong, says more.
 _VAGUE = ("size", "options", "company", "numbers", "memory")
-#: What is said of blocks that depend on others of their call.
-_MIXED = "an answer depends on what else is in the call"
 #: How often another cause is looked for where the search contradicts one.
 _ROUNDS = 3
 
@@ -183,22 +181,15 @@ class _Further:
         """What gives the answers of each row; of those that depend on the call, if it is known."""
         self.report = with_rows(self.report, [[one] for one in answered], self.uses)
         known = {(row.op, row.format) for row in self.report.rows if row.causes}
-        # Where blocks of a call are mixed, sizes of calls are no reason.
-        self.uses = [
-            replace(use, kind="company", text=_MIXED)
-            if use.kind == "size" and (use.op, use.format) in known
-            else use
-            for use in self.uses
-        ]
+        self.uses = [use.of_mixed() if (use.op, use.format) in known else use for use in self.uses]
 
     def confirm_stages(self, target: PythonTarget, answered: Sequence[Answered]) -> None:
         """Products once more whose vectors some stages give; causes that others contradict go."""
         self.whole = contradicted(target, self.report, self.most)
         if self.whole:
             left = [row for row in self.report.rows if (row.op, row.format) not in self.whole]
-            fresh = replace(self.report, rows=tuple(left))
-            some = [[one] for one in answered]
-            self.report = with_rows(fresh, some, self.uses, whole=self.whole)
+            self.report = replace(self.report, rows=tuple(left))
+            self.report = self.with_computed(answered)
 
     def ask_calls_that_follow(self, target: PythonTarget) -> None:
         """Calls after others; what is found there says more than the sizes of wrong calls."""
@@ -347,9 +338,8 @@ class _Further:
         for outcome in (one.outcome for one in self.computed if one.outcome is not None):
             file, given = outcome.file, Answers(outcome.answers, outcome.errors)
             choices = outcome.policy if file.op in CALL_OPERATIONS else None
-            files_of.setdefault(file.stem, []).append(
-                Answered(file, outcome.inputs, given, choices)
-            )
+            given_to = Answered(file, outcome.inputs, given, choices)
+            files_of.setdefault(file.stem, []).append(given_to)
         return with_rows(self.report, list(files_of.values()), self.uses, whole=self.whole)
 
     def reported(self, answered: Sequence[Answered]) -> Report:

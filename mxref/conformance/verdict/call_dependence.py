@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mxref.support.text import a_few
@@ -71,6 +71,12 @@ class CallDependence:
         'quantize mxfp4_e2m1 size'
         """
         return f"{self.op} {self.format} {self.kind}"
+
+    def of_mixed(self) -> CallDependence:
+        """It where blocks of a call are mixed: sizes of calls are no reason then."""
+        if self.kind != "size":
+            return self
+        return replace(self, kind="company", text="an answer depends on what else is in the call")
 
     @property
     def what(self) -> str:

@@ -19,10 +19,9 @@ from mxref.conformance.compare.compare import (
     fast_right_answers,
     judged,
 )
-from mxref.conformance.verdict.call_dependence import MIXING, CallDependence, Scope, unsteady_rows
-from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
 from mxref.conformance.verdict.cause.diagnose import answers_differ
-from mxref.conformance.verdict.cause.evidence import Questions, all_of
+from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import (
     ProductDescription,
@@ -32,6 +31,12 @@ from mxref.conformance.verdict.describe.weight_only_description import describe_
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.row_causes import (
+    by_claim,
+    with_causes,
+    with_mixing_cause,
+    without_causes,
+)
 from mxref.conformance.verdict.scope_notes import what_is_not_asked
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.policy import Policy
@@ -49,9 +54,6 @@ __all__ = [
     "verify",
     "with_rows",
 ]
-
-#: Operations with so many bugs that it takes seconds to look for them.
-_SLOWLY_EXPLAINED = ("quantize", "shared_scale")
 
 
 def verify(
@@ -115,7 +117,7 @@ def against_standard(report: Report) -> Report:
     fresh = replace(report, policy=Policy(), profile=None, rows=())
     compared = with_rows(fresh, list(files.values()), why=False)
     if report.profile is not None:  # what is claimed is tried first
-        rows = tuple(_by_claim(row, report.profile) for row in compared.rows)
+        rows = tuple(by_claim(row, report.profile) for row in compared.rows)
         compared = replace(compared, rows=rows)
     return with_rows(compared, list(files.values()))
 
@@ -160,12 +162,12 @@ def with_rows(
             if row is None:
                 row = _row(op, format, answers, policy, by)
             if depends:
-                rows.append(_with_mixing_cause(row, policy, uses))
+                rows.append(with_mixing_cause(row, policy, uses))
             elif not why:
-                rows.append(_without(row))
+                rows.append(without_causes(row))
             else:
                 like, apart = causes.get((op, format), ()), (op, format) not in whole
-                rows.append(_with_causes(row, policy, rows, like, apart=apart))
+                rows.append(with_causes(row, policy, rows, like, apart=apart))
     return replace(
         report,
         rows=(*by_profile, *others),
@@ -187,23 +189,6 @@ def _row(
     )
 
 
-def _by_claim(row: VerifyRow, claimed: Profile) -> VerifyRow:
-    """A row with its cause if that is the profile: it gives all answers, and its policy does not.
-
-    Where known bugs are looked for quickly, they come first, as usual.
-    """
-    if not row.failures or row.op not in _SLOWLY_EXPLAINED:
-        return row
-    whole = [all_of(outcome) for outcome in row.outcomes]
-    by_policy = not any(one.misses_under(claimed.policy) for one in whole)
-    if by_policy or any(one.misses_of(claimed) for one in whole):
-        return row
-    total = sum(len(one.answers) for one in whole)
-    name, policy = claimed.name, str(claimed.policy)
-    cause = Cause("profile", name, "", "", row.op, (), policy, (), total, total)
-    return replace(row, causes=(cause,), sought=True)
-
-
 def covered_files(
     target: Target, files: Sequence[VectorFile], policy: Policy
 ) -> tuple[list[VectorFile], tuple[str, ...]]:
@@ -213,55 +198,6 @@ def covered_files(
     lacks: Mapping[str, str] = getattr(target, "lacks", {})
     asked = {file.float for file in files}
     return covered, (*missing, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
-
-
-def _without(row: VerifyRow) -> VerifyRow:
-    """A row whose causes are not known."""
-    return replace(row, causes=(), sought=False)
-
-
-def _with_mixing_cause(row: VerifyRow, policy: Policy, uses: Sequence[CallDependence]) -> VerifyRow:
-    """A row of answers that depend on the call, with how blocks of a call are mixed, if known."""
-    kinds = {use.kind for use in uses if (use.op, use.format) == (row.op, row.format)}
-    if not row.wrong or row.profile is not None or not kinds <= MIXING:
-        return _without(row)
-    from mxref.conformance.verdict.causes import mixing_cause
-
-    return replace(_without(row), causes=mixing_cause(row.op, row.outcomes, policy))
-
-
-def _with_causes(
-    row: VerifyRow,
-    policy: Policy,
-    before: Sequence[VerifyRow],
-    like: Sequence[Cause],
-    *,
-    apart: bool,
-) -> VerifyRow:
-    """A row with the causes of its failures, unless it has them; errors alone have none."""
-    if row.sought or not row.wrong:
-        return row
-    if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
-        return replace(row, causes=(), sought=True)
-    # The museum of known bugs is imported where something is wrong.
-    from mxref.conformance.verdict.cause.integer_causes import integer_causes
-    from mxref.conformance.verdict.cause.product_causes import product_causes
-    from mxref.conformance.verdict.cause.profile_causes import profile_causes
-    from mxref.conformance.verdict.causes import find_causes
-
-    if row.op in CALL_OPERATIONS:
-        return replace(row, causes=integer_causes(row.outcomes), sought=True)
-    if row.op in PRODUCT_OPERATIONS:
-        from mxref.conformance.verdict.stages.product_stages import product_stages
-
-        told = product_causes(row.outcomes)
-        stages = product_stages(row.outcomes, like) if apart and not told else None
-        return replace(row, causes=told if stages is None else (stages,), sought=True)
-    known = (other.causes[0] for other in before if other.op == row.op and other.causes)
-    hints = dict.fromkeys(cause for cause in known if cause.complete)
-    causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
-    causes = causes or find_causes(row.op, row.outcomes, policy, tuple(hints))
-    return replace(row, causes=causes, sought=True)
 
 
 def described(report: Report) -> Report:
