@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
 
-__all__ = ["Finding", "findings"]
+__all__ = ["Finding", "findings", "summed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,22 @@ def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
         shared = set.intersection(*({_key(c) for c in causes} for causes in some.values()))
         also = [c.name for c in next(iter(some.values())) if _key(c) in shared - {common}]
         same, total = sum(c.same for c in found), sum(c.total for c in found)
-        cause = dataclasses.replace(found[0], same=same, total=total)
+        stages = summed([one.stages for one in found])
+        cause = dataclasses.replace(found[0], same=same, total=total, stages=stages)
         missing = sum(row.missing for row in rows if row.format in some)
         every = len(some) == len(rows) > 1
         yield Finding(rows[0].op, tuple(some), every, cause, tuple(also), rows[0].profile, missing)
+
+
+def summed(every: Sequence[tuple[Stage, ...]]) -> tuple[Stage, ...]:
+    """The stages of equal causes, each with the units of all of them."""
+    found = []
+    for number, stage in enumerate(every[0]):
+        some = [one for stages in every for one in stages[number : number + 1]]
+        counts = [(one.wrong, one.left, one.total) for one in some if one.name == stage.name]
+        wrong, left, total = map(sum, zip(*counts, strict=True))
+        found.append(dataclasses.replace(stage, wrong=wrong, left=left, total=total))
+    return tuple(found)
 
 
 def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]:

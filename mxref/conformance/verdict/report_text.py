@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
-from mxref.conformance.verdict.cause.cause import Stage
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
-from mxref.conformance.verdict.findings import Finding
+from mxref.conformance.verdict.findings import Finding, summed
 from mxref.conformance.verdict.one_sentence import one_sentence, verdict_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
@@ -168,7 +166,7 @@ class _Causes:
             guess = ", a guess from one wrong answer" * all(row.is_guess for row in rows)
             yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total}{guess})"
             yield from (f"  {finding}" for finding in findings)
-        yield from (f"  {stage}" for stage in _summed(findings))
+        yield from (f"  {stage}" for stage in summed([one.cause.stages for one in findings]))
         # A nearest policy or bug: what it leaves. A profile that gives all answers: how it differs
         # from the profile that was compared.
         it = "it" if rank or self.report.profile is None else f"profile {self.report.profile.name}"
@@ -254,21 +252,6 @@ class _Causes:
 
     def _only_unlisted(self, pairs: Iterable[tuple[VectorFile, Failure]]) -> Pairs:
         return [pair for pair in pairs if listed_as(*pair, self.report.known) is None]
-
-
-def _summed(findings: Sequence[Finding]) -> Iterator[Stage]:
-    """The stages of equal causes, each with the units of all of them."""
-    for number, stage in enumerate(findings[0].cause.stages):
-        every = [
-            one
-            for finding in findings
-            for one in finding.cause.stages[number : number + 1]
-            if one.name == stage.name
-        ]
-        wrong, left, total = (
-            sum(counts) for counts in zip(*((o.wrong, o.left, o.total) for o in every), strict=True)
-        )
-        yield replace(stage, wrong=wrong, left=left, total=total)
 
 
 def _is_apart(finding: Finding) -> bool:

@@ -91,6 +91,11 @@ class TensorSteps:
         last = () if self.matrix.name == "right" else (self.matrix,)
         return (*own, *self.blocks.wrong, *last)
 
+    @property
+    def mixes(self) -> bool:
+        """Whether a tensor's answer depends on others of the call."""
+        return any(step.mixes for step in self.wrong)
+
     def cut(self, questions: Questions) -> Questions:
         """The blocks of all tensors."""
         file = without_cases("quantize", questions.file.format, questions.file.float)
