@@ -74,11 +74,13 @@ def _fitted(sides: Sides, like: BlockSteps) -> Fitted:
     """The steps, stage by stage."""
     factor, view, scale = fit_scales_of_tensor(sides, like)
     before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
-    counts = {"tensor scale": (0, 0, 0)}
-    counts["scale"] = before, after, sides.count(lambda side: side.ordinary)
     tensor = tensor_of(factor, factor)
     every = [BlockSteps(tensor, one, scale) for one in variants(view)]
     steps = min(every, key=lambda one: _missed_scales(sides, one)) if len(every) > 1 else every[0]
+    if view.mixes:  # blocks beside an infinity or NaN, too
+        after = sides.count(lambda side: side.ordinary & _other_scale(side, steps, sides.policy))
+    counts = {"tensor scale": (0, 0, 0)}
+    counts["scale"] = before, after, sides.count(lambda side: side.ordinary)
     for side in sides.every:
         side.see(steps)
     steps, counts["special blocks"] = _fit_special(sides, steps, whole=False)

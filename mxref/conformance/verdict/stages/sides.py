@@ -47,6 +47,8 @@ class Side:
         self.special = steps.special_blocks(self.questions)
         nan = nan_scale(self.questions.file.format)
         self.whole = self.answered & (self.scale != nan)  #: blocks whose codes are compared
+        if steps.scale.order is not None:  # the scale of a NaN block is stored elsewhere
+            self.whole &= ~np.any(self.special[1:], axis=0)
         plain = self.whole & ~np.any(self.special[1:], axis=0)
         self.finite = plain[:, np.newaxis] & ~np.any(self.classes, axis=0)
 
