@@ -39,7 +39,12 @@ _FEWER = 4
 
 
 def find_causes(
-    op: str, outcomes: Sequence[Outcome], start: Policy, hints: Sequence[Cause] = ()
+    op: str,
+    outcomes: Sequence[Outcome],
+    start: Policy,
+    hints: Sequence[Cause] = (),
+    *,
+    apart: bool = True,
 ) -> tuple[Cause, ...]:
     """Policies or known bugs that give all answers of a target to an operation and format.
 
@@ -52,6 +57,7 @@ def find_causes(
         outcomes: the answers to its files, compared; some of them wrong.
         start: the policy that they were compared with.
         hints: what gave all answers on other formats; tried first.
+        apart: whether stages are looked for.
 
     Returns:
         All that do, the plainest first; or else a shift of all scales or values but those at the
@@ -106,8 +112,8 @@ def find_causes(
         few = _asked(policy, samples, whole)
         if few and (pair := pair_of(op, policy, few[0], whole)):
             return (pair.cause(op, policy, whole),)
-    stages = stage_cause(op, whole, meant)
-    if stages is None or not stages.complete:
+    stages = stage_cause(op, whole, meant) if apart else None
+    if apart and (stages is None or not stages.complete):
         stages = class_cause(op, whole, meant) or stages
     if stages is not None and stages.complete:
         return (stages,)

@@ -243,12 +243,15 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     if nearest.kind == "stages":
         from mxref.conformance.verdict.stages.stage_cause import with_rest
 
-        cause, plain = with_rest(row.outcomes, nearest)
+        cause = with_rest(row.outcomes, nearest)
         if cause is not None:
             return replace(row, causes=(cause, *row.causes[1:]))
-        if nearest.policy != str(policy):
-            plain = describe_failures(row.outcomes, policy)
-        return replace(row, causes=row.causes[1:], description=plain)
+        if row.profile is not None:
+            return replace(row, causes=(), description=describe_failures(row.outcomes, policy))
+        from mxref.conformance.verdict.causes import find_causes
+
+        others = find_causes(row.op, row.outcomes, policy, apart=False)
+        return _described(replace(row, causes=others), report)
     whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     shift = nearest.answer if nearest.kind == "shift" else None

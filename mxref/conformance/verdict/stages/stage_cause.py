@@ -76,10 +76,10 @@ def _cause(op: str, found: Fitted, whole: Sequence[Evidence]) -> Cause:
     return replace(cause, stages=tuple(lines_of_blocks(found)), steps=found.steps)
 
 
-def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Cause | None, Description | None]:
+def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:
     """A cause of stages that does not give all answers, with where the rest is wrong.
 
-    A description of all that is wrong in its place where that is shorter.
+    None where it is shorter to say without it what is wrong.
 
     Scales are compared with those that the steps give, and elements under the target's own scales.
 
@@ -114,13 +114,11 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> tuple[Cause | None, 
                 continue
             stage = replace(stage, text=text, rest="" if rest is None else rest.text)
         stages.append(stage)
-    return replace(cause, stages=tuple(stages)), None
+    return replace(cause, stages=tuple(stages))
 
 
-def _chain_rest(
-    outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Policy
-) -> tuple[Cause | None, Description | None]:
-    """A chain as a cause with where the rest is wrong, or what is shorter to say without it.
+def _chain_rest(outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Policy) -> Cause | None:
+    """A chain as a cause with where the rest is wrong; None if it is shorter to say without it.
 
     Links that leave some wrong, or all that are not about special numbers, may be left out. What
     counts first is how many numbers are wrong in no way that is told.
@@ -129,7 +127,7 @@ def _chain_rest(
     left = {stage.text for stage in chain.lines(whole, policy) if stage.left}
     sure = tuple(link for link in chain.links if link.text not in left)
     special = tuple(link for link in sure if link.is_special)
-    told: list[tuple[tuple[int, ...], Cause | None, Description | None]] = []
+    told: list[tuple[tuple[int, ...], Cause | None]] = []
     for links in {len(some): some for some in ((), special, sure, chain.links)}.values():
         some = replace(chain, links=links)
         own = (some.answer(one.questions, policy) for one in whole)
@@ -145,9 +143,9 @@ def _chain_rest(
             stages = [*cause.stages]
             stages[last] = replace(stages[last], rest=rest.text)
             cause = replace(cause, stages=tuple(stages))
-        told.append((length, cause, None if links else rest))
+        told.append((length, cause))
     # Of what is as long, what stages say.
-    return min(told, key=lambda one: (one[0], one[1] is None))[1:]
+    return min(told, key=lambda one: (one[0], one[1] is None))[1]
 
 
 def _judged(one: Outcome, own: Words, policy: Policy) -> Outcome:
