@@ -49,7 +49,7 @@ TRUE = {
     "f20": "an answer depends on what else is in the call",
     "s01": "through_float16",
     "s02": "rounds a tie below the smallest normal number toward zero",
-    "s03": "one code too far from zero",
+    "s03": "limits the shift to the precision, one bit too few",
     "s05": "compares the odd lanes with their signs",
     "s06": "the position of the only NaN is at most 30",
     "s08": "the float type is bf16",

@@ -90,6 +90,8 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:
     policy, steps = Policy.parse(cause.policy), cause.steps
     if isinstance(steps, Chain):
         return _chain_rest(outcomes, cause.part, steps, policy)
+    if not isinstance(steps, BlockSteps):
+        return cause
     left = {stage.name for stage in cause.stages if stage.left}
     plain = steps
     if "scale" in left:
