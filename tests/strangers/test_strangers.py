@@ -53,7 +53,7 @@ TRUE = {
     "s05": "compares the odd lanes with their signs",
     "s06": "the position of the only NaN is at most 30",
     "s08": "the float type is bf16",
-    "s09": "becomes NaN",
+    "s09": "products that are too large become NaN",
     "s10": "to the output type",
     "s11": "product_rounding=scale_first",
     "s12": "a number of rows that is no multiple of 2",
