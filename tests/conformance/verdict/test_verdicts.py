@@ -51,7 +51,7 @@ def no_negative_zero(values: Any, codes: Any) -> Any:
     return np.where(values == 0, 0, codes)
 
 
-ONE_SIDED = "has bug: where x is negative, it follows overflow=nonsaturating"
+ONE_SIDED = "has bug: where x is negative, follows overflow=nonsaturating"
 OF_200 = (
     "a block with an infinity and no NaN has scale c8 = 2^73 and elements 00 = 0; and "
     "a block with a NaN has scale c8 = 2^73 and elements 00 = 0"

@@ -157,7 +157,8 @@ class _Cases:
         table = tables.number_table(split(came, layout))
         if file.op == "shared_scale":
             return self._units("answer", {**table, "scale code": want}, at, E8M0)
-        table |= tables.encoding_table(split(came, layout), fmt, want)
+        known = np.minimum(want, fmt.code_count - 1)  # a target may give others
+        table |= tables.encoding_table(split(came, layout), fmt, known)
         if file.op == "encode_stochastic":
             table["random bits"], table["random width"] = self.inputs[:, 1:3].astype(np.int64).T
         return self._units("answer", table, at, fmt)
