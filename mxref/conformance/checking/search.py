@@ -99,8 +99,7 @@ class Search:
             cause = row.causes[0] if row.causes else None
             if cause is None or cause.answer is None or not cause.complete:
                 continue
-            is_mixed = cause.steps is not None and cause.steps.mixes
-            if (row.op, row.format) in unsteady and not is_mixed:
+            if (row.op, row.format) in unsteady and not cause.mixes:
                 continue
             policy, over = compared_with(row, report), Policy.parse(cause.policy)
             profile = report.profile if row.profile else None

@@ -138,7 +138,7 @@ def mixing_cause(op: str, outcomes: Sequence[Outcome], policy: Policy) -> tuple[
         policy: the policy that they were compared with.
     """
     found = stage_cause(op, [all_of(outcome) for outcome in outcomes], (policy,))
-    return (found,) if found is not None and found.steps.mixes else ()
+    return (found,) if found is not None and found.mixes else ()
 
 
 def _says_much(stages: Cause) -> bool:

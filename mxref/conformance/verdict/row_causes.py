@@ -46,6 +46,8 @@ def with_mixing_cause(row: VerifyRow, policy: Policy, uses: Sequence[CallDepende
     kinds = {use.kind for use in uses if (use.op, use.format) == (row.op, row.format)}
     if not row.wrong or row.profile is not None or not kinds <= MIXING:
         return without_causes(row)
+    if row.causes and row.causes[0].mixes:  # it was looked for before
+        return row
     from mxref.conformance.verdict.causes import mixing_cause
 
     return replace(without_causes(row), causes=mixing_cause(row.op, row.outcomes, policy))

@@ -94,6 +94,11 @@ class Cause:
         return self.same == self.total
 
     @property
+    def mixes(self) -> bool:
+        """Whether it is in stages by which an answer depends on others of its call."""
+        return bool(getattr(self.steps, "mixes", False))
+
+    @property
     def is_bug(self) -> bool:
         """Whether it is a known bug that gives all of them, or a shift of all that show one."""
         return self.kind == "shift" or (
