@@ -30,7 +30,7 @@ from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, float
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
+__all__ = ["SCALED_ELEMENT_CHOICES", "TENSOR_KINDS", "Dequantize", "Quantize"]
 
 #: What the number of the tensor is that blocks of two-level formats are asked under, by arithmetic.
 TENSOR_KINDS = {
@@ -47,7 +47,7 @@ _REACH = 16
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
 #: Choices of elements that the slow twin reads under scales that are no powers of two.
-_SCALED_ELEMENT_CHOICES = (
+SCALED_ELEMENT_CHOICES = (
     "rounding",
     "overflow",
     "clamp",
@@ -73,7 +73,7 @@ class _OfBlocks(Operation):
         if format not in OTHER_BLOCK_FORMATS:
             return True
         arithmetic = policy.scale.scale_arithmetic.value
-        known = {"scale_arithmetic", "tail", *_SCALED_ELEMENT_CHOICES}
+        known = {"scale_arithmetic", "tail", *SCALED_ELEMENT_CHOICES}
         kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
         return kind and set(self.changed(policy)) <= known
 
@@ -305,7 +305,7 @@ def _scaled_block(
     """One block under a scale that is no power of two, after the tensor scale if it has one."""
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
-    element_choices = {name: choices[name] for name in _SCALED_ELEMENT_CHOICES}
+    element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
     _, ((scale, codes),) = exact.quantize_scaled(
         [rest], slot, *names, arithmetic, tensor, **element_choices
     )
