@@ -33,14 +33,14 @@ PACKAGES |= {"numpy.ma", "html.entities"}  # modules of packages that take time
 #: The words of a command, and what it must not import of mxref, beside PACKAGES.
 WITHOUT = [
     ("formats", "numbers blocks operations policy exact"),
-    ("explain rceil", "mutants conformance targets files strategies"),
+    ("explain rceil", "mutants conformance targets files strategies operations.call_operation"),
     ("explain 0.3 --format e2m1", "mutants conformance targets files strategies"),
     ("identify KERNEL --op decode", "mutants files strategies reports conformance.verdict"),
     ("identify KERNEL --op encode", "mutants files strategies reports conformance.verdict"),
     ("verify KERNEL --op decode --no-search --sizes 0", "files strategies conformance.fuzzing"),
     (
         "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
-        "mutants files strategies reports conformance.verdict",
+        "mutants files strategies reports conformance.verdict operations.scale_layouts",
     ),
     (
         "diff ocp ocp --format e2m1 --float bf16",
