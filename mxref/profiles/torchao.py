@@ -158,7 +158,7 @@ PROFILES = (
         "torchao_0_18_nvfp4",
         Policy.parse("ocp+scale_arithmetic=torchao"),
         "pytorch/ao, torchao/prototype/mx_formats: nvfp4_quantize and NVFP4Tensor.dequantize",
-        "0.18.0, torch 2.13.0",
+        "0.18.0 and main (36027d82, the same file), torch 2.13.0",
         checked="tests/peers/test_nvfp4_peers.py",
         formats={"quantize": NVFP4, "dequantize": NVFP4},
         floats=("f32", "bf16"),
