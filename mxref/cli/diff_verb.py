@@ -28,7 +28,8 @@ from mxref.cli.tensor_arguments import (
 from mxref.support.text import printable, short_number
 
 if TYPE_CHECKING:
-    from mxref.conformance.differing.difference import BlockBytes, Difference
+    from mxref.blocks.two_level import TensorScale
+    from mxref.conformance.differing.difference import BlockBytes, Difference, Example
     from mxref.conformance.differing.figures import DataFigures
 
 #: Number of elements of a block that are shown.
@@ -39,6 +40,9 @@ _NOTES = """\
 For each kind of difference the simplest block that shows it: scale byte, element codes, the numbers
 that the same profile reads in them, and those that the other reads if they differ. tiny block:
 floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
+Under scales that are small floats: the exact scale is subnormal, or beyond the largest one. In
+nvfp4 the scale of the tensor comes first, with its kind (N42), and + says which other number the
+tensor has; a tie is one under the exact scale of the tensor. Only exact reads every kind.
 All codes of NaN, and all codes under a NaN scale, count as equal. SPEC_NOTES.md has what the
 standard says: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
 N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` lists the
@@ -113,7 +117,9 @@ def _run(options: argparse.Namespace) -> int:
         shown = _summed(found, len(data))
         write_diff_page(options.html, found, shown, *_figures(found, shown), options.typed)
     if options.json:
-        print(json.dumps({**_as_json(found), "skipped": skipped}, indent=1))
+        from mxref.cli.diff_json import as_json
+
+        print(json.dumps({**as_json(found), "skipped": skipped}, indent=1))
     else:
         _print(found, len(data))
         print_skipped(skipped)
@@ -158,8 +164,11 @@ def _print(found: Difference, given: int) -> None:
         print()
         rows: list[tuple[str, ...]] = []
         for one in found.examples:
-            block = _numbers(found, one.words, len(_shown(one.words)))
-            sides = (_bytes(found, one.a, b, one.words), _bytes(found, one.b, a, one.words))
+            count = _lanes(one)
+            block = _numbers(found, one.words, count)
+            if one.elsewhere:
+                block += f" + {_numbers(found, (one.elsewhere,), 1)}"
+            sides = (_bytes(found, one.a, b, count), _bytes(found, one.b, a, count))
             rows.append((one.kind, block, *sides, str(one.count)))
         print_table(("quantizing", "block", a, b, "blocks"), rows)
     if found.readings:
@@ -167,9 +176,10 @@ def _print(found: Difference, given: int) -> None:
         rows = []
         for pair in found.readings:
             read = (_numbers(found, (bits,), 1) for bits in (pair.a, pair.b))
-            rows.append((pair.kind, f"{pair.scale:02x} {pair.code:02x}", *read, str(pair.count)))
+            stored = f"{_tensor(pair.tensor)}{pair.scale:02x} {pair.code:02x}"
+            rows.append((pair.kind, stored, *read, str(pair.count)))
         print_table(("reading", "scale, code", a, b, "pairs"), rows)
-    else:
+    elif found.read:
         print("\nreading: both read every code under every scale alike")
     if found.total is not None:
         print()
@@ -214,7 +224,11 @@ def _figures(
     if found.readings:
         labels["b_reads_a"] = f"SQNR of what {b} reads in {a}'s bytes"
         labels["a_reads_b"] = f"SQNR of what {a} reads in {b}'s bytes"
-    rows = [(label, *(_ratio(one, name) for one in figures)) for name, label in labels.items()]
+    rows = [
+        (label, *(_ratio(one, name) for one in figures))
+        for name, label in labels.items()
+        if all(name in one.sqnr_db for one in figures)
+    ]
     shares = {
         "blocks with another scale": [one.other_scale for one in figures],
         "elements with another code": [one.other_code for one in figures],
@@ -224,7 +238,9 @@ def _figures(
     if found.readings:
         for i, (one, two) in enumerate(((a, b), (b, a))):
             label = f"elements of {one}'s bytes that {two} reads otherwise"
-            shares[label] = [one.other_reading[i] for one in figures]
+            read = [one.other_reading[i] for one in figures]
+            if None not in read:
+                shares[label] = [share or 0.0 for share in read]
     for label, values in shares.items():
         rows.append((label, *(f"{100 * share:.3g} %" for share in values)))
     return ("on data", *(one.data for one in figures)), rows
@@ -238,22 +254,30 @@ def _ratio(figures: DataFigures, name: str) -> str:
     return f"{text}, {lost} not finite" if lost else text
 
 
-def _bytes(found: Difference, made: BlockBytes, other: str, words: tuple[int, ...]) -> str:
+def _bytes(found: Difference, made: BlockBytes, other: str, count: int) -> str:
     """The scale byte, the codes, and the numbers that are read in them."""
     if made.scale is None:
         return "an error"
-    count = len(_shown(words))
     codes = " ".join(f"{code:02x}" for code in made.codes[:count])
     own = _numbers(found, made.own, count)
     read = _numbers(found, made.other, count)
-    elsewhere = "" if read == own else f" ({other} reads {read})"
-    return f"{made.scale:02x} {codes} = {own}{elsewhere}"
+    otherwise = "" if read in ("", own) else f" ({other} reads {read})"
+    return f"{_tensor(made.tensor)}{made.scale:02x} {codes} = {own}{otherwise}"
 
 
-def _shown(words: tuple[int, ...]) -> tuple[int, ...]:
-    """The first words, without zeros at the end."""
-    last = max((place for place, word in enumerate(words) if word), default=0)
-    return words[: min(last + 1, _SHOWN)]
+def _tensor(scale: TensorScale | None) -> str:
+    """The scale of a tensor with its kind, in front of what follows."""
+    return "" if scale is None else f"{scale.kind.value} {short_number(scale.value)}, "
+
+
+def _lanes(one: Example) -> int:
+    """How many elements are shown: none of the zeros at the end, unless only these differ."""
+    count = max((place + 1 for place, word in enumerate(one.words) if word), default=1)
+    codes = zip(one.a.codes, one.b.codes, strict=False)
+    differ = [place for place, pair in enumerate(codes) if len({*pair}) > 1]
+    if one.a.scale == one.b.scale and differ and differ[0] >= count:
+        count = differ[0] + 1
+    return min(count, _SHOWN)
 
 
 def _numbers(found: Difference, words: tuple[int, ...], count: int) -> str:
@@ -262,68 +286,3 @@ def _numbers(found: Difference, words: tuple[int, ...], count: int) -> str:
 
     values = numbers_of_words(words[:count], found.layout)
     return " ".join(map(short_number, values))
-
-
-def _as_json(found: Difference) -> dict[str, Any]:
-    digits = found.layout.width // 4
-
-    def bits(words: tuple[int, ...]) -> str:
-        return " ".join(f"{word:0{digits}x}" for word in words)
-
-    def made(one: BlockBytes) -> dict[str, Any]:
-        if one.scale is None:
-            return {"error": True}
-        return {
-            "scale": f"{one.scale:02x}",
-            "codes": " ".join(f"{code:02x}" for code in one.codes),
-            "read": bits(one.own),
-            "read_by_the_other": bits(one.other),
-        }
-
-    return {
-        "a": found.a,
-        "b": found.b,
-        "format": found.format.name,
-        "float": found.layout.name,
-        "blocks": found.tried,
-        "notes": list(found.notes),
-        "quantizing": [
-            {
-                "kind": one.kind,
-                "blocks": one.count,
-                "in": bits(one.words),
-                "a": made(one.a),
-                "b": made(one.b),
-            }
-            for one in found.examples
-        ],
-        "reading": [
-            {
-                "kind": one.kind,
-                "pairs": one.count,
-                "scale": f"{one.scale:02x}",
-                "code": f"{one.code:02x}",
-                "a": bits((one.a,)),
-                "b": bits((one.b,)),
-            }
-            for one in found.readings
-        ],
-        "data": [_figures_as_json(one) for one in found.figures],
-        **({} if found.total is None else {"total": _figures_as_json(found.total)}),
-    }
-
-
-def _figures_as_json(one: DataFigures) -> dict[str, Any]:
-    return {
-        "data": one.data,
-        "elements": one.elements,
-        "blocks": one.blocks,
-        "sqnr_db": one.sqnr_db,
-        "not_finite": one.lost,
-        "other_scale": one.other_scale,
-        "other_code": one.other_code,
-        "other_value": one.other_value,
-        "other_sign": one.other_sign,
-        "b_reads_a_otherwise": one.other_reading[0],
-        "a_reads_b_otherwise": one.other_reading[1],
-    }

@@ -34,7 +34,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, FLOATS, *_BLOCKS),
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
-    "diff": (BLOCK_FORMATS, *_ELEMENTS, ("e8m0",)),
+    "diff": (*_BLOCKS, *_ELEMENTS, ("e8m0",)),
     "sweep": (*_ELEMENTS, _SCALES, BLOCK_FORMATS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mxref.bits.floats import F32
+from mxref.blocks.two_level import TensorScale
 from mxref.conformance.differing.cast_difference import CastDifference
 from mxref.conformance.differing.difference import BlockBytes, Difference, Example
 from mxref.conformance.differing.figures import DataFigures
@@ -66,7 +68,7 @@ def write_diff_page(
     fmt = found.format
     for pair in found.readings:
         code = of_code("code", pair.code, fmt.element)
-        bytes_ = (of_code("scale", pair.scale, fmt.scale), code)
+        bytes_ = (*_tensor(pair.tensor), of_code("scale", pair.scale, fmt.scale), code)
         reads = (
             of_float(f"{found.a} reads", pair.a, found.layout),
             of_float(f"{found.b} reads", pair.b, found.layout, pair.a),
@@ -149,6 +151,8 @@ def _example(found: Difference, one: Example) -> DifferenceKind:
     lanes = (differ or [*range(width)])[:_LANES]
     layout = found.layout
     inputs = tuple(of_float(f"input, lane {i}", one.words[i], layout) for i in lanes)
+    if one.elsewhere is not None:
+        inputs += (of_float("elsewhere in the tensor", one.elsewhere, layout),)
     other = one.a if one.a.scale is not None else None
     groups = [
         ("", inputs),
@@ -170,11 +174,20 @@ def _side(
     if made.scale is None:
         return (Word("answer", "an error", ()),)
     fmt = found.format
-    shown = [of_code("scale", made.scale, fmt.scale, None if other is None else other.scale)]
+    scale = of_code("scale", made.scale, fmt.scale, None if other is None else other.scale)
+    shown = [*_tensor(made.tensor, None if other is None else other.tensor), scale]
     for lane in lanes:
         wanted = None if other is None else other.codes[lane]
         shown.append(of_code(f"code, lane {lane}", made.codes[lane], fmt.element, wanted))
     return tuple(shown)
+
+
+def _tensor(scale: TensorScale | None, other: TensorScale | None = None) -> tuple[Word, ...]:
+    """The word of a tensor's scale, where there is one; compared with another of its kind."""
+    if scale is None:
+        return ()
+    wanted = other.bits if other is not None and other.kind is scale.kind else None
+    return (of_float(f"tensor scale ({scale.kind.value})", scale.bits, F32, wanted),)
 
 
 def _plots(found: Difference, one: Example) -> list[tuple[str, str]]:

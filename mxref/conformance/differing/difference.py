@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import FloatLayout, layout_of
-from mxref.cases.probes import probes
+from mxref.bits.floats import F64, FloatLayout, layout_of
+from mxref.blocks.two_level import TensorScale
 from mxref.cases.read import vectors_folder
-from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing import inputs
-from mxref.conformance.differing.difference_kinds import KINDS, READINGS, kinds, readings
+from mxref.conformance.differing.block_readings import (
+    Reading,
+    read_kinds,
+    readings,
+    stored_kinds,
+    unread,
+)
+from mxref.conformance.differing.difference_kinds import KINDS, kinds
 from mxref.conformance.differing.figures import DataFigures, FigureTally, figures, tally
 from mxref.conformance.differing.sides import (
     BlockAnswers,
@@ -28,12 +34,16 @@ from mxref.conformance.differing.sides import (
     side_of,
 )
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat, block_format
-from mxref.support.distinct import distinct_rows
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, block_format
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
 
 __all__ = ["BlockBytes", "Difference", "Example", "Reading", "difference"]
+
+#: A format whose words are numbers alone.
+_NO_TENSOR_SCALE = "fp4_ue4m3"
+#: Tensors that are asked at once for a simpler one.
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +54,32 @@ class BlockBytes:
         scale: the scale code.
         codes: the element codes.
         own: patterns of the numbers that the side itself reads.
-        other: patterns of the numbers that the other side reads.
+        other: patterns of the numbers that the other side reads; none if it reads no tensor scale
+            of that kind.
+        tensor: the scale of the tensor, where there is one.
     """
 
     scale: int | None
     codes: tuple[int, ...]
     own: tuple[int, ...]
     other: tuple[int, ...]
+    tensor: TensorScale | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The simplest block with a kind of difference, and the number of blocks that had it."""
+    """The simplest block with a kind of difference, and the number of blocks that had it.
+
+    In formats with a tensor scale `elsewhere` is another number of the block's tensor; the rest of
+    it are zeros.
+    """
 
     kind: str
     count: int
     words: tuple[int, ...]
     a: BlockBytes
     b: BlockBytes
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A scale and a code that the sides read as different numbers, one of `count` pairs."""
-
-    kind: str
-    count: int
-    scale: int
-    code: int
-    a: int
-    b: int
+    elsewhere: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class Difference:
         figures: how often they differ on data.
         total: the same on all tensors that were given, if they are several.
         notes: sentences on what could not be compared.
+        read: whether there are bytes that both read.
     """
 
     a: str
@@ -103,6 +110,7 @@ class Difference:
     figures: tuple[DataFigures, ...]
     total: DataFigures | None
     notes: tuple[str, ...]
+    read: bool = True
 
     @property
     def found(self) -> bool:
@@ -140,12 +148,18 @@ def difference(
     ['tiny block', 'Inf block']
     """
     fmt = block_format(format)
-    if fmt.name not in BLOCK_FORMATS:
-        raise ValueError(unknown_name("format", fmt.name, BLOCK_FORMATS))
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    if fmt.name not in known:
+        raise ValueError(unknown_name("format", fmt.name, known))
     sides = side_of(a, fmt), side_of(b, fmt)
     notes = _notes(*sides, fmt)
     layout = common_float(*sides, float)
+    if fmt.tensor_scale and layout is F64:
+        raise ValueError(f"float must be f32, f16 or bf16 for {fmt.name} in diff, got f64")
     quantize = all(one.profile.speaks_of("quantize", fmt.name) for one in sides)
+    stored = stored_kinds(*sides, fmt, layout)
+    both = read_kinds(*sides, fmt, stored)
+    notes += unread(*sides, fmt, stored, read=bool(both))
     examples: list[Example] = []
     weighed: list[DataFigures] = []
     total = FigureTally(*sides, fmt)
@@ -171,10 +185,11 @@ def difference(
         layout,
         tried,
         tuple(examples),
-        tuple(_readings(*sides, fmt, layout)),
+        tuple(readings(*sides, fmt, layout, both)),
         tuple(weighed),
         total.figures("total") if quantize and len(data or {}) > 1 else None,
         tuple(notes),
+        bool(both),
     )
 
 
@@ -210,10 +225,26 @@ def _examples(
         values = rows.astype(layout.uint).view(layout.dtype)
         return a.quantize(values, fmt), b.quantize(values, fmt)
 
-    def shows(rows: Words, number: int) -> NDArray[np.bool_]:
-        return kinds(rows, *asked(rows), fmt, layout)[:, number]
+    seen: dict[bytes, NDArray[np.bool_]] = {}
 
-    file = without_cases("quantize", fmt.name, layout.name)
+    def shows(rows: Words, number: int) -> NDArray[np.bool_]:
+        """Which rows show a kind, as far as to the first of them: each tensor is a call."""
+        shown = np.zeros(len(rows), bool)
+        step = _AT_ONCE if fmt.tensor_scale else max(len(rows), 1)
+        for start in range(0, len(rows), step):
+            keys = [row.tobytes() for row in rows[start : start + step]]
+            new = [start + i for i, key in enumerate(keys) if key not in seen]
+            if new:
+                some = kinds(rows[new], *asked(rows[new]), fmt, layout)
+                seen.update(zip((rows[i].tobytes() for i in new), some, strict=True))
+            shown[start : start + step] = [seen[key][number] for key in keys]
+            if shown.any():
+                break
+        return shown
+
+    # Numbers alone: where there is a tensor scale, the first one is of the tensor.
+    flat = _NO_TENSOR_SCALE if fmt.tensor_scale else fmt.name
+    file = without_cases("quantize", flat, layout.name)
     which = kinds(words, *asked(words), fmt, layout)
     result = []
     for number, kind in enumerate(KINDS):
@@ -225,7 +256,9 @@ def _examples(
         of_a, of_b = asked(row[np.newaxis])
         bytes_a = _bytes(of_a, a, b, fmt, layout)
         bytes_b = _bytes(of_b, b, a, fmt, layout)
-        result.append(Example(kind, len(rows), tuple(row.tolist()), bytes_a, bytes_b))
+        elsewhere, block = (int(row[0]), row[1:]) if fmt.tensor_scale else (None, row)
+        shown = tuple(block.tolist()), bytes_a, bytes_b, elsewhere
+        result.append(Example(kind, len(rows), *shown))
     return result
 
 
@@ -234,29 +267,9 @@ def _bytes(
 ) -> BlockBytes:
     if answers.failed[0]:
         return BlockBytes(None, (), (), ())
-    read = [tuple(one.read(answers, fmt, layout)[0].tolist()) for one in (own, other)]
-    return BlockBytes(int(answers.scales[0]), tuple(answers.codes[0].tolist()), *read)
-
-
-def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[Reading]:
-    """The codes under scales that the sides read as different numbers, by kind."""
-    words = probes("dequantize", fmt.name, layout.name)
-    every = BlockAnswers(
-        words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8), np.zeros(len(words), bool)
-    )
-    read = a.read(every, fmt, layout), b.read(every, fmt, layout)
-    file = without_cases("dequantize", fmt.name, layout.name)
-    differs = ~same_answers(file, *read)
-    kind = readings(every, fmt)
-    result = []
-    for number, name in enumerate(READINGS):
-        rows, columns = np.nonzero(differs & (kind == number))
-        if not len(rows):
-            continue
-        scales, codes = every.scales[rows].astype(int), every.codes[rows, columns].astype(int)
-        pairs = distinct_rows(np.stack([scales, codes], axis=1))
-        first = np.lexsort((codes, np.abs(scales - fmt.scale.bias)))[0]
-        place = rows[first], columns[first]
-        numbers = (int(one[place]) for one in read)
-        result.append(Reading(name, len(pairs), int(scales[first]), int(codes[first]), *numbers))
-    return result
+    tensor = None if answers.tensors is None else answers.tensors[0]
+    known = tensor is None or other.reads(tensor.kind, fmt)
+    mine = tuple(own.read(answers, fmt, layout)[0].tolist())
+    theirs = tuple(other.read(answers, fmt, layout)[0].tolist()) if known else ()
+    codes = tuple(answers.codes[0].tolist())
+    return BlockBytes(int(answers.scales[0]), codes, mine, theirs, tensor)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64
 from mxref.blocks.tiles import cut
-from mxref.conformance.differing.sides import Side, exact
+from mxref.conformance.differing.sides import Side, exact, extremes
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.spread import Spread
@@ -58,7 +58,7 @@ class DataFigures:
         other_value: share of elements that the sides read as different numbers.
         other_sign: share of elements that the sides read as zeros of different signs.
         other_reading: share of elements of a's bytes, and of b's bytes, that the two sides read as
-            different numbers.
+            different numbers; None of bytes that the other does not read, whose ratio is left out.
         errors: the relative errors of a's bytes read by a, and of b's read by b.
     """
 
@@ -71,7 +71,7 @@ class DataFigures:
     other_code: float
     other_value: float
     other_sign: float
-    other_reading: tuple[float, float]
+    other_reading: tuple[float | None, float | None]
     errors: tuple[Spread, Spread]
 
     @property
@@ -97,6 +97,7 @@ class FigureTally:
         self.errors = Spread(), Spread()
         self.elements = self.blocks = 0
         self.other = np.zeros(6, np.int64)
+        self.unread: set[str] = set()  #: what a side does not read of the other's bytes
 
     def add(self, values: NDArray[Any]) -> None:
         """Add a tensor.
@@ -105,18 +106,22 @@ class FigureTally:
             ValueError: values that a side refuses.
         """
         dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
+        elsewhere = extremes(values) if self.format.tensor_scale else None
         for part in _parts(values):
-            self._add(part, dtype)
+            self._add(part, dtype, elsewhere)
 
-    def _add(self, part: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    def _add(
+        self, part: NDArray[Any], dtype: np.dtype[Any], elsewhere: NDArray[Any] | None
+    ) -> None:
         (a, b), fmt, numbers = self.sides, self.format, exact(part)
-        of_a, of_b = a.blocks(part, fmt), b.blocks(part, fmt)
-        read = {
-            "a": a.reader.dequantize(of_a, dtype),
-            "b": b.reader.dequantize(of_b, dtype),
-            "b_reads_a": b.reader.dequantize(of_a, dtype),
-            "a_reads_b": a.reader.dequantize(of_b, dtype),
-        }
+        of_a, of_b = (one.blocks(part, fmt, elsewhere) for one in (a, b))
+        read = {"a": a.reader.dequantize(of_a, dtype), "b": b.reader.dequantize(of_b, dtype)}
+        for name, side, made in (("b_reads_a", b, of_a), ("a_reads_b", a, of_b)):
+            tensor = made.tensor_scale
+            if side.reads(None if tensor is None else tensor.kind, fmt):
+                read[name] = side.reader.dequantize(made, dtype)
+            else:
+                self.unread.add(name)
         wide = {one: exact(some) for one, some in read.items()}
         for one, some in wide.items():
             self.ratios[one].add(numbers, some)
@@ -131,7 +136,7 @@ class FigureTally:
             int(np.not_equal(*codes).sum()),
             int(_differ(read["a"], read["b"]).sum()) - zeros,
             zeros,
-            *(int(_differ(read[one], read[two]).sum()) for one, two in pairs),
+            *(int(_differ(read[one], read.get(two, read[one])).sum()) for one, two in pairs),
         ]
         self.elements += part.size
         self.blocks += of_a.scale_codes.size
@@ -148,22 +153,26 @@ class FigureTally:
         self.elements += other.elements
         self.blocks += other.blocks
         self.other += other.other
+        self.unread |= other.unread
         return self
 
     def figures(self, name: str) -> DataFigures:
         """The figures of all that was added."""
         shares = self.other[1:] / max(self.elements, 1)
+        crosswise = zip(("b_reads_a", "a_reads_b"), shares[3:].tolist(), strict=True)
+        first, second = (None if one in self.unread else share for one, share in crosswise)
+        ratios = {one: ratio for one, ratio in self.ratios.items() if one not in self.unread}
         return DataFigures(
             name,
             self.elements,
             self.blocks,
-            {one: ratio.decibels for one, ratio in self.ratios.items()},
-            {one: ratio.lost for one, ratio in self.ratios.items()},
+            {one: ratio.decibels for one, ratio in ratios.items()},
+            {one: ratio.lost for one, ratio in ratios.items()},
             float(self.other[0] / max(self.blocks, 1)),
             float(shares[0]),
             float(shares[1]),
             float(shares[2]),
-            (float(shares[3]), float(shares[4])),
+            (first, second),
             self.errors,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
 from mxref.blocks.container import Blocks
+from mxref.blocks.shapes import format_and_policy
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
-from mxref.policy.policy import Policy
+from mxref.policy.policy import READS, Policy, spelled
 from mxref.profiles import Profile, profile
 from mxref.support.text import unknown_name
 
@@ -22,6 +24,7 @@ __all__ = [
     "Side",
     "common_float",
     "exact",
+    "extremes",
     "lacking",
     "operations",
     "rounded_to",
@@ -29,6 +32,9 @@ __all__ = [
 ]
 
 Words = NDArray[np.uint64]
+
+#: The float32 of 1.
+_ONE = 0x3F800000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,14 @@ class BlockAnswers:
         scales: scale codes, (n,).
         codes: element codes, (n, k).
         failed: blocks for which it raised an error, (n,).
+        tensors: the scale of each block's tensor, (n,); None in formats without one, and a None
+            where there is none.
     """
 
     scales: NDArray[np.uint8]
     codes: NDArray[np.uint8]
     failed: NDArray[np.bool_]
+    tensors: NDArray[np.object_] | None = None
 
     @property
     def words(self) -> Words:
@@ -83,33 +92,62 @@ class Side:
             return layout
         return LAYOUTS["f32"] if layout.width == 16 and "f32" in floats else None
 
-    def blocks(self, values: NDArray[Any], fmt: BlockFormat) -> Blocks:
-        """A tensor quantized along its last axis."""
+    def blocks(
+        self, values: NDArray[Any], fmt: BlockFormat, elsewhere: NDArray[Any] | None = None
+    ) -> Blocks:
+        """A tensor quantized along its last axis.
+
+        With `elsewhere` rows (n, m) are a part of a tensor that has these numbers, too.
+        """
         layout = layout_of(values.dtype)
         own = self.takes(layout) or layout
-        return self.profile.quantize(values if own is layout else rounded_to(values, own), fmt)
+        count = 0 if elsewhere is None else len(elsewhere)
+        if count:
+            more = np.zeros((count, values.shape[1]), values.dtype)
+            more[:, 0] = elsewhere
+            values = np.concatenate([values, more])
+        blocks = self.profile.quantize(values if own is layout else rounded_to(values, own), fmt)
+        return blocks[:-count] if count else blocks
 
     def quantize(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
-        """Blocks quantized, one a row; after an error in smaller parts, to find its blocks."""
+        """Blocks quantized, one a row; after an error in smaller parts, to find its blocks.
+
+        In formats with a tensor scale a row is a tensor: a block, after one number more.
+        """
+        if not fmt.tensor_scale:
+            return self._rows(values, fmt)
+        groups = list(_alike(values))
+        order = np.concatenate(groups).argsort()
+        parts = [self._rows(values[some, 1:], fmt, extremes(values[some])) for some in groups]
+        return _joined(parts, order)
+
+    def _rows(
+        self, values: NDArray[Any], fmt: BlockFormat, elsewhere: NDArray[Any] | None = None
+    ) -> BlockAnswers:
+        """`quantize` of blocks whose tensors have the same extremes."""
+        tensors = np.full(len(values), None) if fmt.tensor_scale else None
         try:
-            blocks = self.blocks(values, fmt)
+            blocks = self.blocks(values, fmt, elsewhere)
         except ValueError:
             if len(values) > 1:
-                return self._apart(values, fmt)
+                return self._apart(values, fmt, elsewhere)
             nothing = np.zeros(values.shape, np.uint8)
-            return BlockAnswers(nothing[:, 0], nothing, np.ones(len(values), bool))
-        return BlockAnswers(blocks.scale_codes[:, 0], blocks.codes, np.zeros(len(values), bool))
+            return BlockAnswers(nothing[:, 0], nothing, np.ones(len(values), bool), tensors)
+        if tensors is not None:
+            tensors[:] = blocks.tensor_scale
+        failed = np.zeros(len(values), bool)
+        return BlockAnswers(blocks.scale_codes[:, 0], blocks.codes, failed, tensors)
 
-    def _apart(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
-        """`quantize` in two parts: finite blocks and others, which cause most errors."""
+    def _apart(
+        self, values: NDArray[Any], fmt: BlockFormat, elsewhere: NDArray[Any] | None
+    ) -> BlockAnswers:
+        """`_rows` in two parts: finite blocks and others, which cause most errors."""
         with np.errstate(all="ignore"):
             first = np.isfinite(values).all(axis=1)
         if first.all() or not first.any():
             first = np.arange(len(values)) < len(values) // 2
-        parts = [self.quantize(values[some], fmt) for some in (first, ~first)]
-        order = np.argsort(~first, kind="stable").argsort()
-        fields = ((one.scales, one.codes, one.failed) for one in parts)
-        return BlockAnswers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
+        parts = [self._rows(values[some], fmt, elsewhere) for some in (first, ~first)]
+        return _joined(parts, np.argsort(~first, kind="stable").argsort())
 
     def cast(self, values: NDArray[Any], fmt: ElementFormat | ScaleFormat) -> CastAnswers:
         """Numbers cast to a format; after an error in smaller parts, to find its numbers."""
@@ -144,20 +182,80 @@ class Side:
         return numbers.view(np.uint32).astype(np.uint64)
 
     def read(self, answers: BlockAnswers, fmt: BlockFormat, layout: FloatLayout) -> Words:
-        """Patterns of the dequantized numbers, one block a row."""
-        blocks = Blocks(answers.codes, answers.scales[:, np.newaxis], fmt, 1, answers.codes.shape)
+        """Patterns of the dequantized numbers, one block a row, all of one tensor."""
+        codes, scales = answers.codes, answers.scales[:, np.newaxis]
+        tensor = None if answers.tensors is None else answers.tensors[0]
+        blocks = Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=tensor)
         numbers = self.reader.dequantize(blocks, layout.dtype)
         return numbers.view(layout.uint).astype(np.uint64)
+
+    def reads(self, kind: TensorScaleKind | None, fmt: BlockFormat) -> bool:
+        """Whether it reads blocks whose tensor scale is of a kind."""
+        if kind is None:
+            return True
+        code = np.zeros((1, 1), np.uint8)
+        blocks = Blocks(code, code, fmt, 1, (1, 1), tensor_scale=TensorScale(_ONE, kind))
+        try:
+            self.reader.dequantize(blocks)
+        except ValueError:
+            return False
+        return True
+
+
+def extremes(values: NDArray[Any]) -> NDArray[Any]:
+    """What the scale of a tensor depends on.
+
+    Returns:
+        The largest finite magnitude, then infinity and NaN if the tensor has them.
+
+    >>> extremes(np.float32([[1.0, -3.0], [-np.inf, 2.0]])).tolist()
+    [3.0, inf]
+    """
+    bits, layout = bits_of(values)
+    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+    top = layout.uint.type(layout.inf_bits)
+    found = [int(magnitude.max(initial=0, where=magnitude < top))]
+    found += [layout.inf_bits] * bool((magnitude == top).any())
+    found += [layout.nan_bits] * bool((magnitude > top).any())
+    return np.array(found, layout.uint).view(layout.dtype)
+
+
+def _alike(values: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
+    """The indices of rows that have the same extremes."""
+    bits, layout = bits_of(values)
+    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+    finite = np.where(magnitude < layout.inf_bits, magnitude, 0).max(axis=1)
+    specials = (magnitude == layout.inf_bits, magnitude > layout.inf_bits)
+    keys = np.stack([finite, *(one.any(axis=1) for one in specials)])
+    order = np.lexsort(keys)
+    differ = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
+    yield from np.split(order, np.flatnonzero(differ) + 1)
+
+
+def _joined(parts: Sequence[BlockAnswers], order: NDArray[np.intp]) -> BlockAnswers:
+    """The rows of all parts in another order."""
+
+    def column(name: str) -> NDArray[Any]:
+        rows: NDArray[Any] = np.concatenate([getattr(one, name) for one in parts])[order]
+        return rows
+
+    tensors = None if parts[0].tensors is None else column("tensors")
+    return BlockAnswers(column("scales"), column("codes"), column("failed"), tensors)
 
 
 def side_of(name: str, fmt: BlockFormat | ElementFormat | ScaleFormat) -> Side:
     """The side of a profile's name or a policy's spelling (``ocp+...``).
 
     Raises:
-        ValueError: an unknown name, with the nearest one; a policy that needs random bits.
+        ValueError: an unknown name, with the nearest one; a policy that needs random bits, or with
+            choices that a block format's scale does not read.
     """
     if name.startswith("ocp+"):
         policy = Policy.parse(name)
+        if isinstance(fmt, BlockFormat):  # which refuses what its scale does not read
+            chosen = policy.choices()
+            read = (one for one in spelled(name, {}) if one in READS["quantize"])
+            format_and_policy(fmt, None, "ocp", {one: chosen[one] for one in read})
         one = Profile(str(policy), policy, "a policy", "")
     else:
         one = profile(name)

@@ -292,7 +292,7 @@ def test_errors() -> None:
         ("torchao_0_18_flor", "ocp", "mxfp4_e2m1", r"\(did you mean 'torchao_0_18_floor'\?\)$"),
         ("ocp", "ocp+rounding=up", "mxfp4_e2m1", "rounding must be one of"),
         ("ocp", "ocp+rounding=stochastic_a", "mxfp4_e2m1", "without random bits"),
-        ("ocp", "ocp", "nvfp4", "format must be one of"),
+        ("ocp", "ocp", "nvfp5", "must be one of .*nvfp4"),
         ("ocp", "ocp", "mxfp8", "mxfp8_e5m2.*mxfp8_e4m3|mxfp8_e4m3.*mxfp8_e5m2"),
     ):
         with pytest.raises(ValueError, match=said):
