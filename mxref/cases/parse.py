@@ -167,7 +167,8 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     if "name" in record and " " not in record["in"]:
         raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
     flags, model = tuple(map(str, record.get("flags", ()))), record["model"]
-    for known, words in ((FLAGS, flags), (known_models(), (model,)), (known_rules(), (rule,))):
+    op = header["op"]
+    for known, words in ((FLAGS, flags), (known_models(op), (model,)), (known_rules(op), (rule,))):
         for word in words:
             if word not in known:
                 raise VectorError(f"{where}: {word!r} is no known flag, model or rule")

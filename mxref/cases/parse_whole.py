@@ -43,7 +43,8 @@ def _cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...] | N
     count = operation.counts(header["format"], (), Policy())
     if count[0] == 1:  # such an input is the name
         names = (None,) if any(names) else inputs
-    known = {*models} <= {*known_models()} and {*rules} - {None} <= {*known_rules()}
+    every = known_rules(operation.name)
+    known = {*models} <= {*known_models(operation.name)} and {*rules} - {None} <= {*every}
     if not known or header["rule"] in rules or None in names or len({*names}) < len(names):
         return None
     flagged = {one: tuple(one.split('","')) if one else () for one in {*flags}}
@@ -67,7 +68,7 @@ def _cases(header: dict[str, Any], lines: Sequence[str]) -> tuple[Case, ...] | N
     operation.check_words(header["format"], header["float"], largest[0], largest[1:])
     rows, left = map(tuple, words.tolist()), map(tuple, given.tolist())
     before = f"{header['op']}.{header['format']}.{header['float']}."
-    required = {rule: rule in header["required"] for rule in (*known_rules(), header["rule"])}
+    required = {rule: rule in header["required"] for rule in (*every, header["rule"])}
     return tuple(
         [
             Case(

@@ -115,6 +115,7 @@ class VectorFile:
         models = {case.model for case in self.cases}
         rules = {case.rule for case in self.cases}
         required = {case.rule for case in self.cases if case.required}
+        known = known_rules(self.op)
         header = {
             "mxref_vectors": VECTORS_VERSION,
             "spec": SPEC,
@@ -127,9 +128,9 @@ class VectorFile:
             "out_digits": self.out_digits,
             "cases": len(self.cases),
             "rule": self.rule,
-            "required": [name for name in known_rules() if name in required],
-            "rules": {name: text for name, text in known_rules().items() if name in rules},
-            "models": {name: text for name, text in known_models().items() if name in models},
+            "required": [name for name in known if name in required],
+            "rules": {name: text for name, text in known.items() if name in rules},
+            "models": {k: text for k, text in known_models(self.op).items() if k in models},
             "flags": {name: text for name, text in FLAGS.items() if name in flags},
         }
         yield json_line(header)

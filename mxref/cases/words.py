@@ -153,16 +153,20 @@ def models() -> Mapping[str, str]:
     return {**_MODELS} | {name: text for one in brought for name, text in one.items()}
 
 
-@functools.cache
-def known_rules() -> Mapping[str, str]:
-    """`rules`, and what operations from outside of mxref have."""
-    return {**rules()} | {OWN: "what such an operation says of itself"}
+def known_rules(op: str) -> Mapping[str, str]:
+    """The clauses that may decide an answer of an operation, which may be from outside of mxref."""
+    from mxref.operations.registry import REGISTRY
+
+    own = "what such an operation says of itself"
+    return {**_RULES, **REGISTRY[op].clauses, OWN: own}
 
 
-@functools.cache
-def known_models() -> Mapping[str, str]:
-    """`models`, and what operations from outside of mxref have."""
-    return {**models()} | {OWN: "inputs of an operation that mxref has not"}
+def known_models(op: str) -> Mapping[str, str]:
+    """The coverage models of its cases."""
+    from mxref.operations.registry import REGISTRY
+
+    own = "inputs of an operation that mxref has not"
+    return {**_MODELS, **REGISTRY[op].models, OWN: own}
 
 
 #: The clause on the numbers of each element format, and on encoding them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from mxref.cli.explain_numbers import lines_of
@@ -24,9 +25,11 @@ def explain_words(options: argparse.Namespace) -> list[Explanation]:
     """The explanations of a model, a flag or a standing with a name."""
     from mxref.cases.words import FLAGS, models
 
+    # A model may be that of one operation, so that all must be imported.
+    known = models() if re.fullmatch(r"M\d+", options.name) else {}
     return [
         Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
-        for kind, texts in (("model", models()), ("flag", FLAGS), ("standing", STANDINGS))
+        for kind, texts in (("model", known), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
 
@@ -79,8 +82,8 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
-        "rule": {"clause": case.rule, "about": known_rules()[case.rule], "standing": required},
-        "model": {"name": case.model, "about": known_models()[case.model]},
+        "rule": {"clause": case.rule, "about": known_rules(op)[case.rule], "standing": required},
+        "model": {"name": case.model, "about": known_models(op)[case.model]},
         "out": outs,
     }
     return Explanation(data | {"flags": list(case.flags)}, _show_case)

@@ -129,7 +129,8 @@ def outcomes(
             other_floats.append(name)
             continue
         try:
-            outcome(profile.quantize(values, fmt), Policy()).profiles.append(name)
+            reader = Policy() if fmt.scale == E8M0 else profile.policy
+            outcome(profile.quantize(values, fmt), reader).profiles.append(name)
         except ValueError as error:
             refused(error, name).profiles.append(name)
     first, *rest = found.values()

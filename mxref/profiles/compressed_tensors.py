@@ -83,4 +83,16 @@ PROFILES = (
             nonfinite=stored,
         ),
     ),
+    Profile(
+        "compressed_tensors_nvfp4",
+        Policy.parse(
+            "ocp+scale_arithmetic=compressed_tensors+zero_sign=dropped+nan_to_finite=zero"
+        ),
+        "vllm-project/compressed-tensors: generate_gparam, calculate_qparams, quantize and "
+        "dequantize",
+        "0.20.0, torch 2.13.0",
+        checked="tests/peers/test_nvfp4_peers.py",
+        formats={"quantize": ("nvfp4", "fp4_ue4m3"), "dequantize": ("nvfp4", "fp4_ue4m3")},
+        floats=("f32", "bf16", "f16"),
+    ),
 )

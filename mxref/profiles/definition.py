@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -177,8 +178,11 @@ class Profile:
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
         self._refuse_blocks("quantize", fmt)
         array = self._own(values)
-        if not {*self.replaced} - {"decode", "pack", "e8m0"}:
-            return quantize(array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out)
+        if not {*self.replaced} - {"decode", "pack", "e8m0", "scaled"}:
+            blocks = quantize(
+                array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out
+            )
+            return self._scaled(array, blocks, out) if "scaled" in self.replaced else blocks
         if tensor_scale is not None:
             raise ValueError(
                 f"tensor_scale must be None for {fmt.name} under profile {self.name}, got one: "
@@ -216,6 +220,18 @@ class Profile:
         fmt = formats.element_format(format)
         self._refuse("unpack", fmt.name)
         return unpack(packed, fmt, count, self.policy)
+
+    def _scaled(self, array: ArrayLike, blocks: Blocks, out: tuple[U8, U8] | None) -> Blocks:
+        """Blocks under scales that are no powers of two, with the codes of the stage."""
+        x = exactly(*bits_of(array)).reshape(blocks.shape)
+        missing = zip(blocks.codes.shape, blocks.shape, strict=True)
+        padded = np.pad(x, [(0, held - own) for held, own in missing])
+        with np.errstate(all="ignore"):
+            codes = self.stages.scaled(blocks, padded)
+        if out is None:
+            return dataclasses.replace(blocks, codes=codes)
+        out[0][...] = codes  # which the blocks see
+        return blocks
 
     def _refuse(self, op: str, format: str) -> None:
         if not self.speaks_of(op, format):

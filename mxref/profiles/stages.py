@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, wide
 from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, compose, split
+from mxref.blocks.container import Blocks
 from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.element import encode_parts
@@ -153,6 +154,11 @@ def packed(codes: U8, format: str, policy: Policy) -> U8:
     return pack(codes, format, policy)
 
 
+def scaled_by_policy(blocks: Blocks, x: F64Array) -> U8:
+    """Element codes as the policy gave them."""
+    return blocks.codes
+
+
 def _finite(x: F64Array) -> F64Array:
     return np.where(np.isfinite(x), x, 0.0)
 
@@ -170,6 +176,8 @@ class Stages:
         decode: bit patterns of all products.
         pack: bytes of element codes (..., n).
         e8m0: E8M0 codes of numbers, for `encode_scale`.
+        scaled: element codes under scales that are no powers of two, from those of the policy and
+            the numbers, both with the padding.
     """
 
     amax: Callable[[Rows], F64Array] = largest_finite
@@ -180,6 +188,7 @@ class Stages:
     decode: Callable[[BlockFormat, FloatLayout, Policy], NDArray[Any]] = products
     pack: Callable[[U8, str, Policy], U8] = packed
     e8m0: Callable[[F64Array, FloatLayout, Policy], I64] = e8m0_by_policy
+    scaled: Callable[[Blocks, F64Array], U8] = scaled_by_policy
 
     def quantize(self, rows: Rows) -> tuple[I64, I64]:
         """Scale codes (n,) and element codes (n, k)."""

@@ -1,8 +1,8 @@
-"""torchao 0.18.0, prototype/mx_formats, on a CPU: `to_mx` and `to_dtype`.
+"""torchao 0.18.0, prototype/mx_formats, on a CPU: `to_mx` and `to_dtype`, and NVFP4.
 
 The arithmetic is in float32. Source: pytorch/ao v0.18.0,
-torchao/prototype/mx_formats/mx_tensor.py and torchao/prototype/custom_fp_utils.py; SPEC_NOTES,
-stages of profiles.
+torchao/prototype/mx_formats/mx_tensor.py and nvfp4_tensor.py, and
+torchao/prototype/custom_fp_utils.py; SPEC_NOTES, stages of profiles.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, I64, U8
-from mxref.formats.catalog import E8M0
+from mxref.blocks.arithmetics import numbers
+from mxref.blocks.container import Blocks
+from mxref.formats.catalog import E8M0, UE4M3
 from mxref.packing.elements import pack
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
@@ -30,6 +32,7 @@ from mxref.profiles.stages import (
 __all__ = ["PROFILES"]
 
 ELEMENTS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
+NVFP4 = ("nvfp4", "fp4_ue4m3")
 BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
 
 
@@ -98,6 +101,20 @@ def packed(codes: U8, format: str, policy: Policy) -> U8:
     return pack(codes, format, policy)
 
 
+def nvfp4_codes(blocks: Blocks, x: F64Array) -> U8:
+    """Shifts make B of the NaN of 0 times infinity; 4 or C of a scale's NaN; 3 of that of T."""
+    t = np.array([1.0 if blocks.tensor_scale is None else blocks.tensor_scale.value], np.float64)
+    infinite = np.isinf(fl(fl(1.0 / t) / numbers(UE4M3)[blocks.scale_codes]))
+    nan, of_nan = np.isnan(numbers(UE4M3))[blocks.scale_codes], np.isnan(x)
+    for axis, size in zip(blocks.tiling.axes, blocks.format.block_shape, strict=True):
+        infinite, nan = infinite.repeat(size, axis), nan.repeat(size, axis)
+        starts = range(0, x.shape[axis], size)
+        of_nan = np.logical_or.reduceat(of_nan, starts, axis).repeat(size, axis)
+    codes = np.where((x == 0) & infinite, 0x0B, blocks.codes)
+    of_scale = np.where(np.isnan(t), 0x03, np.where(of_nan, 0x04, 0x0C))
+    return np.where(nan, of_scale, codes).astype(np.uint8)
+
+
 _MODES = {
     "floor": (floor_scale, quotients),
     "ceil": (ceil_scale, quotients),
@@ -105,7 +122,7 @@ _MODES = {
     "rceil": (rceil_scale, rceil_quotients),
 }
 
-PROFILES = tuple(
+_TO_MX = tuple(
     Profile(
         f"torchao_0_18_{mode}",
         Policy.parse(f"ocp+nan=signed+scale_rule={mode}"),
@@ -133,4 +150,18 @@ PROFILES = tuple(
         ),
     )
     for mode, (scale, divide) in _MODES.items()
+)
+
+PROFILES = (
+    *_TO_MX,
+    Profile(
+        "torchao_0_18_nvfp4",
+        Policy.parse("ocp+scale_arithmetic=torchao"),
+        "pytorch/ao, torchao/prototype/mx_formats: nvfp4_quantize and NVFP4Tensor.dequantize",
+        "0.18.0 and main (36027d82, the same file), torch 2.13.0",
+        checked="tests/peers/test_nvfp4_peers.py",
+        formats={"quantize": NVFP4, "dequantize": NVFP4},
+        floats=("f32", "bf16"),
+        stages=Stages(scaled=nvfp4_codes),
+    ),
 )

@@ -1,8 +1,9 @@
-"""Transformer Engine: MXFP8, whose rule cuBLAS documents, too, and NVFP4 by 4 over 6.
+"""Transformer Engine: MXFP8, whose rule cuBLAS documents, too, and NVFP4, also by 4 over 6.
 
 Source: NVIDIA/TransformerEngine 0b21a82d, common/cast/mxfp8/quantize_mxfp8.cuh and
 dequantize_mxfp8.cuh, common/util/ptx.cuh and ptx_arch_spec.cuh; d0067d0d,
-common/cast/nvfp4/quantize_4over6_nvfp4.cuh and dequantize_nvfp4.cuh, common/recipe/__init__.py.
+common/cast/nvfp4/core_nvfp4.cuh, quantize_4over6_nvfp4.cuh and dequantize_nvfp4.cuh,
+common/recipe/__init__.py.
 """
 
 from __future__ import annotations
@@ -42,13 +43,20 @@ PROFILES = (
         floats=_FLOATS,
         stages=Stages(amax=largest_number),
     ),
-    Profile(
-        "transformer_engine_nvfp4_4over6",
-        Policy.parse("ocp+scale_arithmetic=transformer_engine_4over6"),
-        "NVIDIA/TransformerEngine, transformer_engine/common/cast/nvfp4/quantize_4over6_nvfp4.cuh",
-        "2.20.0 in development (d0067d0d)",
-        checked="its reference in PyTorch, custom_recipes/reference_nvfp4.py, but for zeros' signs",
-        formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
-        floats=_FLOATS,
+    *(
+        Profile(
+            f"transformer_engine_nvfp4{name}",
+            Policy.parse(f"ocp+scale_arithmetic=transformer_engine{name}"),
+            f"NVIDIA/TransformerEngine, transformer_engine/common/cast/nvfp4/{file}",
+            "2.20.0 in development (d0067d0d)",
+            checked="its reference in PyTorch, reference_nvfp4.py, but for NaN and zeros' signs",
+            formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
+            floats=_FLOATS,
+        )
+        for name, file in (
+            ("", "core_nvfp4.cuh"),
+            ("_4over6", "quantize_4over6_nvfp4.cuh"),
+            ("_4over6_mse", "quantize_4over6_nvfp4.cuh"),
+        )
     ),
 )

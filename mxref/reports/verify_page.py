@@ -129,7 +129,7 @@ def _case(failures: Sequence[tuple[VectorFile, Failure]]) -> _Case:
     file, failure = failures[0]
     case = failure.case
     title = f"{file.op} {file.format}, {file.float}"
-    why = f"{case.rule}, {known_rules()[case.rule]}"
+    why = f"{case.rule}, {known_rules(file.op)[case.rule]}"
     meanings = "; ".join(f"{flag}: {FLAGS[flag]}" for flag in case.flags)
     count = f"{len(failures)} wrong like this" if len(failures) > 1 else "1 wrong like this"
     shown = _in_bits(file, failure)

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from unittest.mock import Mock
 
 import helpers
 import ml_dtypes
@@ -50,21 +49,23 @@ def test_the_version() -> None:
     assert "ruff" not in said
 
 
-def test_the_version_of_a_bare_installation(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+def test_the_version_of_a_bare_installation(
+    monkeypatch: pytest.MonkeyPatch, call: Call, tmp_path: Path
+) -> None:
     """Where a package is not installed, or mxref itself is run from a folder, nothing is said."""
-    here = importlib.metadata.version
-
-    def version(name: str) -> str:
-        if name in ("rich", "gguf"):
-            raise importlib.metadata.PackageNotFoundError(name)
-        return here(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    out = call("--version").out
-    assert "rich" not in out
-    assert "safetensors" in out
-    missing = importlib.metadata.PackageNotFoundError("mxref")
-    monkeypatch.setattr(importlib.metadata, "requires", Mock(side_effect=missing))
+    needs = "".join(
+        f"Requires-Dist: {name}>=1; extra == '{extra}'\n"
+        for name, extra in (("rich", "cli"), ("safetensors", "io"), ("gguf", "io"))
+    )
+    packages = {"mxref": needs, "numpy": "", "ml_dtypes": "", "safetensors": ""}
+    for name, more in packages.items():
+        (tmp_path / f"{name}-1.5.dist-info").mkdir()
+        (tmp_path / f"{name}-1.5.dist-info/METADATA").write_text(f"Version: 1.5\n{more}\ntext")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    *_, numpy, types, last = call("--version").out.splitlines()
+    assert (numpy, types, last) == ("numpy 1.5", "ml_dtypes 1.5", "safetensors 1.5 (io)")
+    assert "rich" not in call("--version").out
+    (tmp_path / "mxref-1.5.dist-info/METADATA").unlink()
     names = [line.split()[0] for line in call("--version").out.splitlines()]
     assert names == ["mxref", "vectors", "numpy", "ml_dtypes"]
 

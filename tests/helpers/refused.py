@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import importlib
 import re
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
@@ -58,7 +59,10 @@ class _Reader(NamedTuple):
             case ast.Call():
                 return self.made(node)()
             case ast.Attribute():
-                return getattr(self.value(node.value), node.attr)
+                home = self.value(node.value)
+                if isinstance(home, ModuleType) and not hasattr(home, node.attr):
+                    return importlib.import_module(f"{home.__name__}.{node.attr}")
+                return getattr(home, node.attr)
             case ast.Name():
                 return next(getattr(home, node.id) for home in self.homes if hasattr(home, node.id))
             case ast.BinOp(op=ast.Mult()):  # repeated, such as [0] * 32

@@ -8,11 +8,13 @@ what had no words was mended by its kind. It may not become less.
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from strange_told import SETS, TOLD, report_on, words_of
 
 from mxref.cases.records import VectorFile
+from mxref.conformance.verdict.one_sentence import verdict_text
 
 #: Vector files that were read, by their stems.
 READ: dict[str, VectorFile] = {}
@@ -25,3 +27,4 @@ def test_what_is_said_of_strange_faults(name: str) -> None:
     report = report_on(SETS[name], READ)
     assert report.failures
     assert words_of(report) == EXPECTED[name]
+    assert not re.search("cause unknown|a rule unknown", verdict_text(report))

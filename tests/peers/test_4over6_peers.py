@@ -1,4 +1,4 @@
-"""NVFP4's 4 over 6 against Transformer Engine's own reference in PyTorch, bit for bit.
+"""NVFP4, also by 4 over 6, against Transformer Engine's own reference in PyTorch, bit for bit.
 
 The reference drops the sign of some zeros, so that zeros are compared without theirs.
 `MXREF_TRANSFORMER_ENGINE` names a checkout of NVIDIA/TransformerEngine at d0067d0da.
@@ -79,5 +79,25 @@ def test_four_over_six(reference: Any, name: str, error: str) -> None:
     assert np.array_equal(
         np.where(blocks.codes == 8, 0, blocks.codes), np.where(want == 8, 0, want)
     )
-    if not error:
-        assert mxref.profile("transformer_engine_nvfp4_4over6").quantize(x, "nvfp4") == blocks
+    assert mxref.profile(f"transformer_engine_nvfp4_4over6{error}").quantize(x, "nvfp4") == blocks
+
+
+@pytest.mark.parametrize("rows", [1, 16])
+@pytest.mark.parametrize("name", tensors())
+def test_one_scale(reference: Any, name: str, rows: int) -> None:
+    """Blocks of 16 numbers, and tiles of 16 times 16."""
+    x = tensors()[name]
+    given = torch.from_numpy(x)
+    amax = given.abs().max().view(1)
+    packed, scales = reference._quantize_blockwise_reference(
+        given, amax, 16, rows, pow_2_scales=False, eps=0.0
+    )
+    size, axis = (16, -1) if rows == 1 else ((16, 16), (0, 1))
+    model = mxref.profile("transformer_engine_nvfp4")
+    blocks = model.quantize(x, "nvfp4", block_size=size, axis=axis)
+    stored = blocks.scale_codes.repeat(rows, axis=0)  # the reference has one in each row
+    assert np.array_equal(stored, scales.view(torch.uint8).numpy())
+    want = mxref.unpack(packed.numpy(), "e2m1", x.shape[1])
+    assert np.array_equal(
+        np.where(blocks.codes == 8, 0, blocks.codes), np.where(want == 8, 0, want)
+    )

@@ -180,11 +180,41 @@ def test_compressed_tensors(name: str, source: Any, levels: int) -> None:
     # A quotient that float32 rounds to -0 counts as exact: cast_to_fp4 multiplies by sign(x) = 0.
     got = mxref.decode(blocks.codes, "e2m1")
     assert np.array_equal(bits(got)[finite], bits(numbers)[finite])
+    model = mxref.profile("compressed_tensors_nvfp4").quantize(x, blocks.format)
+    assert np.array_equal(model.codes[finite], blocks.codes[finite])
     back = blocks.dequantize(values.dtype, scale_arithmetic="compressed_tensors")
     nan = np.isnan(values.astype(np.float32))  # also under a tensor scale of 0
     assert np.array_equal(nan, np.isnan(back.astype(np.float32)))
     assert nan[~finite].all()
     assert np.array_equal(bits(back)[~nan], bits(values)[~nan])
+
+
+SPECIALS = {"NaN": np.nan, "inf": np.inf, "-inf": -np.inf}
+#: Tensor scales: of the tensor itself, none, ordinary, with an infinite reciprocal, and specials.
+GIVEN = ["own", None, 1.0, 1e30, 2.0**-127, 2.0**-128, 2.0**-130, 0.0, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("name", [*CASES, *SPECIALS])
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_the_profile_of_torchao(name: str, given: Any) -> None:
+    """Every code, those of NaN included; the sign of the NaN of a scale is not compared."""
+    if name in SPECIALS:
+        x = np.linspace(-3, 5, 64, dtype=np.float32).reshape(1, 64)
+        x[0, [1, 2, 5]] = 0.0, -0.0, SPECIALS[name]
+    else:
+        x = tensor(name)
+    amax = torch.max(torch.abs(to_torch(x)))
+    t = float(per_tensor_amax_to_scale(amax)) if given == "own" else given
+    scales, codes, _ = torchao(x, t)
+    pattern = None if given in ("own", None) else int(np.float32(given).view(np.uint32))
+    whole = None if pattern is None else TensorScale(pattern)
+    model, format = mxref.profile("torchao_0_18_nvfp4"), "fp4_ue4m3" if t is None else "nvfp4"
+    blocks = model.quantize(x, format, tensor_scale=whole)
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
+    if given == "own" and t != t:  # its sign is not always the same; all blocks are NaN
+        assert ({*blocks.codes.flat}, {*codes.flat} <= {0x03, 0x0C}) == ({0x03}, True)
+    else:
+        assert np.array_equal(blocks.codes, codes)
 
 
 @pytest.mark.parametrize("position", [0, 7, 15, 31])

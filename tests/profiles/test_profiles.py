@@ -120,3 +120,25 @@ def test_blocks_of_another_size_are_blocks_beside_zeros(name: str) -> None:
     whole = mxref.profile(name).quantize(np.pad(x, ((0, 0), (0, 16))), "mxfp8_e4m3")
     assert np.array_equal(some.scale_codes, whole.scale_codes)
     assert np.array_equal(some.codes, whole.codes[:, :16])
+
+
+@pytest.mark.parametrize(("above", "zero"), [(0, 0x0B), (1, 0x00)])
+def test_zeros_of_torchao_where_a_reciprocal_is_infinite(above: int, zero: int) -> None:
+    """A = 21 * 2**-115: T is 2**-122, and 2**122 / 2**-6 is infinite. It is not one ulp above.
+
+    The other block has the scale 448, whose reciprocal is finite.
+    """
+    x = np.zeros((2, 16), np.float32)
+    x[0, :2] = 2.0**-129, -(2.0**-129)
+    x[1, :1] = (np.float32(21 * 2.0**-115).view(np.uint32) + np.uint32(above)).view(np.float32)
+    x[0, 3] = -0.0
+    model = mxref.profile("torchao_0_18_nvfp4")
+    rest = [zero] * 14 if zero else [0, 8, *[0] * 12]
+    for blocks in (
+        model.quantize(x, "nvfp4"),
+        model.quantize(x.T.copy(), "nvfp4", axis=0).T,
+        model.quantize(x, "nvfp4", out=(np.empty((2, 16), np.uint8), np.empty((2, 1), np.uint8))),
+    ):
+        assert blocks.scale_codes.tolist() == [[0x08], [0x7E]]
+        first = [7, 15] if zero else [0x01, 0x09]
+        assert blocks.codes.tolist() == [[*first, *rest], [7] + [0] * 15]

@@ -158,7 +158,9 @@ def test_the_command_line(program: Program, vectors: Path, capsys: Capture) -> N
     assert main(["verify", "--cmd", program("VALUES[5] = 3.5\n" + FLUSHED), *options]) == 1
     out, _ = capsys.readouterr()
     assert "decode.e2m1.f32.05: code 05 = 3, want 40400000 = 0x1.8p+1 = 3, got 40600000" in out
-    assert out.endswith(f"FAIL {command}: 16 cases, 2 failed: violates MX-5.3.3; cause unknown\n")
+    where = "in the cases asked, wrong exactly where the code without its sign is 05 (2 of 2)"
+    last = f"FAIL {command}: 16 cases, 2 failed: violates MX-5.3.3; {where}: bit 21 is wrong\n"
+    assert out.endswith(last)
 
 
 def test_what_is_not_claimed_is_not_compared(program: Program, files: Files) -> None:

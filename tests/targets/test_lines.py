@@ -309,7 +309,10 @@ def test_wrong_and_missing_results_have_failed(tmp_path: Path, few: Path, call: 
     report = json.loads(out)
     assert (status, report["compared"]) == (1, 16)
     lacks = "no answer to 1 of 16 cases; on the other 15: "
-    assert report["verdict"] == f"{lacks}violates MX-5.3.3; cause unknown"
+    assert report["verdict"] == (
+        f"{lacks}violates MX-5.3.3; in the cases asked, wrong exactly where the code is 01 "
+        "(1 of 1): one float too far from zero"
+    )
     found = {failure["id"]: (failure["got"], failure["error"]) for failure in report["failures"]}
     assert found == {IDS[1]: ("3f000001", ""), IDS[3]: (None, "no answer")}
 

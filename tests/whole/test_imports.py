@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from helpers import ROOT
 from mxref.cli.command_line import VERBS
 from mxref.cli.explain_answers import KINDS
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
+from mxref.cli.versions import versions
 from mxref.mutants import MUTANTS
 
 #: Prints the modules that a command of words leaves imported.
@@ -33,14 +35,14 @@ PACKAGES |= {"numpy.ma", "html.entities"}  # modules of packages that take time
 #: The words of a command, and what it must not import of mxref, beside PACKAGES.
 WITHOUT = [
     ("formats", "numbers blocks operations policy exact"),
-    ("explain rceil", "mutants conformance targets files strategies"),
+    ("explain rceil", "mutants conformance targets files strategies operations.call_operation"),
     ("explain 0.3 --format e2m1", "mutants conformance targets files strategies"),
     ("identify KERNEL --op decode", "mutants files strategies reports conformance.verdict"),
     ("identify KERNEL --op encode", "mutants files strategies reports conformance.verdict"),
     ("verify KERNEL --op decode --no-search --sizes 0", "files strategies conformance.fuzzing"),
     (
         "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
-        "mutants files strategies reports conformance.verdict",
+        "mutants files strategies reports conformance.verdict operations.scale_layouts",
     ),
     (
         "diff ocp ocp --format e2m1 --float bf16",
@@ -82,7 +84,21 @@ def test_the_list_of_verbs_is_printed_without_numpy() -> None:
 
 def test_versions_need_no_verb() -> None:
     found = imported("--version")
-    assert found & {"numpy", "ml_dtypes", "mxref.cli.screen"} == set()
+    assert found & {"numpy", "ml_dtypes", "mxref.cli.screen", "importlib.metadata"} == set()
+
+
+def test_versions_are_those_of_the_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = versions()
+    assert {"numpy", "ml_dtypes", "hypothesis"} <= found.keys()
+    for name in found.keys() - {"mxref", "vectors"}:
+        assert found[name].split(" ")[0] == importlib.metadata.version(name)
+    first = tmp_path / "numpy-9.8.egg-info"  # of an older installer, first on the path
+    first.mkdir()
+    (first / "PKG-INFO").write_text("Name: numpy\nVersion: 9.8\n\nVersion: 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert versions()["numpy"] == importlib.metadata.version("numpy") == "9.8"
 
 
 @pytest.mark.parametrize(("words", "without"), WITHOUT, ids=[words for words, _ in WITHOUT])

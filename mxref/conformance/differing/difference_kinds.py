@@ -11,7 +11,7 @@ from mxref.bits.floats import F32, FloatLayout
 from mxref.blocks.arithmetics import numbers
 from mxref.blocks.two_level import TensorScaleKind
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.differing.sides import BlockAnswers, Words, exact
+from mxref.conformance.differing.sides import BlockAnswers, Words, exact_words
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import encode
 from mxref.targets.calls import without_cases
@@ -100,7 +100,7 @@ def _limits(
     amax: Words, largest: Words, fmt: BlockFormat, layout: FloatLayout
 ) -> tuple[Bools, Bools]:
     """Whether blocks have too little, and too much, for a usual scale."""
-    a, whole = _numbers(amax, layout), _numbers(largest, layout)
+    a, whole = exact_words(amax, layout), exact_words(largest, layout)
     if fmt.scale.is_power:
         top = np.uint64(layout.inf_bits - (1 << layout.mantissa_bits))
         return a < math.ldexp(1.0, fmt.element.emax - 126), amax >= top
@@ -125,20 +125,19 @@ def _is_tie(
     the largest scale. Numerator and denominator are exact, and have so few bits for floats of at
     most 32 that no quotient which is no midpoint becomes one.
     """
-    x, divisor = _numbers(words, layout), numbers(fmt.scale)[scales][:, np.newaxis]
+    x, divisor = exact_words(words, layout), numbers(fmt.scale)[scales][:, np.newaxis]
     with np.errstate(all="ignore"):
         if tensors is not None:
             is_256 = [one is not None and one.kind is TensorScaleKind.AMAX_256 for one in tensors]
             top = np.where(is_256, 256.0, fmt.scale.max_normal) * fmt.element.max_normal
-            x, divisor = x * top[:, np.newaxis], divisor * _numbers(largest, layout)[:, np.newaxis]
+            x, divisor = (
+                x * top[:, np.newaxis],
+                divisor * exact_words(largest, layout)[:, np.newaxis],
+            )
         q = x / divisor
     away, zero = (encode(q, fmt.element, rounding=f"ties_to_{to}") for to in ("away", "zero"))
     tie: Bools = away != zero
     return tie
-
-
-def _numbers(words: Words, layout: FloatLayout) -> NDArray[np.float64]:
-    return exact(words.astype(layout.uint).view(layout.dtype))
 
 
 def _tensors(a: BlockAnswers, b: BlockAnswers) -> tuple[Bools, Bools]:

@@ -13,7 +13,7 @@ from mxref.cases.grid import grid, held_grid, pattern
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.read import read_vectors
-from mxref.conformance.differing.sides import Words, exact, rounded_to
+from mxref.conformance.differing.sides import Words, exact_words, rounded_to
 from mxref.formats.catalog import BlockFormat
 from mxref.golden.vector_cases import own_files
 from mxref.operands.splitmix import splitmix64
@@ -89,7 +89,7 @@ def _in_range(fmt: BlockFormat, layout: FloatLayout) -> Words:
     middles = np.array(grid(fmt.element, F64)[1][:-1], np.uint64).view(np.float64)
     found = [np.zeros((1, 1 + fmt.elements_per_block), np.uint64)]
     for bits in [*_patterns(np.array([top]), layout).tolist(), one, *every.tolist()]:
-        amax = float(_numbers(np.array([bits], np.uint64), layout)[0])
+        amax = float(exact_words(np.array([bits], np.uint64), layout)[0])
         steps = _scale_steps(fmt, amax / fmt.scale.max_normal, layout)
         rows = [_rows_of(steps[steps <= bits][:, np.newaxis], fmt)]
         scales = fmt.scale.max_normal / 2.0 ** np.arange(0, 12, 1.5).round() * np.float64(13 / 14)
@@ -138,10 +138,6 @@ def _near(numbers: NDArray[np.float64], layout: FloatLayout) -> Words:
 def _patterns(numbers: NDArray[np.float64], layout: FloatLayout) -> Words:
     found: Words = rounded_to(numbers, layout).view(layout.uint).astype(np.uint64)
     return found
-
-
-def _numbers(words: Words, layout: FloatLayout) -> NDArray[np.float64]:
-    return exact(words.astype(layout.uint).view(layout.dtype))
 
 
 def _rows_of(first: Words, fmt: BlockFormat) -> Words:

@@ -24,6 +24,7 @@ __all__ = [
     "Side",
     "common_float",
     "exact",
+    "exact_words",
     "extremes",
     "lacking",
     "operations",
@@ -200,6 +201,11 @@ class Side:
         except ValueError:
             return False
         return True
+
+
+def exact_words(words: Words, layout: FloatLayout) -> NDArray[np.float64]:
+    """`exact` of patterns of a float type."""
+    return exact(words.astype(layout.uint).view(layout.dtype))
 
 
 def extremes(values: NDArray[Any]) -> NDArray[Any]:

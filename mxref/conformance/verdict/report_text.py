@@ -179,7 +179,7 @@ class _Causes:
         """Failures of one cause by clause, the most frequent ones first."""
         kinds: dict[str, list[tuple[VectorFile, Failure]]] = {}
         for pair in pairs:
-            kinds.setdefault(_why(pair[1]), []).append(pair)
+            kinds.setdefault(_why(*pair), []).append(pair)
         for why, some in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
             if self._has_room():
                 yield f"  {len(some)} x {why}; the first:"
@@ -203,7 +203,7 @@ class _Causes:
                 counts = (f"{flag} {bad} of {cases}" for flag, (bad, cases) in by_flag.items())
                 yield f"{where}, wrong by flag: {', '.join(counts)}"
             flags = f" [{why[1]}]" if len(why) > 1 and why[1] else ""
-            what = _why(failures[0][1])
+            what = _why(*failures[0])
             yield f"{where}: {len(failures)} x {what}{flags}; the first:"
             yield f"  {describe(*failures[0])}"
 
@@ -282,7 +282,7 @@ def _order(finding: Finding) -> tuple[int, str, str, str]:
     return 1, cause.kind, cause.name + texts, cause.policy
 
 
-def _why(failure: Failure) -> str:
+def _why(file: VectorFile, failure: Failure) -> str:
     """The clause of a failure with its title, or its error."""
     rule = failure.case.rule
-    return failure.error if failure.got is None else f"{rule}, {known_rules()[rule]}"
+    return failure.error if failure.got is None else f"{rule}, {known_rules(file.op)[rule]}"

@@ -9,6 +9,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.cause.cause import Stage
+from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
@@ -21,6 +22,8 @@ __all__ = ["nearest", "unknown_verdict", "violations"]
 
 #: The verdict on a cause that nothing known is near.
 UNKNOWN = "cause unknown"
+#: The most different texts of rows that a verdict has.
+_TEXTS = 3
 #: Where the numbers of formats beside those of MX are defined, which is no clause.
 _SECTION = "the definition of its format (SPEC_NOTES, Formats)"
 #: The formats of the standard.
@@ -57,31 +60,58 @@ def violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
 
 
 def nearest(rows: Iterable[VerifyRow]) -> str:
-    """The policies and profiles beside which rows are described, or that there are none.
+    """What is known of rows: what is nearest to them, what stages do, and where they are wrong.
 
-    Of answers that are taken apart it is what each stage does, if that is known of one.
+    Where that is not all, it says of how many it is not; of rows of which nothing is known, that.
     """
-    rows = list(rows)
-    some = [row.causes[0] for row in rows if row.beside]
-    names = [f"profile {one.name}" if one.kind == "profile" else one.policy for one in some]
-    texts = [f"nearest is {', '.join(dict.fromkeys(names))}"] if names else []
+    told: dict[str, list[VerifyRow]] = {}
     for row in rows:
-        apart = row.causes[0].stages if row.causes else ()
-        if row.op in DOT_OPERATIONS and any(one.left for one in apart):
-            left = f"beside which {apart[0].left} of {apart[0].total} outputs are wrong"
-            texts.append(f"nearest is: {'; and '.join(one.text for one in apart)}, {left}")
-        elif any(one.text for one in apart):
-            texts += [f"{one.name}: {_of_stage(one)}" for one in apart]
-        if isinstance(row.description, ProductDescription) and row.description.sums:
-            texts.append(row.description.sums)
-    return "; ".join(dict.fromkeys(texts)) or UNKNOWN
+        told.setdefault("; ".join(dict.fromkeys(_known(row))) or UNKNOWN, []).append(row)
+    if len(told) == 1:
+        return next(iter(told))
+    unknown = told.pop(UNKNOWN, [])
+    texts = [f"{_names(some)}: {text}" for text, some in told.items()]
+    more = f"; and {len(texts) - _TEXTS} other causes" * (len(texts) > _TEXTS)
+    left = f"; {UNKNOWN} in {_names(unknown)}" if unknown else ""
+    return "; ".join(texts[:_TEXTS]) + more + left
+
+
+def _names(rows: Sequence[VerifyRow]) -> str:
+    return a_few([f"{row.op} {row.format}" for row in rows], 3)
+
+
+def _known(row: VerifyRow) -> Iterator[str]:
+    """What is known of a row, in a few sentences."""
+    apart = row.causes[0].stages if row.causes else ()
+    where = row.description
+    exact = where.text if isinstance(where, Description) and where.is_short else ""
+    if row.beside:
+        cause = row.causes[0]
+        name = f"profile {cause.name}" if cause.kind == "profile" else cause.policy
+        left = sum(len(one.failures) for one in row.beside)
+        beside = exact or f"{left} answers are wrong"
+        yield f"nearest is {name}; beside it {beside}"
+    elif exact:
+        yield exact
+    if row.op in DOT_OPERATIONS and any(one.left for one in apart):
+        left_of = f"beside which {apart[0].left} of {apart[0].total} outputs are wrong"
+        yield f"nearest is: {'; and '.join(one.text for one in apart)}, {left_of}"
+    elif any(one.text or one.exact for one in apart):
+        yield from (f"{one.name}: {_of_stage(one)}" for one in apart)
+    if isinstance(where, ProductDescription) and where.sums:
+        yield where.sums
 
 
 def _of_stage(stage: Stage) -> str:
     """What a stage does, as far as it is known."""
+    if stage.text and not stage.left:
+        return stage.text
+    if not stage.text and stage.exact:
+        return stage.rest
+    left = f"{stage.left} of {stage.total} {stage.unit} are wrong"
     if not stage.text:
-        return "a rule unknown"
-    return f"nearest is: {stage.text}" if stage.left else stage.text
+        return f"{left}, by no rule that is known"
+    return f"nearest is: {stage.text}; beside it {stage.rest if stage.exact else left}"
 
 
 def _standing(rows: Sequence[VerifyRow]) -> str:

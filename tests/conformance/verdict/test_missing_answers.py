@@ -69,7 +69,7 @@ def test_a_wrong_answer_among_them_is_no_policy(kit: Kit, cases: int) -> None:
     folder = results(kit.folder / "answers", "ocp", 98, flipped=50)
     run = kit.run("--results", folder, "--vectors", kit.vectors(STEM))
     said = f"no answer to {cases - 98} of {cases} cases; on the other 98: violates MX-6.3"
-    assert f" failed: {said}; cause unknown" in run.last_line
+    assert f" failed: {said}; in the cases asked, elements wrong exactly where" in run.last_line
 
 
 def test_answers_to_nothing_at_all_are_one_error(kit: Kit, cases: int) -> None:

@@ -61,7 +61,8 @@ KERNELS: dict[str, tuple[str, str, str]] = {
         by_policy("encode", "ocp+zero_sign=dropped", "e2m1") + "def decode(codes, format):\n"
         "    return np.where(codes == 5, 0, mxref.decode(codes, format))\n",
         "encode/e2m1.f32 decode/e2m1.f32",
-        "violates MX-5.3.3; cause unknown; "
+        "violates MX-5.3.3; in the cases asked, wrong exactly where the code is 05 (1 of 1): "
+        "becomes 0; "
         "elsewhere conforms under ocp+zero_sign=dropped in encode e2m1",
     ),
     "unknown": (
@@ -69,7 +70,8 @@ KERNELS: dict[str, tuple[str, str, str]] = {
         "    return np.where(codes == 0x3B, 3, mxref.decode(codes, format))\n"
         "FORMATS = ['e4m3']\n",
         "decode/e4m3.f32",
-        "violates MX-5.3.1; cause unknown",
+        "violates MX-5.3.1; in the cases asked, wrong exactly where the code is 3b (1 of 1): "
+        "becomes 40400000",
     ),
     "errors": (
         "def decode(codes, format):\n"

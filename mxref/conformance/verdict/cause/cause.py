@@ -22,6 +22,7 @@ class Stage:
         unit: what they are.
         clause: the clauses about it.
         rest: where those that are left are wrong.
+        exact: whether that holds of each of them and of no other unit, in few words.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Stage:
     unit: str
     clause: str
     rest: str = ""
+    exact: bool = False
 
     def __str__(self) -> str:
         """The stage as a line of a report, with each of its counts once.

@@ -6,6 +6,7 @@ known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -29,6 +30,8 @@ from mxref.support.text import guess
 __all__ = ["Description", "Part", "describe_failures"]
 
 
+#: The most places for a kind of unit in a description that is short, and literals of a place.
+_PLACES, _LITERALS = 2, 3
 #: The most codes that are listed as what wrong units become.
 _SEVERAL = 5
 
@@ -76,6 +79,13 @@ class Description:
     def vague(self) -> bool:
         """Whether no exact pattern was found in some kind of unit."""
         return any(part.cases for part in self.parts)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is exact, and has few places for each kind of unit, told by few literals."""
+        places = Counter(part.kind for part in self.parts)
+        literals = max(len(part.literals) for part in self.parts)
+        return not self.vague and max(places.values()) <= _PLACES and literals <= _LITERALS
 
     @property
     def length(self) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:
             text = "" if stage.name in dropped else stage.text
             if not text and rest is None:  # said of the other stage
                 continue
-            stage = replace(stage, text=text, rest="" if rest is None else rest.text)
+            stage = replace(stage, text=text, **_told(rest))
         stages.append(stage)
     return replace(cause, stages=tuple(stages))
 
@@ -143,11 +144,16 @@ def _chain_rest(outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Poli
         if cause is not None and rest is not None:
             last = max(i for i, stage in enumerate(cause.stages) if stage.left)
             stages = [*cause.stages]
-            stages[last] = replace(stages[last], rest=rest.text)
+            stages[last] = replace(stages[last], **_told(rest))
             cause = replace(cause, stages=tuple(stages))
         told.append((length, cause))
     # Of what is as long, what stages say.
     return min(told, key=lambda one: (one[0], one[1] is None))[1]
+
+
+def _told(rest: Description | None) -> dict[str, Any]:
+    """Where a stage is wrong, as fields of it."""
+    return {} if rest is None else {"rest": rest.text, "exact": rest.is_short}
 
 
 def _judged(one: Outcome, own: Words, policy: Policy) -> Outcome:
