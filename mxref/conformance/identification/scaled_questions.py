@@ -21,8 +21,8 @@ from mxref.conformance.identification.place_questions import (
 )
 from mxref.conformance.identification.pools import Maker, Pool, Words
 from mxref.conformance.identification.setting import Setting
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
-from mxref.operations.blocks import TENSOR_KINDS
+from mxref.formats.catalog import BlockFormat, block_format
+from mxref.operations.blocks import TENSOR_KINDS, without_tensor_scale
 from mxref.policy.policy import Policy
 
 __all__ = ["has_questions", "scaled_places", "scaled_pools"]
@@ -35,28 +35,19 @@ _OTHERS = (0x40400000, 0x3EAAAAAB, 0x447A0000, 0x43C00000, 0x3DCCCCCD, 0x4552000
 _FINITE = ("scale_arithmetic", "rounding", "overflow", "clamp", "int8_range")
 
 
-def _flat(fmt: BlockFormat) -> str | None:
-    """The name of the format with the same blocks and no tensor scale; None if there is none."""
-    same = (fmt.element, fmt.scale, fmt.block_size)
-    for one in OTHER_BLOCK_FORMATS.values():
-        if not one.tensor_scale and (one.element, one.scale, one.block_size) == same:
-            return one.name
-    return None
-
-
 def has_questions(format: str) -> bool:
     """Whether there are questions about blocks of a format.
 
     >>> has_questions("nvfp4")
     True
     """
-    return _flat(block_format(format)) is not None
+    return without_tensor_scale(block_format(format)) is not None
 
 
 def scaled_pools(setting: Setting) -> tuple[Maker, ...]:
     """The pools of `quantize` under scales that are small floats."""
     fmt, layout = block_format(setting.format), setting.layout
-    blocks = probes("quantize", _flat(fmt) or fmt.name, setting.float)
+    blocks = probes("quantize", without_tensor_scale(fmt) or fmt.name, setting.float)
     blocks = np.concatenate([blocks[:_DESIGNED], blocks[_DESIGNED::_STEP]])
     finite = ((blocks & np.uint64(layout.sign_bit - 1)) < layout.inf_bits).all(axis=1)
     usual = _in_tensors(blocks[finite], fmt)
@@ -67,7 +58,8 @@ def scaled_pools(setting: Setting) -> tuple[Maker, ...]:
     def places(found: Policy) -> Pool:
         words = specials_in_each_quarter(layout, fmt.elements_per_block)
         first = _first(fmt, found)
-        return Pool("specials", (), np.concatenate([_beside(words, first), zeros]), ())
+        whole = np.concatenate([_beside(words, first), zeros])
+        return Pool("specials", (), whole, range(len(words)))
 
     always = range(0, len(usual), max(1, len(usual) // 6))
     made = (
