@@ -55,7 +55,7 @@ def check(setting: Setting, chosen: dict[str, str]) -> None:
     assert found.consistent, found.clashes
     assert found.contains(truth)
     left, draw = [], random.Random(str(chosen))
-    for name in reads(setting.op):
+    for name in setting.choices:
         for group, _ in equal_members(setting, name):
             for member in group:
                 other = {**chosen, name: member}
