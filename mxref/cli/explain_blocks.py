@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
+from mxref.cli.explain_steps import show_steps, steps_data
 from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_part, print_rows
 from mxref.cli.screen import print_heading
 from mxref.cli.text_tables import table_lines
@@ -35,7 +36,7 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanat
     Raises:
         ValueError: a word that is no number, or too many of them.
     """
-    from mxref.golden.explain_block import amax_of, limits, outcomes
+    from mxref.golden.explain_block import amax_of, limits, outcomes, steps
     from mxref.golden.explain_number import fraction, parse_number
     from mxref.policy.policy import Policy
 
@@ -59,6 +60,7 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanat
         "amax": None if amax is None else float(amax),
         "outcomes": [_outcome(one, numbers, amax, fmt) for one in made],
         "limits": [],
+        "steps": steps_data(steps(words, layout, fmt)),
         "profiles_of_other_floats": other_floats,
     }
     if fmt.scale == E8M0 and amax:
@@ -169,6 +171,7 @@ def _show(data: dict[str, Any]) -> None:
             for label, one in zip(labels, made, strict=True)
         ]
         print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
+        show_steps(data["steps"], elements=2)
         return
     columns = ("element", *(f"{labels[place]}: code value" for place in shown))
     rows = [
@@ -189,6 +192,7 @@ def _show(data: dict[str, Any]) -> None:
     print_rows(columns, rows)
     if many > len(rows) * len(columns) // (len(shown) + 1) or others:
         print("--json has all elements of all outcomes")
+    show_steps(data["steps"], elements=0)
 
 
 def _show_standings(limits: Sequence[dict[str, Any]]) -> int:

@@ -101,12 +101,22 @@ class Float:
         return self.number[1] == NAN
 
     def __mul__(self, other: Float) -> Float:
-        kind = _wider(self.kind, other.kind)
-        return Float(converted(product(self.number, other.number), kind), kind)
+        return self.times(other, _wider(self.kind, other.kind))
 
     def __truediv__(self, other: Float) -> Float:
-        kind = _wider(self.kind, other.kind)
+        return self.over(other, _wider(self.kind, other.kind))
+
+    def times(self, other: Float, kind: FloatType) -> Float:
+        """Return the product, rounded to a type."""
+        return Float(converted(product(self.number, other.number), kind), kind)
+
+    def over(self, other: Float, kind: FloatType) -> Float:
+        """Return the quotient, rounded to a type."""
         return Float(quotient(self.number, other.number, kind), kind)
+
+    def of(self, kind: FloatType) -> Float:
+        """Return it as a number of another type, which holds it."""
+        return Float(self.number, kind)
 
     def at_most(self, limit: Float) -> Float:
         """Return it with a magnitude of at most the finite limit; NaN stays NaN."""

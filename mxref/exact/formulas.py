@@ -20,7 +20,6 @@ from mxref.exact.breakpoints import Breakpoints, breakpoints, code_finder, code_
 from mxref.exact.choice_table import ELEMENT_CHOICES, settle
 from mxref.exact.format_table import ElementType, FloatType, domain_error, magnitude, read_code
 from mxref.exact.integers import INF, NAN, Number, compare
-from mxref.exact.patterns import converted
 
 ONE: Final = Float((0, 1, 0), F32)
 FLOAT32_MAX: Final = Float((0, 2**24 - 1, 104), F32)
@@ -52,6 +51,10 @@ class Formats(NamedTuple):
         """M * C, which is exact."""
         return self.m * self.c
 
+    def largest(self, x: Sequence[Float], *, nan_counts: bool = False) -> Float:
+        """The largest magnitude; a NaN makes it NaN or is passed over."""
+        return Float(amax((v.number for v in x), nan_counts=nan_counts), x[0].kind)
+
     def to_scale(self, x: Float) -> tuple[int, Float]:
         """Round to a scale, saturating: its code and its value."""
         code = code_finder(self.scales)(x.number, 0, 0)
@@ -60,6 +63,9 @@ class Formats(NamedTuple):
     def to_element(self, x: Float) -> int:
         """Round to an element code."""
         return code_finder(self.elements)(x.number, 0, 0)
+
+    def seen(self, what: str, number: Number) -> None:
+        """Nothing; the trace of a block writes it down."""
 
 
 # Exact quotients, each rounded once. The tensor scale T is a factor.
@@ -106,7 +112,7 @@ def _torchao_tensor(a: Float, s: Formats) -> Float:
 def _torchao_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of (a / M) / T, and the elements of x * ((1 / T) / scale)."""
     smallest_normal = Float((0, 1, 1 - s.scale.bias), F32)
-    b = Float(amax((v.number for v in x), nan_counts=True), F32) / s.m
+    b = s.largest(x, nan_counts=True) / s.m
     wanted = b if t is None else b / t
     code, scale = s.to_scale(wanted.at_least(smallest_normal).at_most(s.c))
     r = ONE / scale if t is None else (ONE / t) / scale
@@ -135,7 +141,7 @@ def _te_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     if t is not None and not t.is_zero:
         encode = (s.mc / t).at_most(FLOAT32_MAX)
         encode = ONE if encode.is_zero else encode
-    a = Float(amax((v.number for v in x), nan_counts=False), F32)
+    a = s.largest(x)
     code, scale = s.to_scale((a * (encode * (ONE / s.m))).at_most(FLOAT32_MAX))
     r = (ONE / (scale * (ONE / encode))).at_most(FLOAT32_MAX)
     return code, [s.to_element(v * r) for v in x]
@@ -165,7 +171,7 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
     if t is not None and not t.is_zero:
         encode = (_room(s) / t).at_most(FLOAT32_MAX)
         encode = ONE if encode.is_zero else encode
-    b = Float(amax((v.number for v in x), nan_counts=False), F32) / s.m * encode
+    b = s.largest(x) / s.m * encode
     nearest = code_finder(breakpoints(s.element.name, **settle({}, ELEMENT_CHOICES)))
     tried = []
     for wanted in (b * Float((0, 3, -1), F32), b):
@@ -179,6 +185,7 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
             sign, n, e = v.number
             d = Float(add(value.number, (1 - sign, n, e)), F32)
             error = add(error, (d * d).number if squared else (0, *d.number[1:]))
+        s.seen("the sum of errors", error)
         tried.append((error, (code, [s.to_element(v * r) for v in x])))
     (four, block4), (six, block6) = tried
     return block4 if _is_less(four, six) else block6
@@ -211,7 +218,7 @@ def _cublas_tensor(a: Float, s: Formats) -> Float:
 def _cublas_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """With y = x * S: the scale of max|y| / M, and the elements of y * (1 / scale)."""
     y = [v if t is None else v * t for v in x]
-    code, scale = s.to_scale(Float(amax((v.number for v in y), nan_counts=False), F32) / s.m)
+    code, scale = s.to_scale(s.largest(y) / s.m)
     r = ONE / scale
     return code, [s.to_element(v * r) for v in y]
 
@@ -231,19 +238,18 @@ def _ct_tensor(a: Float, s: Formats) -> Float:
     """
     kind = a.kind
     r = Float(ONE.number, kind) / a.at_least(Float((0, 1, 1 - kind.bias), kind))
-    g = Float(converted(product(s.mc.number, r.number), kind), F32)
+    g = s.mc.times(r, kind).of(F32)
     return ONE if g.is_nan or g.number[1] == INF else g
 
 
 def _ct_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of G * (a / M), or 1/8 where that is 0, and the elements of x / (scale / G)."""
     kind = x[0].kind
-    a = amax((v.number for v in x), nan_counts=True)
-    b = Float(quotient(a, s.m.number, kind), kind)
+    b = s.largest(x, nan_counts=True).over(s.m, kind)
     code, scale = s.to_scale((b if t is None else t * b).at_most(s.c))
     if scale.is_zero:
         code, scale = s.to_scale(Float((0, 1, -3), F32))
-    divisor = Float(scale.number, kind) if t is None else scale / t
+    divisor = scale.of(kind) if t is None else scale / t
     return code, [s.to_element((v / divisor).at_most(s.m)) for v in x]
 
 

@@ -6,7 +6,8 @@ of implementations are in `mxref.exact.formulas`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from mxref.exact.arithmetic import F32, Float, amax, product
@@ -16,6 +17,7 @@ from mxref.exact.format_table import (
     ELEMENTS,
     FLOATS,
     UNSIGNED_SCALES,
+    FloatType,
     check_int,
     domain_error,
     look_up,
@@ -26,7 +28,7 @@ from mxref.exact.patterns import converted, float_reader, write_float
 
 
 @cache
-def _setting(
+def setting_of(
     format: str, scale_format: str, arithmetic: str, **choices: str
 ) -> tuple[Formats, Formulas]:
     """Look up the formats and formulas of one set of names."""
@@ -83,32 +85,40 @@ def quantize_scaled(
     ('0x3b124925', [(126, [2, 15])])
     """
     kind = look_up(FLOATS, "source", source)
-    setting, named = _setting(format, scale_format, arithmetic, **choices)
-    as_it_is = source in named.source_types
-    read = float_reader(kind)
-    tensor = []
-    for block in blocks:
-        if len(block) == 0:
-            raise domain_error("blocks", "blocks of one number or more", block)
-        numbers = []
-        for bits in block:
-            check_int("x_bits", bits, kind.bits)
-            number = read(bits)
-            numbers.append(Float(number, kind) if as_it_is else Float(converted(number, F32), F32))
-        tensor.append(numbers)
+    setting, named = setting_of(format, scale_format, arithmetic, **choices)
+    tensor = [numbers_of(block, kind, named) for block in blocks]
     scale = None
     if tensor_scale == "dynamic":
-        counting = [v.number for numbers in tensor for v in numbers]
-        if arithmetic == "exact":
-            counting = [number for number in counting if number[1] >= 0]
-        largest = amax(counting, nan_counts=named.nan_counts)
-        scale = named.tensor(Float(largest, kind if as_it_is else F32), setting)
+        scale = named.tensor(largest_of(itertools.chain(*tensor), arithmetic), setting)
     elif tensor_scale is not None:
         scale = _read_tensor_scale(tensor_scale)
     return (
         None if scale is None else write_float(scale.number, F32),
         [named.block(numbers, scale, setting) for numbers in tensor],
     )
+
+
+def numbers_of(block: Sequence[int], kind: FloatType, named: Formulas) -> list[Float]:
+    """The numbers of a block in the type that an arithmetic computes in."""
+    if len(block) == 0:
+        raise domain_error("blocks", "blocks of one number or more", block)
+    as_it_is, read = kind.name in named.source_types, float_reader(kind)
+    numbers = []
+    for bits in block:
+        check_int("x_bits", bits, kind.bits)
+        number = read(bits)
+        numbers.append(Float(number, kind) if as_it_is else Float(converted(number, F32), F32))
+    return numbers
+
+
+def largest_of(numbers: Iterable[Float], arithmetic: str) -> Float:
+    """A: the largest magnitude that counts for the tensor scale, in the type of the numbers."""
+    kind, counting = F32, []
+    for v in numbers:
+        kind = v.kind
+        if arithmetic != "exact" or v.number[1] >= 0:
+            counting.append(v.number)
+    return Float(amax(counting, nan_counts=ARITHMETICS[arithmetic].nan_counts), kind)
 
 
 def _read_tensor_scale(bits: int | str) -> Float:
@@ -144,7 +154,7 @@ def dequantize_scaled(
     '0x3e800000'
     """
     kind = look_up(FLOATS, "target", target)
-    setting, named = _setting(format, scale_format, arithmetic)
+    setting, named = setting_of(format, scale_format, arithmetic)
     check_int("scale_code", scale_code, setting.scale.bits)
     check_int("code", code, setting.element.bits)
     element, scale = read_code(code, setting.element), read_code(scale_code, setting.scale)

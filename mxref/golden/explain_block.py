@@ -14,13 +14,25 @@ from mxref.bits.floats import FloatLayout
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
+from mxref.exact.format_table import ELEMENTS, UNSIGNED_SCALES
+from mxref.exact.formulas import ARITHMETICS
+from mxref.exact.traced import Step, steps_of_block
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat
 from mxref.golden.explain_number import fraction
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleLimit, ScaleRule
 from mxref.profiles.registry import PROFILES
 
-__all__ = ["BlockOutcome", "Limit", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
+__all__ = [
+    "BlockOutcome",
+    "Limit",
+    "amax_of",
+    "beside_floor",
+    "limit_text",
+    "limits",
+    "outcomes",
+    "steps",
+]
 
 #: Difference of the exponents -> a rule's scale, compared with FLOOR's.
 _TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
@@ -136,6 +148,31 @@ def outcomes(
     first, *rest = found.values()
     rest.sort(key=lambda one: -len(one.choices) - len(one.profiles))
     return [first, *rest], other_floats
+
+
+def steps(words: Sequence[int], layout: FloatLayout, fmt: BlockFormat) -> dict[str, list[Step]]:
+    """The steps of every arithmetic of a scale that is a small float, the block being the tensor.
+
+    Args:
+        words: patterns of its elements; the rest of the block is +0.
+        layout: their float type.
+        fmt: the block format, whose blocks have one row; its scale and elements are known formats.
+
+    >>> from mxref.bits.floats import F32
+    >>> from mxref.formats.catalog import block_format
+    >>> made = steps([0x40C00000], F32, block_format("fp4_ue4m3"))  # 6.0
+    >>> [(one.name, one.text, f"{one.bits:x}") for one in made["cublas"]]
+    [('r1', 'a / M', '3f800000'), ('s', 'r1', '38'), ('r2', '1 / s', '3f800000'), \
+('r3', 'x0 * r2', '40c00000'), ('', 'r3', '7')]
+    """
+    names = fmt.element.name, fmt.scale.name
+    if fmt.scale == E8M0 or names[0] not in ELEMENTS or names[1] not in UNSIGNED_SCALES:
+        return {}
+    block = [*words, *[0] * (fmt.elements_per_block - len(words))]
+    return {
+        name: steps_of_block(block, len(words), layout.name, *names, name, tensor=fmt.tensor_scale)
+        for name in ARITHMETICS
+    }
 
 
 def amax_of(words: Sequence[int], layout: FloatLayout) -> Fraction | None:
