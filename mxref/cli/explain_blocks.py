@@ -192,7 +192,7 @@ def _show(data: dict[str, Any]) -> None:
     print_rows(columns, rows)
     if many > len(rows) * len(columns) // (len(shown) + 1) or others:
         print("--json has all elements of all outcomes")
-    show_steps(data["steps"], elements=0)
+    show_steps(data["steps"], elements=2 if many <= _COLUMNS else 0)
 
 
 def _show_standings(limits: Sequence[dict[str, Any]]) -> int:
