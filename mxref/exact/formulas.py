@@ -110,10 +110,7 @@ def _torchao_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     wanted = b if t is None else b / t
     code, scale = s.to_scale(wanted.at_least(smallest_normal).at_most(s.c))
     r = ONE / scale if t is None else (ONE / t) / scale
-    y = [(v * r).at_most(s.m) for v in x]
-    if s.element.name == "e2m1":  # its shifts and adds make 3, which is 1.5, of the quiet NaN
-        return code, [3 if v.is_nan else s.to_element(v) for v in y]
-    return code, [s.to_element(v) for v in y]
+    return code, [s.to_element((v * r).at_most(s.m)) for v in x]
 
 
 def _torchao_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
