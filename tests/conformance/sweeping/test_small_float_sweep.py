@@ -31,6 +31,7 @@ from mxref.conformance.sweeping.small_float_scales import SmallFloatScales
 from mxref.conformance.sweeping.sweep import Swept, sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import finding_lines, swept_json
 from mxref.formats.catalog import E2M1, UE4M3, UE5M3, block_format
+from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.policy import Policy
 
 Array = np.ndarray[Any, Any]
@@ -530,6 +531,55 @@ def test_the_same_interval_under_several_scales_is_one_line() -> None:
     ]
     (group,) = swept_json(found)["groups"]
     assert group["scales"] == [[0x3F800000, code] for code in (0x40, 0x41, 0x42)]
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "stored"),
+    [("exact", "0.3720238"), ("transformer_engine", "1000"), ("cublas", "2.688")],
+)
+def test_quotients_by_tensor_scales_of_every_kind(arithmetic: str, stored: str) -> None:
+    """A factor, the largest magnitude of the tensor and a divisor: x over scales is the same."""
+    policy = under(arithmetic)
+    runs = scale_runs("nvfp4", "f32", policy)
+    index = next(i for i, one in enumerate(runs) if (one.tensor, one.code) == (1, 0x40))
+    index += len(tensor_scales("nvfp4", policy))
+
+    def quantize(values: Array, format: str, tensor: Any) -> tuple[Array, Array]:
+        kind = TENSOR_KINDS[arithmetic]
+        whole = mxref.TensorScale(int(tensor.view(np.uint32)), kind)
+        how: Any = {"tensor_scale": whole, "scale_arithmetic": arithmetic}
+        scales, codes = right_calls.quantized(values, format, **how)
+        codes[codes == 0xD] = 0xC
+        return scales, codes
+
+    kernel = target(quantize=quantize, FORMATS=["nvfp4"])
+    found = sweep(kernel, "quantize", "nvfp4", "f32", policy, first=index, end=index + 1)
+    assert finding_lines(found) == [
+        f"tensor scale {stored} scale 40: x / scales c004200000000000 = -0x1.42p+1 = -2.515625 to "
+        "c00be00000000000 = -0x1.bep+1 = -3.484375: want 0d = -3, got 0c = -2"
+    ]
+
+
+def test_a_key_with_right_and_wrong_elements() -> None:
+    """A reciprocal of 1.875, rounded up, makes the last number below 1.75 times that 1.75, a tie.
+
+    The key of its quotient is that of other numbers below 1.75, too, which are right.
+    """
+    policy = under("cublas")
+    index = plan_of(OWN, "quantize", "fp4_ue4m3", "f32", policy).end - 1
+    runs = scale_runs("fp4_ue4m3", "f32", policy)
+    index -= len(runs) - 1 - next(i for i, one in enumerate(runs) if one.code == 0x3F)
+
+    def change(values: Array, scales: Array, codes: Array, tensor: float) -> None:
+        at = scales == 0x3F
+        codes[at] = mxref.encode(values[at].astype(np.float64) / 1.875, "e2m1")
+
+    kernel = planted(change, scale_arithmetic="cublas")
+    found = sweep(kernel, "quantize", "fp4_ue4m3", "f32", policy, first=index, end=index + 1)
+    assert (
+        "scale 3f: x / scale 3ffbe00000000000 = 0x1.bep+0 = 1.7421875: want 04 = 2, got 03 = 1.5"
+        in finding_lines(found)
+    )
 
 
 def test_wrong_scales_under_tensor_scales(tmp_path: Any) -> None:
