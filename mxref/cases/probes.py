@@ -157,7 +157,7 @@ def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
         return np.concatenate([scales, np.tile(codes, (len(scales), 1))], axis=1)
     draws = splitmix64(layout.width + 3, BLOCKS * size).reshape(-1, size)
     highest = draws[:, :1] % np.uint64(24) + np.uint64(layout.bias - 12)
-    fields = highest - (draws >> np.uint64(8)) % np.uint64(6)
+    fields = highest - np.minimum((draws >> np.uint64(8)) % np.uint64(6), highest)
     fractions = draws >> np.uint64(64 - layout.mantissa_bits)
     signs = (draws >> np.uint64(4)) % np.uint64(2) << np.uint64(layout.width - 1)
     words: Words = fields << np.uint64(layout.mantissa_bits) | fractions | signs
@@ -187,7 +187,10 @@ def _under_scales(
         found.append(_filled(fits, top, layout, fmt.elements_per_block))
     # Beyond the largest scale: quotients from 7 to 8, and much larger ones.
     n, exponent = fmt.scale.magnitude_parts(fmt.scale.max_code)
-    for top in (pattern(15 * n, exponent - 1, layout), layout.inf_bits - 1):
+    tops = [layout.inf_bits - 1]
+    if (15 * n).bit_length() + exponent - 1 <= layout.bias + 1:  # else the float type ends below
+        tops.insert(0, pattern(15 * n, exponent - 1, layout))
+    for top in tops:
         signed = [top, top | layout.sign_bit] * (fmt.elements_per_block // 2)
         found.append(np.array([signed], np.uint64))
     return np.concatenate(found)
@@ -195,7 +198,8 @@ def _under_scales(
 
 def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
     """Blocks with the thresholds of all elements, and some far below, under scales of 1."""
-    far = [pattern(3, -k, layout) for k in range(80)]
+    least = layout.emin - layout.mantissa_bits  # of subnormal numbers
+    far = [pattern(3, -k, layout) for k in range(min(80, 1 - least))]
     blocks = _under_scales(fmt, layout, (8,), far)
     tensor = np.full((len(blocks), 1), pattern(1, 0, F32), np.uint64)
     return np.concatenate([tensor, blocks], axis=1)

@@ -38,7 +38,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "sweep": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
-    "identify": (*_ELEMENTS, _SCALES, BLOCK_FORMATS),
+    "identify": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}

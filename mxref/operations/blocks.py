@@ -30,7 +30,13 @@ from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, float
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["TENSOR_KINDS", "Dequantize", "Quantize"]
+__all__ = [
+    "SCALED_ELEMENT_CHOICES",
+    "TENSOR_KINDS",
+    "Dequantize",
+    "Quantize",
+    "without_tensor_scale",
+]
 
 #: What the number of the tensor is that blocks of two-level formats are asked under, by arithmetic.
 TENSOR_KINDS = {
@@ -47,7 +53,7 @@ _REACH = 16
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
 #: Choices of elements that the slow twin reads under scales that are no powers of two.
-_SCALED_ELEMENT_CHOICES = (
+SCALED_ELEMENT_CHOICES = (
     "rounding",
     "overflow",
     "clamp",
@@ -57,6 +63,19 @@ _SCALED_ELEMENT_CHOICES = (
     "underflow_sign",
     "int8_range",
 )
+
+
+def without_tensor_scale(fmt: BlockFormat) -> str | None:
+    """The name of the format with the same blocks and no tensor scale; None if there is none.
+
+    >>> without_tensor_scale(block_format("nvfp4"))
+    'fp4_ue4m3'
+    """
+    same = (fmt.element, fmt.scale, fmt.block_size)
+    for one in OTHER_BLOCK_FORMATS.values():
+        if not one.tensor_scale and (one.element, one.scale, one.block_size) == same:
+            return one.name
+    return None
 
 
 class _OfBlocks(Operation):
@@ -73,7 +92,7 @@ class _OfBlocks(Operation):
         if format not in OTHER_BLOCK_FORMATS:
             return True
         arithmetic = policy.scale.scale_arithmetic.value
-        known = {"scale_arithmetic", "tail", *_SCALED_ELEMENT_CHOICES}
+        known = {"scale_arithmetic", "tail", *SCALED_ELEMENT_CHOICES}
         kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
         return kind and set(self.changed(policy)) <= known
 
@@ -305,7 +324,7 @@ def _scaled_block(
     """One block under a scale that is no power of two, after the tensor scale if it has one."""
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
-    element_choices = {name: choices[name] for name in _SCALED_ELEMENT_CHOICES}
+    element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
     _, ((scale, codes),) = exact.quantize_scaled(
         [rest], slot, *names, arithmetic, tensor, **element_choices
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.answers import exact_answers, reads
+from mxref.cases.answers import exact_answers
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
 from mxref.conformance.identification.equal_members import members
@@ -61,7 +61,7 @@ class Follower:
 def random_policy(settings: list[Setting], number: int) -> tuple[Setting, dict[str, str]]:
     """A setting, each in its turn, and a member of every choice that its operation reads."""
     draw, setting = random.Random(number), settings[number * 11 % len(settings)]
-    return setting, {name: draw.choice(members(setting, name)) for name in reads(setting.op)}
+    return setting, {name: draw.choice(members(setting, name)) for name in setting.choices}
 
 
 def same(setting: Setting, one: Members, other: Members) -> bool:
@@ -89,7 +89,8 @@ def complete(setting: Setting, one: Members, other: Members) -> list[Words]:
         scales = np.repeat(np.arange(256), 8)
         return [np.column_stack([scales, np.tile(codes, (256, 1))]).astype(np.uint64)]
     if op == "quantize":
-        return [blocks(setting, (one, other))]
+        made = scaled_blocks if setting.is_scaled else blocks
+        return [made(setting, (one, other))]
     if op == "quantize_tensor":
         whole = blocks(setting, (one, other))[::4]
         first = np.tile(np.array([1, 32, 1], np.uint64), (len(whole), 1))
@@ -218,3 +219,43 @@ def layout_words(setting: Setting) -> list[list[int]]:
             return [[s, *(d % count for d in draws[s : s + 32])] for s in range(0, 256, 5)]
     sizes = {4 * bits, 32}
     return [[d % 256 for d in draws[at : at + n + 1]] for n in sizes for at in range(0, 3000, 60)]
+
+
+#: Numbers of tensors: 1, 1/3, 2688 and 1792, the largest products with 448 and 256, and 3.
+TENSORS = (0x3F800000, 0x3EAAAAAB, 0x45280000, 0x44E00000, 0x40400000)
+
+
+def scaled_blocks(setting: Setting, some: tuple[Members, ...]) -> Words:
+    """Both sides of every step of the scale under some numbers of tensors, with much else below.
+
+    One block in eight has a NaN or an infinity; the last is zeros.
+    """
+    layout, fmt = setting.layout, block_format(setting.format)
+    size, m = fmt.elements_per_block, layout.mantissa_bits
+    found = []
+    for tensor in TENSORS[: 5 if fmt.tensor_scale else 1]:
+        first = [tensor] * fmt.tensor_scale
+
+        def code(magnitudes: Words, policy: Members, first: list[int] = first) -> Words:
+            alone = np.zeros((magnitudes.size, len(first) + size), np.uint64)
+            alone[:, : len(first)] = first
+            alone[:, -3] = np.minimum(magnitudes, np.uint64(layout.inf_bits - 1))
+            return predicted(setting, alone, policy)[:, 0]
+
+        at = np.concatenate([steps(functools.partial(code, policy=one), layout) for one in some])
+        amaxes = np.unique(np.concatenate([at, at - np.uint64(1), at[:0]]))
+        amaxes = np.minimum(np.append(amaxes, np.uint64(0)), np.uint64(layout.inf_bits - 1))
+        draws = splitmix64(tensor, amaxes.size * size).reshape(-1, size)
+        below = (draws % np.uint64(5)) << np.uint64(m)
+        others = np.maximum(amaxes[:, np.newaxis].astype(np.int64) - below.astype(np.int64), 0)
+        kept = np.uint64(m) - np.minimum(np.uint64(m), draws >> np.uint64(8) & np.uint64(7))
+        short = others.astype(np.uint64) >> kept << kept
+        others = np.where(
+            draws >> np.uint64(16) & np.uint64(1) == 0, short, others.astype(np.uint64)
+        )
+        others[:, 2] = amaxes
+        bits = np.array([layout.inf_bits, layout.nan_bits], np.uint64)
+        others[::8, 5] = bits[np.arange(len(others[::8])) % 2]
+        others |= (draws >> np.uint64(63)) << np.uint64(layout.width - 1)
+        found.append(np.insert(others, 0, tensor, axis=1) if first else others)
+    return np.concatenate(found).astype(np.uint64)

@@ -35,13 +35,12 @@ from mxref.conformance.differing.sides import (
 )
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, block_format
+from mxref.operations.blocks import without_tensor_scale
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
 
 __all__ = ["BlockBytes", "Difference", "Example", "Reading", "difference"]
 
-#: A format whose words are numbers alone.
-_NO_TENSOR_SCALE = "fp4_ue4m3"
 #: Tensors that are asked at once for a simpler one.
 _AT_ONCE = 8
 
@@ -243,7 +242,7 @@ def _examples(
         return shown
 
     # Numbers alone: where there is a tensor scale, the first one is of the tensor.
-    flat = _NO_TENSOR_SCALE if fmt.tensor_scale else fmt.name
+    flat = without_tensor_scale(fmt) or fmt.name
     file = without_cases("quantize", flat, layout.name)
     which = kinds(words, *asked(words), fmt, layout)
     result = []

@@ -160,7 +160,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             ("toward_zero", "toward_negative"),
             "the magnitude is rounded",
         ),
-        (True, "scale_arithmetic", every, "scales are powers of two"),
+        (not setting.is_scaled, "scale_arithmetic", every, "scales are powers of two"),
         (op == "quantize", "tail", every, "blocks are whole"),
         (op == "dequantize" and layout == F64, "product_overflow", every, "f64 holds them all"),
         (fmt.bits != 4, "fp4_packing", every, f"{name} has {fmt.bits} bits"),

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import words
 from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
@@ -15,7 +15,7 @@ from mxref.conformance.identification.vector_check import (
     vectors_asked,
     vectors_json,
 )
-from mxref.formats.catalog import E8M0
+from mxref.formats.catalog import E8M0, block_format
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.layers import layer_place
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
@@ -66,15 +66,18 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         scale, code = show_code(asked[0], E8M0), show_code(asked[word + 1], fmt)
         return f"scale {scale}, code {code} -> {came or show_float(got, layout)}"
     if op in ("quantize", "quantize_tensor") and (op == "quantize" or asked[:3] == (1, 32, 1)):
-        block = asked[-32:]
+        first = int(block_format(setting.format).tensor_scale) if op == "quantize" else 3
+        block = asked[first:]
         top = max(block, key=lambda bits: bits & (layout.sign_bit - 1))
         amax = f"block of amax {show_float(top & layout.sign_bit - 1, layout)}"
+        if op == "quantize" and first:
+            amax += f", tensor scale {show_float(asked[0], F32)}"
         if came:
             return f"{amax} -> {came}"
         if word == 0:
-            return f"{amax} -> scale {show_code(got, E8M0)}"
+            return f"{amax} -> scale {show_code(got, setting.scale)}"
         element = show_float(block[word - 1], layout)
-        scale = show_code((answer or (0,))[0], E8M0)
+        scale = show_code((answer or (0,))[0], setting.scale)
         return f"element {word - 1}, {element} under scale {scale} -> {show_code(got, fmt)}"
     shape = f"{asked[0]} x {asked[1]}, axis {asked[2]}" if op == "quantize_tensor" else ""
     what = shape or f"{len(asked)} words {words(asked[:6], 2)} ..."

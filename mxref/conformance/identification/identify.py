@@ -15,6 +15,7 @@ from mxref.conformance.identification.equal_members import because, equal_member
 from mxref.conformance.identification.policy_sets import PolicySet, simplest
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools, unasked_places
+from mxref.conformance.identification.scaled_questions import has_questions
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.vector_check import (
     TimedTarget,
@@ -30,6 +31,7 @@ from mxref.formats.catalog import (
     ELEMENT_FORMATS,
     MX_BLOCKS,
     MX_ELEMENTS,
+    OTHER_BLOCK_FORMATS,
 )
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.product_words import PAIRS
@@ -235,6 +237,8 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op in ("quantize", "dequantize"):
             formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
+            if op == "quantize":
+                formats += filter(has_questions, OTHER_BLOCK_FORMATS)
         elif op.startswith(("quantize", "linear")) or op.endswith("_blocks"):
             formats = MX_BLOCKS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
@@ -248,7 +252,7 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
             formats = [name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8]
         yield from (
-            Setting(op, format, float)
+            Setting(op, format, float, format in OTHER_BLOCK_FORMATS)
             for format in formats
             for float in floats
             if wanted(op, format, float)
@@ -271,21 +275,22 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         pool = make(Policy().replace(**simplest(space)))
         space = narrowed(space, pool, asked)
         spare.append(pool.words)
-    asked.ask(unasked_places(setting, [probe.words for probe in asked.probes]))
+    found = Policy().replace(**simplest(space))
+    asked.ask(unasked_places(setting, [probe.words for probe in asked.probes], found))
     for i, words in enumerate(spare):  # the remaining probes, spread over the pools
         share = (PROBES - len(asked.probes)) // (len(spare) - i)
         asked.ask(words[np.arange(share) * len(words) // max(1, share)])
     for words in asked.words():  # compare every word of every answer
         space = narrowed(space, Pool("what was asked", (), words, range(len(words))), asked)
-    found = simplest(space)
-    wrong = np.flatnonzero(~asked.agree(found)).tolist()
+    likely = simplest(space)
+    wrong = np.flatnonzero(~asked.agree(likely)).tolist()
     if wrong and not setting.one_nan:
         asked.setting = replace(setting, one_nan=True)
-        if asked.agree(found, wrong).any():  # right for `verify`, where the bits of NaN are open
+        if asked.agree(likely, wrong).any():  # right for `verify`, where the bits of NaN are open
             return identify_one(target, asked.setting)
         asked.setting = setting
-    findings = tuple(_finding(name, space, asked, found, set(wrong)) for name in names)
-    clashes = _clashes(asked, found, wrong)
+    findings = tuple(_finding(name, space, asked, likely, set(wrong)) for name in names)
+    clashes = _clashes(asked, likely, wrong)
     return Identified(setting, tuple(asked.probes), space, findings, clashes)
 
 

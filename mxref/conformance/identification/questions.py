@@ -32,6 +32,7 @@ from mxref.conformance.identification.pools import (
     power_bits,
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
+from mxref.conformance.identification.scaled_questions import scaled_places, scaled_pools
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.golden.designed_blocks import resized
@@ -52,6 +53,8 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
             made = encode_scale_pools(setting)
         case "shared_scale":
             made = shared_scale_pools(setting)
+        case "quantize" if setting.is_scaled:
+            return scaled_pools(setting)
         case "quantize":
             size = block_format(setting.format).elements_per_block
             return tuple(partial(_of_size, maker, size, setting) for maker in block_pools(setting))
@@ -75,17 +78,23 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
     return tuple(lambda _, pool=pool: pool for pool in made)
 
 
+_OCP = Policy()
 #: What stands before the numbers of one block.
 _BEFORE = {"quantize": (), "quantize_tensor": (1, 32, 1)}
 
 
-def unasked_places(setting: Setting, probes: Iterable[tuple[int, ...]]) -> Words:
+def unasked_places(
+    setting: Setting, probes: Iterable[tuple[int, ...]], found: Policy = _OCP
+) -> Words:
     """Questions about the places of a block on which no answer to some probes depends.
 
     Args:
         setting: what is asked about; only operations that make blocks have such questions.
         probes: the questions that were asked.
+        found: the policy found so far.
     """
+    if setting.op == "quantize" and setting.is_scaled:
+        return scaled_places(setting, probes, usual_exponent(setting), found)
     if setting.op not in ("quantize", "quantize_tensor"):
         return np.zeros((0, 1), np.uint64)
     start, size = _BEFORE[setting.op], block_format(setting.format).elements_per_block

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
-from mxref.formats.catalog import CodeFormat
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E8M0,
+    OTHER_BLOCK_FORMATS,
+    CodeFormat,
+    ScaleFormat,
+    block_format,
+)
+from mxref.operations.blocks import SCALED_ELEMENT_CHOICES
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.targets.calls import code_format, without_cases
 
@@ -39,15 +47,32 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The choices that are asked about: those that the operation reads; of layers a few.
+        """The choices that are asked about: those that the operation reads.
+
+        Of layers these are a few, and under scales that are small floats those that both references
+        know.
 
         >>> Setting("linear", "mxint8", "f32").choices[-2:]
         ('weight_axis', 'activations')
         """
         every = reads(self.op)
+        if self.is_scaled:
+            known = ("scale_arithmetic", *SCALED_ELEMENT_CHOICES)
+            return tuple(name for name in every if name in known)
         if self.op not in LAYER_OPERATIONS:
             return every
         return tuple(name for name in every if name in (*OF_OPERANDS, *_OF_LAYERS))
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it is about blocks under scales that are small floats."""
+        return self.format in OTHER_BLOCK_FORMATS
+
+    @property
+    def scale(self) -> ScaleFormat:
+        """The format of the scales of blocks; E8M0 where there are none."""
+        blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+        return block_format(self.format).scale if self.format in blocks else E8M0
 
     @property
     def element(self) -> CodeFormat:

@@ -55,7 +55,7 @@ def check(setting: Setting, chosen: dict[str, str]) -> None:
     assert found.consistent, found.clashes
     assert found.contains(truth)
     left, draw = [], random.Random(str(chosen))
-    for name in reads(setting.op):
+    for name in setting.choices:
         for group, _ in equal_members(setting, name):
             for member in group:
                 other = {**chosen, name: member}
@@ -120,7 +120,7 @@ def test_stochastic_rounding_after_float16_shows_next_to_parts_of_the_smallest_n
 ) -> None:
     """Only beside a quarter of it (and so on, by the random bits) does float16 round a bfloat16."""
     setting, draw = Setting("encode_stochastic", "e5m2", "bf16"), random.Random(number)
-    check(setting, {name: draw.choice(members(setting, name)) for name in reads(setting.op)})
+    check(setting, {name: draw.choice(members(setting, name)) for name in setting.choices})
 
 
 @pytest.mark.sampled(6)
@@ -138,10 +138,10 @@ def test_reasons_hold_of_random_policies(reason: Any) -> None:
     """Whatever else is chosen, the members that a sentence makes one are one function."""
     choice, some, holds, _ = reason
     draw, checked = random.Random(reason[3]), 0
-    readers = [one for one in EVERY if choice in reads(one.op) and one.op != "quantize_tensor"]
+    readers = [one for one in EVERY if choice in one.choices and one.op != "quantize_tensor"]
     while checked < 20:
         setting = draw.choice(readers)
-        chosen = {n: draw.choice(members(setting, n)) for n in reads(setting.op)}
+        chosen = {n: draw.choice(members(setting, n)) for n in setting.choices}
         known = {n: group[0] for n, m in chosen.items() for group in of(setting, n) if m in group}
         del known[choice]
         try:
@@ -168,10 +168,10 @@ def test_members_that_are_always_one_function(setting: Setting) -> None:
     if setting.op == "quantize_tensor":
         return
     draw = random.Random(str(setting))
-    for name in reads(setting.op):
+    for name in setting.choices:
         for group in of(setting, name):
             if len(group) > 1:
-                chosen = {n: draw.choice(members(setting, n)) for n in reads(setting.op)}
+                chosen = {n: draw.choice(members(setting, n)) for n in setting.choices}
                 one, other = draw.sample(group, 2)
                 assert same(setting, {**chosen, name: one}, {**chosen, name: other}), (name, chosen)
 

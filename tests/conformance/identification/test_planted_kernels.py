@@ -30,6 +30,7 @@ from mxref.conformance.identification.integer_identification import (
     integer_lines,
 )
 from mxref.conformance.identification.setting import Setting
+from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
@@ -279,20 +280,23 @@ def test_every_place_of_a_block_is_asked(setting: Setting) -> None:
     asked = [probe.words for probe in found.probes]
     if setting.op == "quantize_tensor":
         asked = [words[3:] for words in asked if words[1:3] == (32, 1)]
-    bits = np.array([word for words in asked for word in words], setting.layout.uint)
-    blocks = bits.view(setting.layout.dtype).reshape(-1, 32).astype(np.float64)
+    size = block_format(setting.format).elements_per_block
+    blocks_of = [words[len(words) % size :] for words in asked]  # without the tensor's scale
+    bits = np.array([word for words in blocks_of for word in words], setting.layout.uint)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        blocks = bits.view(setting.layout.dtype).reshape(-1, size).astype(np.float64)
     finite = np.isfinite(blocks)
     largest = np.where(finite.all(axis=1), np.abs(blocks).argmax(axis=1), -1)
     alone = np.partition(np.abs(blocks), -2, axis=1)[:, -2] * 4 < np.abs(blocks).max(axis=1)
-    assert {*largest[alone].tolist()} >= {*range(32)}
+    assert {*largest[alone].tolist()} >= {*range(size)}
     assert (blocks.min(axis=1) < -blocks.max(axis=1)).sum() >= 8
     quarters = set()
     for block, row in zip(blocks, ~finite, strict=True):
         if row.sum() == 1:
             (lane,) = np.flatnonzero(row)
             special = "nan" if np.isnan(block[lane]) else "inf"
-            quarters.add((special, bool(np.signbit(block[lane])), int(lane) // 8))
+            quarters.add((special, bool(np.signbit(block[lane])), int(lane) * 4 // size))
     assert quarters == {*itertools.product(("nan", "inf"), (False, True), range(4))}
     minus_zero = (blocks == 0) & np.signbit(blocks)
     assert (minus_zero.sum(axis=1) == 1)[(blocks == 0).all(axis=1)].any()
-    assert minus_zero.reshape(-1, 4, 8).any(axis=(0, 2)).all()
+    assert minus_zero.reshape(-1, 4, size // 4).any(axis=(0, 2)).all()

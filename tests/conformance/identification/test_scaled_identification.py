@@ -1,0 +1,97 @@
+"""Kernels of the slow twin under scales that are small floats, and what is found out about them."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mxref import exact
+from mxref.conformance import target_of
+from mxref.conformance.identification.identify import Identified, identify
+
+ARITHMETICS = (
+    "exact",
+    "torchao",
+    "transformer_engine",
+    "transformer_engine_4over6",
+    "transformer_engine_4over6_mse",
+    "cublas",
+    "compressed_tensors",
+)
+USUAL = {"zero_sign": "kept", "nan_to_finite": "max"}
+
+
+def found(format: str, arithmetic: str, float: str = "f32", **choices: str) -> Identified:
+    """What `identify` says of the twin's arithmetic."""
+    scale = "ue5m3" if format == "fp4_ue5m3" else "ue4m3"
+    chosen = {**USUAL, **choices}
+
+    def quantize(values: np.ndarray, format: str, *tensor_scale: Any) -> tuple[Any, Any]:
+        tensor = int(tensor_scale[0].view(np.uint32)) if tensor_scale else None
+        words = values.view(f"u{values.itemsize}").tolist()
+        _, blocks = exact.quantize_scaled(words, float, "e2m1", scale, arithmetic, tensor, **chosen)
+        scales, codes = zip(*blocks, strict=True)
+        return np.array(scales, np.uint8), np.array(codes, np.uint8)
+
+    kernel = types.SimpleNamespace(quantize=quantize, FORMATS=[format], FLOATS=[float])
+    (one,) = identify(target_of(kernel, "kernel"), ["quantize"], [format], [float])
+    return one
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("format", ["nvfp4", "fp4_ue4m3", "fp4_ue5m3"])
+def test_each_arithmetic_is_named(format: str, arithmetic: str) -> None:
+    one = found(format, arithmetic)
+    assert one.consistent
+    assert one.policy.scale.scale_arithmetic.value == arithmetic
+    (shown,) = [some for some in one.findings if some.choice == "scale_arithmetic"]
+    assert shown.values == (arithmetic,)
+    assert len(one.probes) <= 64
+    if one.vectors is not None and format != "fp4_ue5m3":
+        assert one.vectors.asked > 0
+
+
+@pytest.mark.parametrize("format", ["nvfp4", "fp4_ue5m3"])
+@pytest.mark.parametrize(
+    ("arithmetic", "choices"),
+    [
+        ("transformer_engine", {"zero_sign": "dropped"}),
+        ("cublas", {"rounding": "toward_zero", "underflow_sign": "dropped"}),
+        ("exact", {"rounding": "ties_to_away"}),
+        ("compressed_tensors", {"nan_to_finite": "zero", "zero_sign": "dropped"}),
+    ],
+)
+def test_choices_of_elements_are_named(
+    format: str, arithmetic: str, choices: dict[str, str]
+) -> None:
+    one = found(format, arithmetic, **choices)
+    assert one.consistent
+    chosen = one.policy.choices()
+    for name, member in {"scale_arithmetic": arithmetic, **choices}.items():
+        (shown,) = [some for some in one.findings if some.choice == name]
+        assert member in shown.values, name
+        if name != "nan_to_finite":
+            assert (shown.values, chosen[name]) == ((member,), member)
+
+
+def test_an_arithmetic_in_bfloat16() -> None:
+    one = found("nvfp4", "compressed_tensors", "bf16")
+    assert one.consistent
+    assert one.policy.scale.scale_arithmetic.value == "compressed_tensors"
+
+
+def test_a_kernel_of_no_policy_is_contradicted() -> None:
+    """The numbers of a tensor are told by more than one of them."""
+
+    def quantize(values: np.ndarray, format: str, tensor_scale: Any) -> tuple[Any, Any]:
+        words = values.view(np.uint32).tolist()
+        _, blocks = exact.quantize_scaled(words, "f32", "e2m1", "ue4m3", "cublas", 0x3F800000)
+        scales, codes = zip(*blocks, strict=True)
+        return np.array(scales, np.uint8), np.array(codes, np.uint8)
+
+    kernel = types.SimpleNamespace(quantize=quantize, FORMATS=["nvfp4"], FLOATS=["f32"])
+    (one,) = identify(target_of(kernel, "kernel"), ["quantize"], ["nvfp4"], ["f32"])
+    assert not one.consistent
