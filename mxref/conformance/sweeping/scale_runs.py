@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
+from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.two_level import TensorScale
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import pattern
@@ -25,7 +26,15 @@ from mxref.formats.catalog import block_format
 from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.policy import Policy
 
-__all__ = ["AMAX", "Run", "element_steps", "has_runs", "scale_runs", "tensor_scales"]
+__all__ = [
+    "AMAX",
+    "Run",
+    "before_block",
+    "element_steps",
+    "has_runs",
+    "scale_runs",
+    "tensor_scales",
+]
 
 #: The largest magnitude of the tensor that one of the tensor scales is derived from.
 AMAX = 1000
@@ -64,7 +73,8 @@ def has_runs(policy: Policy) -> bool:
     >>> has_runs(Policy()), has_runs(Policy.parse("ocp+scale_arithmetic=transformer_engine_4over6"))
     (True, False)
     """
-    return "4over6" not in policy.scale.scale_arithmetic.value
+    arithmetic = ARITHMETICS.get(policy.scale.scale_arithmetic)  # without `exact`
+    return arithmetic is None or arithmetic.steps is not None
 
 
 @functools.lru_cache(16)
@@ -91,8 +101,9 @@ def scale_runs(format: str, float: str, policy: Policy) -> tuple[Run, ...]:
     """The runs of every tensor scale, in the order of tensor scales and of magnitudes.
 
     >>> runs = scale_runs("fp4_ue4m3", "bf16", Policy())
-    >>> len(runs), [f"{n:x}" for n in (runs[56].code, runs[56].first, runs[56].last)]  # about 6
-    (127, ['38', '40b6', '40cc'])
+    >>> one = runs[56]  # the scale 1: from 5.8125 to 6.375
+    >>> len(runs), [f"{n:x}" for n in (one.code, one.first, one.last)]
+    (127, ['38', '40ba', '40cc'])
     """
     layout = LAYOUTS[float]
     first = [bits for bits in binades(layout, layout.inf_bits) if 0 < bits < layout.inf_bits]
