@@ -32,7 +32,15 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
 from mxref.operands.splitmix import splitmix64
 from mxref.policy.policy import Policy
 
-__all__ = ["key_layout", "product_blocks", "reachable", "scale_blocks", "scale_range"]
+__all__ = [
+    "every_number",
+    "key_layout",
+    "product_blocks",
+    "reachable",
+    "scale_blocks",
+    "scale_range",
+    "with_largest",
+]
 
 U32 = NDArray[np.uint32]
 
@@ -124,11 +132,27 @@ def scale_blocks(
 ) -> U32:
     """The blocks under the scale code of every amax from `first` to `last`."""
     layout = LAYOUTS[float]
-    others = reachable(fmt, code, last) if layout is F32 else _every_number(layout, code, last)
-    count = -(-others.size // 31)
-    rows = np.zeros((count, 31), np.uint32)
+    others = reachable(fmt, code, last) if layout is F32 else every_number(layout, code, last)
+    return with_largest(others, code + 256, first, last, layout, 32)
+
+
+def with_largest(
+    others: U32, seed: int, first: int, last: int, layout: FloatLayout, size: int
+) -> U32:
+    """Blocks of numbers, each with one more that is the largest, from `first` to `last`.
+
+    Args:
+        others: the numbers, at most `last` in magnitude; zeros are added at the end.
+        seed: where the words that choose the largest ones begin.
+        first: the smallest pattern of a largest one.
+        last: the largest pattern.
+        layout: the float type.
+        size: numbers of a block, with the largest one.
+    """
+    count = -(-others.size // (size - 1))
+    rows = np.zeros((count, size - 1), np.uint32)
     rows.reshape(-1)[: others.size] = others
-    words = splitmix64(code + 256, count)
+    words = splitmix64(seed, count)
     magnitudes = rows & np.uint32(layout.sign_bit - 1)
     low = np.maximum(magnitudes.max(axis=1), first).astype(np.uint64)
     # One in four has the largest amax, one in four the smallest; the others lie between.
@@ -136,15 +160,15 @@ def scale_blocks(
     choice = words & np.uint64(3)
     amax = np.where(choice == 0, np.uint64(last), np.where(choice == 1, low, amax))
     amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(layout.width - 1)
-    position = np.arange(count) * 5 % 32
-    blocks = np.empty((count, 32), np.uint32)
-    is_largest = np.arange(32) == position[:, np.newaxis]
+    position = np.arange(count) * 5 % size
+    blocks = np.empty((count, size), np.uint32)
+    is_largest = np.arange(size) == position[:, np.newaxis]
     blocks[~is_largest] = rows.reshape(-1)
     blocks[is_largest] = amax.astype(np.uint32)
     return blocks
 
 
-def _every_number(layout: FloatLayout, code: int, largest: int) -> U32:
+def every_number(layout: FloatLayout, code: int, largest: int) -> U32:
     """Every number of 16 bits up to a magnitude, of both signs, in another order for every code."""
     order = _permuted_keys(layout.width) ^ (code * 0x2B5 & ((1 << layout.width) - 1))
     found: U32 = order[order & (layout.sign_bit - 1) <= largest].astype(np.uint32)

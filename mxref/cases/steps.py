@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,17 +30,17 @@ from mxref.cases.answers import choices_read, exact_answers
 from mxref.formats.catalog import E8M0, code_format
 from mxref.policy.policy import Policy
 
-__all__ = ["Steps", "changes", "input_count", "steps"]
+__all__ = ["Steps", "binades", "bisected", "changes", "input_count", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The answers to all inputs, from 0 on, as runs.
+    """The answers to all inputs, in most cases from 0 on, as runs.
 
     Args:
-        starts: ascending inputs at which the answer changes, the first one 0.
+        starts: the first input, and ascending the inputs at which the answer changes.
         answers: the answer from each start on.
-        end: the number of inputs.
+        end: the input after the last one.
     """
 
     starts: NDArray[np.uint64]
@@ -97,8 +97,25 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
         return [words[0] for words in exact_answers(op, format, float, questions, policy)]
 
     from_code = op in ("decode", "decode_scale")
-    first = list(range(count)) if from_code else _binades(LAYOUTS[float], count)
-    last = [bits - 1 for bits in (*first[1:], count)]
+    first = list(range(count)) if from_code else binades(LAYOUTS[float], count)
+    return bisected(first, count, answers)
+
+
+def bisected(
+    first: Sequence[int], end: int, answers: Callable[[Sequence[int]], list[int]]
+) -> Steps:
+    """The answers to the inputs from the first one to `end`, found by bisection between some.
+
+    Args:
+        first: ascending inputs; from each to the one before the next no answer may return after
+            another one.
+        end: the input after the last one.
+        answers: gives the answers to inputs.
+
+    >>> bisected([0, 8], 16, lambda inputs: [n // 5 for n in inputs]).starts.tolist()
+    [0, 5, 10, 15]
+    """
+    last = [bits - 1 for bits in (*first[1:], end)]
     at_first, at_last = answers(first), answers(last)
     found = dict(zip(first, at_first, strict=True))
     spans = list(zip(first, at_first, last, at_last, strict=True))
@@ -110,10 +127,8 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
         spans = [(a, x, m, z) for (a, x, _, _), m, z in cut]
         spans += [(m, z, b, y) for (_, _, b, y), m, z in cut]
     places = sorted(found)
-    starts = [0, *(b for a, b in itertools.pairwise(places) if found[a] != found[b])]
-    return Steps(
-        np.array(starts, np.uint64), np.array([found[b] for b in starts], np.uint64), count
-    )
+    starts = [places[0], *(b for a, b in itertools.pairwise(places) if found[a] != found[b])]
+    return Steps(np.array(starts, np.uint64), np.array([found[b] for b in starts], np.uint64), end)
 
 
 def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]:
@@ -132,8 +147,8 @@ def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]
     return tuple(bits for bits in found if 0 < (bits & ~both) <= layout.inf_bits)
 
 
-def _binades(layout: FloatLayout, count: int) -> list[int]:
-    """The beginnings of all binades, of infinity and of NaN, for each sign."""
+def binades(layout: FloatLayout, count: int) -> list[int]:
+    """The beginnings of all binades below `count`, of infinity and of NaN, for each sign."""
     m = layout.mantissa_bits
     exponents = range(1 << m, layout.inf_bits + 1, 1 << m)
     points = [0, *(1 << n for n in range(m)), *exponents, layout.inf_bits + 1]

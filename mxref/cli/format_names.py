@@ -35,7 +35,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
     "diff": (*_BLOCKS, *_ELEMENTS, ("e8m0",)),
-    "sweep": (*_ELEMENTS, _SCALES, BLOCK_FORMATS),
+    "sweep": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "identify": (*_ELEMENTS, _SCALES, *_BLOCKS),

@@ -41,6 +41,7 @@ __all__ = [
     "INT8",
     "MX_BLOCKS",
     "MX_ELEMENTS",
+    "OTHER_BLOCKS",
     "OTHER_BLOCK_FORMATS",
     "OTHER_CODE_FORMATS",
     "OTHER_FORMATS",
@@ -249,6 +250,8 @@ OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
 }
 #: The names of the formats of the standard, whatever is registered beside them.
 MX_ELEMENTS, MX_BLOCKS = tuple(ELEMENT_FORMATS), tuple(BLOCK_FORMATS)
+#: The names of the other block formats of mxref, likewise.
+OTHER_BLOCKS = tuple(OTHER_BLOCK_FORMATS)
 #: Formats of a user, while `registered` lasts; they are in the tables above as well.
 OWN_FORMATS: Mapping[str, ElementFormat | ScaleFormat | BlockFormat] = {}
 

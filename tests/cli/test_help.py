@@ -88,13 +88,24 @@ def test_formats_of_blocks(tmp_path: Path, call: Call) -> None:
 
 
 def test_formats_that_are_swept(call: Call) -> None:
+    blocks = {*mxref.formats.BLOCK_FORMATS, "nvfp4", "fp4_ue4m3", "fp4_ue5m3"}
     for name in formats_of(call, "sweep"):
-        if name not in mxref.formats.BLOCK_FORMATS:
-            op = "decode_scale" if name == "e8m0" else "decode"
+        op = "decode_scale" if name == "e8m0" else "decode"
+        if name in blocks:
+            assert sweeps(OwnTarget(Policy()), "dequantize", (name,), "f32", end=1)[0].passed
+        else:
             assert sweeps(OwnTarget(Policy()), op, (name,), "f32")[0].passed
-    with pytest.raises(ValueError, match=r"must be one of .*, got 'nvfp4'") as refused:
-        sweeps(OwnTarget(Policy()), "dequantize", ("nvfp4",), "f32")
-    assert all(name in str(refused.value) for name in mxref.formats.BLOCK_FORMATS)
+    with pytest.raises(ValueError, match=r"must be one of .*, got 'e2m1'") as refused:
+        sweeps(OwnTarget(Policy()), "dequantize", ("e2m1",), "f32")
+    assert all(name in str(refused.value) for name in blocks)
+
+
+def test_a_sweep_of_small_float_scales_says_what_it_asked(call: Call) -> None:
+    said = call("sweep", "--op", "quantize", "--format", "fp4_ue4m3", "--float", "f16", "--jobs", 1)
+    first, last = said.out.splitlines()
+    assert first.startswith("asked every largest magnitude and every number under each of 127 ")
+    assert last.startswith("PASS mxref: quantize fp4_ue4m3 f16 under ocp: 0 of ")
+    assert said.status == 0
 
 
 def test_units_of_the_figures_of_quantize(call: Call) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.sweeping.block_sweep import BlockTally
+from mxref.conformance.sweeping.block_tally import BlockTally
 from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.plan import SweepPart
 
@@ -31,6 +31,7 @@ class Swept:
             raised; empty if not requested.
         date: date of the state that all of it is from; empty if anything was asked.
         ending: what is wrong with how the target, a program, ended after its last answer.
+        coverage: what was asked, in words, where operation, format and float type do not say it.
     """
 
     target: str
@@ -43,6 +44,7 @@ class Swept:
     digest: str = ""
     date: str = ""
     ending: str = ""
+    coverage: str = ""
 
     @property
     def passed(self) -> bool:

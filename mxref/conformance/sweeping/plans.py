@@ -7,15 +7,18 @@ from collections.abc import Iterable, Sequence
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable
 from mxref.cases.steps import input_count
-from mxref.conformance.sweeping.block_sweep import scale_count
+from mxref.conformance.sweeping.block_kinds import kind_of
 from mxref.conformance.sweeping.number_sweep import part_size
 from mxref.conformance.sweeping.plan import Plan
+from mxref.conformance.sweeping.scale_runs import has_runs
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
     MX_BLOCKS,
+    OTHER_BLOCK_FORMATS,
+    OTHER_BLOCKS,
     block_format,
     code_format,
     element_format,
@@ -27,6 +30,9 @@ from mxref.targets.calls import without_cases
 from mxref.targets.target import Target, TargetError
 
 __all__ = ["OPERATIONS", "on_blocks", "plans"]
+
+#: The block formats that are swept: those of MX, and those under scales that are small floats.
+_BLOCKS = (*MX_BLOCKS, *OTHER_BLOCKS)
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
@@ -66,13 +72,15 @@ def plans(
     """
     if op not in OPERATIONS:
         raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
-    names = formats or _covered(target, op, float)
+    names = formats or _covered(target, op, float, policy)
     return [_plan(target, op, name, float, policy, digest=digest, inputs=inputs) for name in names]
 
 
-def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
-    """The formats that a target covers in an operation."""
+def _covered(target: Target, op: str, float: str, policy: Policy) -> tuple[str, ...]:
+    """The formats that a target covers in an operation, without blocks that read other choices."""
     found = _having(target, op, float)
+    if on_blocks(op):
+        found = tuple(one for one in found if one in MX_BLOCKS or not _unread(op, one, policy))
     if not found:
         raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
     return found
@@ -81,7 +89,7 @@ def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
 def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
     names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
     if on_blocks(op):
-        names = MX_BLOCKS
+        names = _BLOCKS
     elif op in ("encode_scale", "decode_scale"):
         names = (E8M0.name,)
     return tuple(name for name in names if target.covers(op, name, float))
@@ -103,13 +111,13 @@ def _plan(
         floats = {"f32": None}
     if float not in floats:
         raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
-    if on_blocks(op) and format not in MX_BLOCKS:
-        raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(MX_BLOCKS)))
+    if on_blocks(op) and format not in _BLOCKS:
+        raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(_BLOCKS)))
     if op in ("encode_scale", "decode_scale") and format != E8M0.name:
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
     if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
         raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
-    if not on_blocks(op) and format in BLOCK_FORMATS:
+    if not on_blocks(op) and format in {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}:
         got = f"got the block format {format!r}: use {block_format(format).element.name!r}"
         raise ValueError(f"format of {op} must be an element format, {got}, or sweep quantize")
     if op in ("encode", "decode"):
@@ -122,16 +130,31 @@ def _plan(
         has = f", but of {names}" if names else ""
         text = f"target {target.name} does not cover {op} of {format} with {float}{has}"
         raise TargetError(text)
+    unread = _unread(op, format, policy) if on_blocks(op) and format not in MX_BLOCKS else ""
+    if unread:
+        raise ValueError(f"policy of a sweep of {format} must {unread}, got {policy}")
     if not answerable(op, format, float, policy):
         raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
     is_error = policy.element.nan_to_finite.value == "error"
     if is_error and op == "encode" and not code_format(format).nan_codes:
         raise ValueError("policy of a sweep must have an answer to NaN, got nan_to_finite=error")
     plan = Plan(target, file, policy, 0, 0, 1, digest)
-    count = scale_count(plan) if on_blocks(op) else input_count(op, format, float)
+    count = kind_of(format).count(plan) if on_blocks(op) else input_count(op, format, float)
     first, end = inputs
     last = count if end is None else end
     if not 0 <= first < last <= count:
         raise ValueError(f"first and end must be from 0 to {count}, got {first} and {last}")
     size = 1 if on_blocks(op) else part_size(target, file)
     return Plan(target, file, policy, first, last, size, digest)
+
+
+def _unread(op: str, format: str, policy: Policy) -> str:
+    """What a policy must do for blocks under scales that are small floats; empty if it does."""
+    if not answerable(op, format, "f32", policy):
+        return "have only choices that are read there, and need no random bits"
+    if op == "quantize" and not has_runs(policy):
+        return "take a block's scale from its largest magnitude alone"
+    is_exact = policy.scale.scale_arithmetic.value == "exact"  # which encodes no NaN
+    if op == "quantize" and not is_exact and policy.element.nan_to_finite.value == "error":
+        return "have an answer to NaN"
+    return ""

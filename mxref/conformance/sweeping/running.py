@@ -10,7 +10,8 @@ from pathlib import Path
 from mxref._version import __version__
 from mxref.cases.answers import choices_read
 from mxref.conformance.sweeping.account import Account, Swept
-from mxref.conformance.sweeping.block_sweep import BlockTally
+from mxref.conformance.sweeping.block_kinds import kind_of
+from mxref.conformance.sweeping.block_tally import BlockTally
 from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.conformance.sweeping.plan import Plan, SweepPart
@@ -143,7 +144,14 @@ class Running:
             )
             for i, (account, plan) in pairs
         )
-        return tuple(one if i in self._asked else replace(one, date=self.date) for i, one in swept)
+        return tuple(
+            replace(
+                one,
+                date="" if i in self._asked else self.date,
+                coverage=_coverage(self.plans[i]),
+            )
+            for i, one in swept
+        )
 
     @property
     def _target(self) -> Target:
@@ -156,3 +164,12 @@ class Running:
     @property
     def _tally(self) -> type[Tally | BlockTally]:
         return BlockTally if on_blocks(self.plans[0].file.op) else Tally
+
+
+def _coverage(plan: Plan) -> str:
+    """What was asked, in words; empty for a range of the scales."""
+    if not on_blocks(plan.file.op):
+        return ""
+    kind = kind_of(plan.file.format)
+    is_whole = (plan.first, plan.end) == (0, kind.count(plan))
+    return kind.coverage(plan) if is_whole else ""

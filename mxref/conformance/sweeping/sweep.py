@@ -1,8 +1,9 @@
 """Every input: all 2**32 float32 patterns, or every element under every scale.
 
 The golden vectors are complete for monotone implementations; a sweep needs no such assumption. The
-right answers to numbers come from the slow twin, as steps (`mxref.cases.steps`); those to blocks
-from the fast path, a seventh of them checked by the slow twin.
+right answers to numbers come from the slow twin, as steps (`mxref.cases.steps`), and so do those to
+blocks under scales that are small floats; those to blocks under powers of two come from the fast
+path, a seventh of them checked by the slow twin.
 """
 
 from __future__ import annotations

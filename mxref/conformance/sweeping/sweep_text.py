@@ -9,17 +9,24 @@ from functools import partial
 from typing import Any
 
 from mxref.bits.floats import F64, LAYOUTS
+from mxref.blocks.two_level import TensorScale
 from mxref.cases.records import VectorFile
 from mxref.cases.shown import show_input, show_output
-from mxref.conformance.sweeping.block_sweep import BlockTally, key_float
+from mxref.conformance.sweeping.block_questions import key_float
+from mxref.conformance.sweeping.block_tally import CODE_BITS, BlockTally
 from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval
+from mxref.conformance.sweeping.scale_runs import tensor_scales
 from mxref.conformance.sweeping.sweep import Swept
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0
+from mxref.formats.catalog import block_format
 from mxref.operands.shown import show_code, show_float
+from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
 __all__ = ["finding_lines", "summary", "sweeps_json", "sweeps_lines", "swept_json"]
+
+#: The scale code in the number of a scale.
+_CODE = (1 << CODE_BITS) - 1
 
 
 def summary(swept: Swept) -> str:
@@ -57,6 +64,8 @@ def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
             lines.append(f"... and {one.tally.left} more intervals, which are not kept")
         if one.digest:
             lines.append(f"digest {one.digest}{_beside_recorded(one)}")
+        if one.coverage:
+            lines.append(one.coverage)
         lines.append(summary(one))
     if len(sweeps) > 1:
         lines.append(_summary_of_all(sweeps))
@@ -95,7 +104,8 @@ def finding_lines(swept: Swept) -> list[str]:
     """
     file, tally = swept.file, swept.tally
     if isinstance(tally, BlockTally):
-        return [*_scale_lines(tally), *_group_lines(file, tally)]
+        tensors = _tensor_texts(swept)
+        return [*_scale_lines(file, tally, tensors), *_group_lines(file, tally, tensors)]
     lines, mirrored = [], set()
     intervals = tally.intervals()
     for one in intervals:
@@ -147,14 +157,21 @@ def _several(words: Sequence[int], show: Callable[[int], str]) -> str:
     return text if len(words) <= 3 else f"{text} or others"
 
 
-def _group_lines(file: VectorFile, tally: BlockTally) -> list[str]:
-    fmt = BLOCK_FORMATS[file.format].element
+def _tensor_texts(swept: Swept) -> list[str]:
+    """What stands before the scales under each tensor scale; one empty text without these."""
+    tensors = tensor_scales(swept.file.format, Policy.parse(swept.policy))
+    return ["" if one is None else f"tensor scale {one.value:.7g} " for one in tensors]
+
+
+def _group_lines(file: VectorFile, tally: BlockTally, tensors: Sequence[str]) -> list[str]:
+    fmt = block_format(file.format).element
+    over = "scale" if len(tensors) == 1 else "scales"
 
     def line(one: Interval) -> str:
         if (
             file.op == "quantize"
         ):  # of float32 an odd key stands for the numbers between its neighbours
-            return "x / scale " + _line(
+            return f"x / {over} " + _line(
                 one,
                 lambda key: show_float(key_float(key, fmt, file.float), F64),
                 partial(show_code, fmt=fmt),
@@ -162,26 +179,39 @@ def _group_lines(file: VectorFile, tally: BlockTally) -> list[str]:
         show_number = partial(show_float, layout=LAYOUTS[file.float])
         return "code " + _line(one, partial(show_code, fmt=fmt), show_number)
 
-    return [f"scale {_ranges(scales)}: {line(one)}" for one, scales in tally.groups.items()]
+    return [f"{_under(scales, tensors)}: {line(one)}" for one, scales in tally.groups.items()]
 
 
-def _scale_lines(tally: BlockTally) -> list[str]:
+def _under(scales: Iterable[int], tensors: Sequence[str]) -> str:
+    """Numbers of scales as ranges of codes, those under each tensor scale behind it.
+
+    >>> _under([1, 2, 3, 255], [""]), _under([1, 2, 0x105], ["tensor scale 1 ", "tensor scale 3 "])
+    ('scale 01-03 ff', 'tensor scale 1 scale 01-02, tensor scale 3 scale 05')
+    """
+    found: dict[int, list[int]] = {}
+    for scale in scales:
+        found.setdefault(scale >> CODE_BITS, []).append(scale & _CODE)
+    texts = [f"{tensors[i]}scale {_ranges(codes)}" for i, codes in sorted(found.items())]
+    return ", ".join(texts)
+
+
+def _scale_lines(file: VectorFile, tally: BlockTally, tensors: Sequence[str]) -> list[str]:
     """Wrong scales; neighbours with the same distance from the right scale share a line."""
-    wrong = sorted(tally.scales.items())
+    fmt = block_format(file.format).scale
     lines = []
 
-    def distances(item: tuple[int, tuple[int, tuple[int, ...]]]) -> list[int]:
-        return sorted({got - item[0] for got in item[1][1]})
+    def alike(item: tuple[int, tuple[int, tuple[int, ...]]]) -> tuple[int, list[int]]:
+        scale, (_, got) = item
+        return scale >> CODE_BITS, sorted({code - (scale & _CODE) for code in got})
 
-    for _, same in itertools.groupby(wrong, distances):
+    for (tensor, _), same in itertools.groupby(sorted(tally.scales.items()), alike):
         codes = list(same)
         (first, (_, got)), blocks = codes[0], sum(blocks for _, (blocks, _) in codes)
-        to = f" to {show_code(codes[-1][0], E8M0)}" if len(codes) > 1 else ""
-        came = _several(sorted(set(got)), lambda code: show_code(code, E8M0))
+        to = f" to {show_code(codes[-1][0] & _CODE, fmt)}" if len(codes) > 1 else ""
+        came = _several(sorted(set(got)), lambda code: show_code(code, fmt))
         so_on = " and so on" if len(codes) > 1 else ""
-        lines.append(
-            f"scale: want {show_code(first, E8M0)}{to}, got {came}{so_on}, in {blocks} blocks"
-        )
+        want = f"want {show_code(first & _CODE, fmt)}{to}"
+        lines.append(f"{tensors[tensor]}scale: {want}, got {came}{so_on}, in {blocks} blocks")
     return lines
 
 
@@ -216,15 +246,24 @@ def sweeps_json(sweeps: Sequence[Swept]) -> dict[str, Any]:
 
 
 def swept_json(swept: Swept) -> dict[str, Any]:
-    """The report as plain data for `--json`; inputs, keys and answers are integers."""
+    """The report as plain data for `--json`; inputs, keys and answers are integers.
+
+    Under tensor scales a scale is a pair: the pattern of the tensor scale, and the scale code.
+    """
     file, tally = swept.file, swept.tally
     found: dict[str, Any]
     if isinstance(tally, BlockTally):
         record = tally.as_json()
-        scales = [
-            dict(zip(("want", "blocks", "got"), one, strict=True)) for one in record["scales"]
+        tensors = tensor_scales(file.format, Policy.parse(swept.policy))
+        groups = [
+            {**one, "scales": [_plain(scale, tensors) for scale in one["scales"]]}
+            for one in record["groups"]
         ]
-        found = {"groups": record["groups"], "scales": scales}
+        scales = [
+            {"want": _plain(scale, tensors), "blocks": blocks, "got": got}
+            for scale, blocks, got in record["scales"]
+        ]
+        found = {"groups": groups, "scales": scales}
     else:
         found = {"intervals": [dataclasses.asdict(one) for one in tally.intervals()]}
     return {
@@ -239,9 +278,16 @@ def swept_json(swept: Swept) -> dict[str, Any]:
         "intervals_found": tally.count,
         **found,
         "seconds": round(swept.seconds, 3),
+        "coverage": swept.coverage,
         "target_share": round(swept.share, 4),
         "state_date": swept.date,
         "ending": swept.ending,
         "digest": swept.digest,
         "recorded_digest": recorded_digest(swept) if swept.digest else "",
     }
+
+
+def _plain(scale: int, tensors: Sequence[TensorScale | None]) -> int | list[int]:
+    place, code = scale >> CODE_BITS, scale & _CODE
+    tensor = tensors[place]
+    return code if tensor is None else [tensor.bits, code]

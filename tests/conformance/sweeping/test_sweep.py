@@ -26,7 +26,7 @@ from mxref import exact
 from mxref.cases.answers import fast_answers
 from mxref.cases.product import scale_range
 from mxref.conformance import TargetError, target_of
-from mxref.conformance.sweeping.block_sweep import BlockTally
+from mxref.conformance.sweeping.block_tally import BlockTally
 from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
 from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary
@@ -571,7 +571,7 @@ def test_it_goes_on_and_other_processes_find_the_same(tmp_path: Path) -> None:
 
 
 def test_references_that_differ_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mxref.conformance.sweeping import block_sweep as blocks
+    from mxref.conformance.sweeping import power_scales as blocks
 
     def wrong(*arguments: Any) -> Array:
         words = fast_answers(*arguments)
