@@ -275,7 +275,8 @@ def _few_tensor_scales(draws: Draws) -> Ints:
     fractions[:2] &= 3 << F32.mantissa_bits - 2
     fields[2], fields[3] = F32.bias + 120 + int(draws.below((), 8)), 0
     fields[5], fractions[5] = fields[4], fractions[4] ^ 1
-    return fields << F32.mantissa_bits | np.maximum(fractions, fields == 0)
+    found: Ints = fields << F32.mantissa_bits | np.maximum(fractions, fields == 0)
+    return found
 
 
 def _near_midpoint(draws: Draws, block: BlockFormat, layout: FloatLayout) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import F64Array, fl, wide
+from mxref.bits.float32 import FLT_MAX, F64Array, fl, wide
 from mxref.bits.floats import F32, F64, I64, U8, Floats, Parts, bits_of, compose, floats_from, split
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import quotient, scaled
@@ -165,7 +165,8 @@ _NOT_NAN = np.zeros(UE4M3.code_count, bool)
 
 def _by_inverse(scale_codes: U8, codes: U8, format: str, dtype: Any, tensor_scale: Any) -> Floats:
     """Multiplies by the float32 of the reciprocal of the tensor's scale."""
-    inverse = np.float32(1.0) / np.float32(tensor_scale)
+    with np.errstate(over="ignore"):
+        inverse = np.minimum(np.float32(1.0) / np.float32(tensor_scale), np.float32(FLT_MAX))
     found: Floats = dequantizer()(scale_codes, codes, format, dtype, inverse)
     return found
 

@@ -48,6 +48,8 @@ _CODES = np.arange(UE4M3.code_count)
 _ELEMENT = Policy().element
 #: The code of 256, the largest scale of "4 over 6", and the bit of a sign.
 _CODE_256, _SIGN = 0x78, 0x80
+#: The smallest float32.
+_SMALLEST = np.uint32(1).view(np.float32)
 
 
 def _encoded(scales: Parts) -> I64:
@@ -69,7 +71,8 @@ def _under(change: Callable[[np.float32], Any], right: Function) -> Function:
     def run(*arguments: Any) -> Any:
         with np.errstate(all="ignore"):
             scale = np.float32(change(np.float32(arguments[-1])))
-        return right(*arguments[:-1], scale)
+        # One that has become 0 would make all quotients infinite: so does the smallest number.
+        return right(*arguments[:-1], max(scale, _SMALLEST))
 
     return run
 
