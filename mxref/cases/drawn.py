@@ -80,7 +80,7 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
         return np.concatenate([numbers, drawn_bits, widths.astype(np.uint64)], axis=1)
     block = block_format(format)
     if op == "dequantize":
-        return _scales_and_codes(draws, block, count)
+        return _scales_and_codes(draws, block, layout, count)
     if format in OTHER_BLOCK_FORMATS:
         return _scaled_blocks(draws, block, layout, count)
     size = block.elements_per_block
@@ -254,21 +254,42 @@ def _amax_steps(draws: Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, _put(others, draws.below((count, 1), 32), amax), layout)
 
 
-def _scales_and_codes(draws: Draws, block: BlockFormat, count: int) -> Words:
+def _scales_and_codes(draws: Draws, block: BlockFormat, layout: FloatLayout, count: int) -> Words:
     """Any scale with any codes, behind one of few scales of tensors if the format has one."""
     codes = draws.below((count, block.elements_per_block), block.element.code_count)
     scales = draws.below((count, 1), block.scale.code_count)
     words = np.concatenate([scales, codes], axis=1).astype(np.uint64)
     if not block.tensor_scale:
         return words
-    return np.concatenate([_tensor_scales(draws, count), words], axis=1)
+    some = _few_tensor_scales(draws)
+    if layout.mantissa_bits < F32.mantissa_bits:
+        some[-2:] = [_near_midpoint(draws, block, layout) for _ in range(2)]
+    tensors = some[draws.below((count, 1), _TENSORS)]
+    return np.concatenate([tensors.astype(np.uint64), words], axis=1)
 
 
-def _tensor_scales(draws: Draws, count: int) -> Words:
-    """One of few normal float32 numbers for each block."""
+def _few_tensor_scales(draws: Draws) -> Ints:
+    """Float32 numbers: two of few bits, a large one, a subnormal one, and two neighbours."""
     fields = draws.below((_TENSORS,), 120) + F32.bias - 60
-    some = fields << F32.mantissa_bits | draws.below((_TENSORS,), 1 << F32.mantissa_bits)
-    return some[draws.below((count, 1), _TENSORS)].astype(np.uint64)
+    fractions = draws.below((_TENSORS,), 1 << F32.mantissa_bits)
+    fractions[:2] &= 3 << F32.mantissa_bits - 2
+    fields[2], fields[3] = F32.bias + 120 + int(draws.below((), 8)), 0
+    fields[5], fractions[5] = fields[4], fractions[4] ^ 1
+    found: Ints = fields << F32.mantissa_bits | np.maximum(fractions, fields == 0)
+    return found
+
+
+def _near_midpoint(draws: Draws, block: BlockFormat, layout: FloatLayout) -> int:
+    """A tensor scale whose products with an element and a scale are beside midpoints of a type.
+
+    A float32 of such a product is the midpoint itself, and is rounded once more.
+    """
+    bits = block.scale.mantissa_bits
+    factor = (1, 3)[int(draws.below((), 2))] * int((1 << bits) + draws.below((), 1 << bits))
+    middle = 1 | 2 * int((1 << layout.mantissa_bits) + draws.below((), 1 << layout.mantissa_bits))
+    found = np.float32(middle / factor)  # both are exact, so that this is rounded twice at most
+    field = F32.bias + int(draws.below((), 12)) - 8
+    return field << F32.mantissa_bits | int(found.view(np.uint32)) & (1 << F32.mantissa_bits) - 1
 
 
 def _scaled_blocks(draws: Draws, block: BlockFormat, layout: FloatLayout, count: int) -> Words:
@@ -277,10 +298,13 @@ def _scaled_blocks(draws: Draws, block: BlockFormat, layout: FloatLayout, count:
     numbers, middles = grid(fmt, LAYOUTS["f64"])
     points = np.array([*numbers, *middles[:-1]], np.uint64).view(np.float64)
     scales = np.array([block.scale.value(code) for code in range(1, block.scale.max_code + 1)])
-    scale = scales[draws.below((count, 1), len(scales))]
+    middle = (scales[1:] + scales[:-1]) / 2
+    at_a_scale = scales[draws.below((count, 1), len(scales))]
+    scale = middle[draws.below((count, 1), len(middle))]
+    scale = np.where(draws.one_in((count, 1), 4), scale, at_a_scale)
     quotient = points[draws.below((count, size), len(points))]
     np.put_along_axis(quotient, draws.below((count, 1), size), fmt.max_normal, axis=1)
-    tensor = _tensor_scales(draws, count)
+    tensor = _few_tensor_scales(draws)[draws.below((count, 1), _TENSORS)].astype(np.uint64)
     if block.tensor_scale:
         scale = scale * tensor.astype(np.uint32).view(np.float32).astype(np.float64)
     with np.errstate(over="ignore"):

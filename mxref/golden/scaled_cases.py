@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
@@ -25,6 +25,16 @@ _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
 _WITH_TENSOR = (*_COLUMNS[:2], *_COLUMNS[-2:])
 #: Tensor scales: 1, 3, 1/3, 1/448, and one near each end of float32.
 _TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x3B124925, 0x0D800001, 0x6F7FFFFF)
+#: The two of these under which midpoints of block scales are exact: they have few bits.
+_FEW_BITS = _TENSOR_SCALES[:2]
+#: Tensor scales at the ends of float32, the first of them subnormal, and the neighbour of 3, with
+#: block scales under which midpoints of elements are asked, and codes behind which those of scales.
+_FURTHER = {
+    0x00000003: ((0x60, 0x67), (0x50, 0x57, 0x7D)),
+    0x00800000: ((0x03, 0x3F), (0x00, 0x07, 0x38)),
+    0x7F7FFFFF: ((0x10, 0x1F), (0x00, 0x07, 0x10)),
+    0x40400001: ((0x38, 0x3D), (0x07, 0x38, 0x7D)),
+}
 #: The one of these under which every lane is tried.
 _LANES_UNDER = 0x40400000
 #: Largest magnitudes of tensors for 4 over 6: 6 * 256 * n * 2**e, with n and e.
@@ -55,6 +65,16 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
         for n, words, flags in _under(tensor)
     ]
     entries += [
+        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), _model(n), flags)
+        for tensor, (scales, _) in _FURTHER.items()
+        for n, words, flags in _ties_under(tensor, scales)
+    ]
+    entries += [
+        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), _model(n), flags)
+        for tensor in (*_TENSOR_SCALES, *_FURTHER)
+        for n, words, flags in _scale_ties(tensor)
+    ]
+    entries += [
         CaseInput(f"{tensor:08x}_{n}", (tensor, *words), "M9", ("near_tie",), "N45")
         for tensor, unit in _AMAXES.items()
         for n, words in _choices(*unit)
@@ -62,7 +82,7 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield partial(file_of, "quantize", "nvfp4", "f32", _WITH_TENSOR, (8, 2), entries, "N41")
     entries = [
         CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
-        for tensor in _TENSOR_SCALES
+        for tensor in (*_TENSOR_SCALES, *_FURTHER)
         for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
     ]
     yield partial(file_of, "dequantize", "nvfp4", "f32", _WITH_TENSOR, (8, 8), entries, "N41")
@@ -187,7 +207,14 @@ def _product(n: int, exponent: int, tensor: int | None, layout: FloatLayout) -> 
     """The pattern of n * 2**exponent, times the scale of a tensor if there is one."""
     if tensor is None:
         return pattern(n, exponent, layout)
-    return _nearest(n * ((tensor & 0x7FFFFF) | 0x800000), exponent + (tensor >> 23) - 150)
+    return _nearest(*_exact_product(n, exponent, tensor))
+
+
+def _exact_product(n: int, exponent: int, tensor: int) -> tuple[int, int]:
+    """The significand and exponent of n * 2**exponent times the scale of a tensor."""
+    field, fraction = divmod(tensor, 1 << F32.mantissa_bits)
+    significand = fraction | (field > 0) << F32.mantissa_bits
+    return n * significand, exponent + max(field, 1) - 150
 
 
 def _ramp(n: int, exponent: int, layout: FloatLayout) -> list[int]:
@@ -223,14 +250,7 @@ def _specials(layout: FloatLayout) -> Iterator[Block]:
 
 def _under(tensor: int) -> Iterator[Block]:
     """Blocks of near ties of elements under the scales 1 to 15/8 times a tensor scale."""
-    for code in (0x03, *range(0x38, 0x40)):
-        n, e = _scale(code)
-        for name, step in (("", 0), ("above_", 1), ("below_", -1)):
-            words = [_product(n * tie, e - 2, tensor, F32) + step for tie in (*_TIES, *_TIES)]
-            signed = [word | F32.sign_bit * (i > 6) for i, word in enumerate(words)]
-            flags = ("near_tie" if step else "tie", *_scale_flags(code))
-            block = [_product(6 * n, e, tensor, F32), *signed, 0]
-            yield f"{name}ties_under_{code:02x}", block, flags
+    yield from _ties_under(tensor, (0x03, *range(0x38, 0x40)))
     yield "zeros", [0] * _SIZE, ("zero",)
     yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
     yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
@@ -247,7 +267,48 @@ def _under(tensor: int) -> Iterator[Block]:
         yield from _lanes(tensor, F32)
 
 
+def _ties_under(tensor: int, codes: Iterable[int]) -> Iterator[Block]:
+    """Midpoints of elements and their neighbours under scales times a tensor scale."""
+    for code in codes:
+        n, e = _scale(code)
+        top = _product(6 * n, e, tensor, F32)
+        # A zero is no number in torchao's arithmetic if 1 / T is infinite.
+        last = top if tensor in _FURTHER else 0
+        for name, step in (("", 0), ("above_", 1), ("below_", -1)):
+            words = [_product(n * tie, e - 2, tensor, F32) + step for tie in (*_TIES, *_TIES)]
+            signed = [word | F32.sign_bit * (i > 6) for i, word in enumerate(words)]
+            flags = ("near_tie" if step else "tie", *_scale_flags(code))
+            yield f"{name}ties_under_{code:02x}", [top, *signed, last], flags
+
+
+def _scale_ties(tensor: int) -> Iterator[Block]:
+    """Largest magnitudes at and beside midpoints of scales times a tensor scale."""
+    some = (0x01, 0x07, 0x38, 0x7D)
+    if tensor in _FEW_BITS:
+        some = (*range(9), 0x37, 0x38, 0x39, 0x7D, 0x7E)
+    for code in _FURTHER[tensor][1] if tensor in _FURTHER else some:
+        (n, e), (m, f) = _scale(code), _scale(code + 1)
+        unit = min(e, f)
+        middle = 3 * ((n << e - unit) + (m << f - unit))  # 6 times the midpoint
+        top, small = _product(middle, unit, tensor, F32), middle & -middle
+        rest = [
+            _product(small * (3 - i % 2 * 2), unit - i // 2 - 2, tensor, F32) or 1
+            for i in range(15)
+        ]
+        signed = [word | F32.sign_bit * (i % 2) for i, word in enumerate(rest)]
+        over = _over(*_exact_product(middle, unit, tensor))
+        is_exact = _exact_product(middle, unit, tensor)[0] % (1 << over) == 0
+        for side, step in (("at", 0), ("below", -1), ("above", 1)):
+            flags = ("tie" if is_exact and not step else "near_tie", *_scale_flags(code))
+            yield f"{side}_scale_tie_{code:02x}", [top + step, *signed], flags
+
+
+def _over(n: int, exponent: int) -> int:
+    """How many low bits of n * 2**exponent are beyond float32."""
+    return max(n.bit_length() - 24, -149 - exponent, 0)
+
+
 def _nearest(n: int, exponent: int) -> int:
-    """The float32 pattern of n * 2**exponent, truncated to 24 bits."""
-    over = max(n.bit_length() - 24, 0)
+    """The float32 pattern of n * 2**exponent, toward zero."""
+    over = _over(n, exponent)
     return pattern(n >> over, exponent + over, F32)

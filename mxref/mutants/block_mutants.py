@@ -26,7 +26,7 @@ from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
-__all__ = ["QUANTIZERS", "STORED", "counted", "quantizer", "shifted"]
+__all__ = ["QUANTIZERS", "STORED", "counted", "quantizer", "shifted", "signed_largest"]
 
 _NAN = 0xFF
 _SCALE = scaler()
@@ -96,7 +96,7 @@ def counted(k: int) -> str:
     return f"{abs(k)} code{'s' if abs(k) > 1 else ''} too {'small' if k < 0 else 'large'}"
 
 
-def _signed_largest(magnitudes: NDArray[Any], parts: Parts) -> Any:
+def signed_largest(magnitudes: NDArray[Any], parts: Parts) -> Any:
     """The magnitude of the largest signed number."""
     wide = magnitudes.astype(np.int64)
     return np.abs(np.where(parts.negative, -wide, wide).max(axis=1)).astype(magnitudes.dtype)
@@ -182,7 +182,7 @@ QUANTIZERS: Mutants = {
         for id, k in STORED.items()
     },
     "C8 signed_largest: takes the largest number, not the largest magnitude": _quantizes(
-        quantizer(amax=_signed_largest)
+        quantizer(amax=signed_largest)
     ),
     "C9a last_element_ignored: does not see the last element": _quantizes(
         quantizer(amax=lambda magnitudes, parts: magnitudes[:, :-1].max(axis=1))

@@ -19,6 +19,7 @@ from mxref.mutants.linear_mutants import LINEARS
 from mxref.mutants.matmul_mutants import MATMULS
 from mxref.mutants.mutant import Mutant, Mutants, named
 from mxref.mutants.nvfp4_mutants import SCALED
+from mxref.mutants.nvfp4_scale_mutants import NVFP4_SCALES
 from mxref.mutants.packing_mutants import PACKINGS
 from mxref.mutants.pair_mutants import PAIRS
 from mxref.mutants.product_mutants import PRODUCTS
@@ -56,6 +57,7 @@ _TABLES: tuple[Mutants, ...] = (
     DECODERS,
     PRODUCTS,
     SCALED,
+    NVFP4_SCALES,
     PACKINGS,
     PLACES,
     SCALE_ORDER_MUTANTS,

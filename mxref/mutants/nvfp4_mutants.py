@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import F64Array, fl, wide
+from mxref.bits.float32 import FLT_MAX, F64Array, fl, wide
 from mxref.bits.floats import F32, F64, I64, U8, Floats, Parts, bits_of, compose, floats_from, split
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import quotient, scaled
@@ -21,7 +21,7 @@ from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
-__all__ = ["SCALED"]
+__all__ = ["SCALED", "dequantizer", "divided", "over", "quantizer", "sixth"]
 
 Pair = tuple[U8, U8]
 _FORMAT = block_format("fp4_ue4m3")
@@ -37,14 +37,16 @@ def _sixth(policy: str = "ocp") -> Callable[[Parts], I64]:
     ).astype(np.int64)
 
 
-_SIXTH = _sixth()
+#: The scale of amax / 6.
+sixth = _sixth()
 
 
-def _divided(parts: Parts, codes: I64) -> Parts:
+def divided(parts: Parts, codes: I64) -> Parts:
+    """Numbers divided by their block's scale, rounded to odd."""
     return scaled(parts, codes, _FORMAT, None)
 
 
-def _over(parts: Parts, tensor_scale: Any, power: int) -> Parts:
+def over(parts: Parts, tensor_scale: Any, power: int) -> Parts:
     """Numbers divided by a power of the tensor's scale, -2 to 2, rounded to odd."""
     one = split(*bits_of(np.array([tensor_scale], np.float32)))
     for _ in range(abs(power)):
@@ -60,8 +62,8 @@ def _over(parts: Parts, tensor_scale: Any, power: int) -> Parts:
 
 
 def quantizer(
-    scale: Callable[[Parts], I64] = _SIXTH,
-    divide: Callable[[Parts, I64], Parts] = _divided,
+    scale: Callable[[Parts], I64] = sixth,
+    divide: Callable[[Parts, I64], Parts] = divided,
     amax: Callable[[NDArray[Any], Parts], NDArray[Any]] = largest,
     powers: tuple[int, int] = (1, 1),
 ) -> Function:
@@ -82,10 +84,10 @@ def quantizer(
         top = amax(magnitude, parts)
         special = top >= layout.inf_bits
         finite = split(np.where(special, 0, top), layout)
-        codes = scale(_over(finite, tensor_scale, powers[0]))
+        codes = scale(over(finite, tensor_scale, powers[0]))
         significand = parts.significand * (codes != 0)[:, np.newaxis]
         parts = dataclasses.replace(parts, significand=significand)
-        parts = _over(parts, tensor_scale, powers[1])
+        parts = over(parts, tensor_scale, powers[1])
         elements = encode_parts(divide(parts, codes), E2M1, element)
         elements[special] = 0
         return np.where(special, UE4M3.code_count - 1, codes).astype(np.uint8), elements
@@ -101,7 +103,7 @@ def _by_reciprocal(parts: Parts, codes: I64) -> Parts:
 
 
 def _stage(change: Callable[[I64], I64]) -> Callable[[Parts], I64]:
-    return lambda amax: change(_SIXTH(amax))
+    return lambda amax: change(sixth(amax))
 
 
 def _by_four(amax: Parts) -> I64:
@@ -139,14 +141,14 @@ def dequantizer(read: Callable[[], Parts] = lambda: _SCALES, power: int = 1) -> 
         scale, element = read(), every_code(E2M1)
         nan = scale.is_nan[:, np.newaxis] | element.is_nan
         products = Parts(
-            negative=element.negative & ~nan,
+            negative=(scale.negative[:, np.newaxis] ^ element.negative) & ~nan,
             significand=scale.significand[:, np.newaxis] * element.significand,
             exponent=scale.exponent[:, np.newaxis] + element.exponent,
             is_inf=np.zeros(nan.shape, bool),
             is_nan=nan,
             is_subnormal=np.zeros(nan.shape, bool),
         )
-        products = _over(products, 1.0 if tensor_scale is None else tensor_scale, -power)
+        products = over(products, 1.0 if tensor_scale is None else tensor_scale, -power)
         return floats_from(compose(products, F32)[scale_codes[:, np.newaxis], codes], F32)
 
     return dequantize
@@ -163,7 +165,8 @@ _NOT_NAN = np.zeros(UE4M3.code_count, bool)
 
 def _by_inverse(scale_codes: U8, codes: U8, format: str, dtype: Any, tensor_scale: Any) -> Floats:
     """Multiplies by the float32 of the reciprocal of the tensor's scale."""
-    inverse = np.float32(1.0) / np.float32(tensor_scale)
+    with np.errstate(over="ignore"):
+        inverse = np.minimum(np.float32(1.0) / np.float32(tensor_scale), np.float32(FLT_MAX))
     found: Floats = dequantizer()(scale_codes, codes, format, dtype, inverse)
     return found
 

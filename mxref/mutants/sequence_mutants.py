@@ -87,6 +87,28 @@ def _late(right: Function) -> Function:
     return run
 
 
+def _scale_kept(*, first: bool) -> Callable[[Function], Function]:
+    """The scale of the tensor, a last argument that is a number, is that of another call.
+
+    Calibrated once it is that of the first call, and one that is written after it is read that of
+    the call before. Seen in NVIDIA/TensorRT-LLM#19422: a copy that is made once for an address.
+    """
+
+    def spoil(right: Function) -> Function:
+        kept: list[Any] = []
+
+        def run(*arguments: Any) -> Any:
+            *others, scale = arguments
+            if not isinstance(scale, np.floating):
+                return right(*arguments)
+            kept.append(scale)
+            return right(*others, kept[0] if first else kept[max(len(kept) - 2, 0)])
+
+        return run
+
+    return spoil
+
+
 def _one_scratch() -> Callable[[Function], Function]:
     """All operations have one buffer: a call overwrites the last result of another operation."""
     last: list[tuple[Function, Any]] = []
@@ -158,5 +180,19 @@ SEQUENCES: tuple[UseMutant, ...] = (
         "overwrites the last result of another operation",
         spoil=_one_scratch(),
         ops=("encode", "dequantize"),
+    ),
+    _state(
+        "U16",
+        "tensor_scale_of_call_before",
+        "takes the scale of the tensor that the call before was given",
+        spoil=_scale_kept(first=False),
+        ops=("quantize", "dequantize"),
+    ),
+    _state(
+        "U16b",
+        "tensor_scale_of_first_call",
+        "takes the scale of the tensor that the first call was given",
+        spoil=_scale_kept(first=True),
+        ops=("quantize", "dequantize"),
     ),
 )

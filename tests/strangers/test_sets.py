@@ -1,7 +1,8 @@
 """Wrong and right kernels of every operation, by people who had read README and docs alone.
 
-Each wrong one fails `verify` as it is asked by default. What is said of them is no part of this:
-the sets were opened once, and a gate against falling back is all that they are now.
+Those of NVFP4 are by somebody who knew more (nvfp4/README.md). Each wrong one fails `verify` as it
+is asked by default. What is said of them is no part of this: the sets were opened once, and a gate
+against falling back is all that they are now.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.targets.asked_files import read_for
 
 FOLDER = Path(__file__).parent
-WRONG = sorted(FOLDER.glob("third/w[0-9]*.py")) + sorted(FOLDER.glob("fourth/w[0-9]*.py"))
+SETS = ("third", "fourth", "nvfp4")
+WRONG = [path for name in SETS for path in sorted((FOLDER / name).glob("w[0-9]*.py"))]
 #: Slow ones take minutes of processor time.
 SLOW = ("third/right08", "third/right13")
 RIGHT = [

@@ -1,0 +1,75 @@
+"""Mutants of NVFP4's two scales: each fails as a kernel, and is told what it does."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import vector_file
+
+from mxref.conformance import Extent, check, target_of
+from mxref.conformance.verdict.one_sentence import verdict_text
+from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.nvfp4_mutants import SCALED
+from mxref.mutants.nvfp4_scale_mutants import NVFP4_SCALES
+
+IDS = {heading.split()[0] for heading in (*SCALED, *NVFP4_SCALES)}
+CASES = [
+    (one, format, float)
+    for one in MUTANTS
+    if one.id in IDS
+    for format in one.formats
+    for float in one.floats
+]
+BY_ID = {one.id: one for one in MUTANTS}
+#: What reports say of those that no single case explains: a block read or scaled with another one.
+NEIGHBOURS = dict.fromkeys(("C9d", "G7c", "G8m", "G8n"), "depends on what else is in the call")
+#: Right kernels of another arithmetic than the one that they claim.
+OTHERS = {
+    "D3d": "scale_arithmetic=torchao",
+    "D7k": "scale_arithmetic=cublas",
+    "D7w": "scale_arithmetic=transformer_engine",
+}
+EXTENT = Extent(elements=2000)
+
+
+def said_of(mutant: Mutant, format: str, float: str) -> tuple[bool, str]:
+    kernel: dict[str, Any] = {mutant.op: mutant.run, "FORMATS": [format], "POLICY": mutant.policy}
+    file = vector_file(f"{mutant.op}/{format}.{float}")
+    report = check(target_of(SimpleNamespace(**kernel), "kernel"), [file], extent=EXTENT)
+    return report.passed, verdict_text(report)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(("mutant", "format", "float"), CASES, ids=lambda it: getattr(it, "id", it))
+def test_a_kernel_with_it_fails_and_is_told_what_it_is(
+    mutant: Mutant, format: str, float: str
+) -> None:
+    passed, said = said_of(mutant, format, float)
+    assert not passed
+    own = f"has bug {mutant.id}: {mutant.text}"
+    assert NEIGHBOURS.get(mutant.id, OTHERS.get(mutant.id, own)) in said, said
+
+
+def run(id: str, *arguments: Any) -> Any:
+    found = BY_ID[id].run
+    assert found is not None
+    return found(*arguments)
+
+
+def test_amax_of_two_blocks() -> None:
+    """By hand: 6 and 12 have the scales 1 and 2, but 2 together; the third block has no other."""
+    values = np.zeros((3, 16), np.float32)
+    values[:, 0] = 6, 12, 6
+    scales, codes = run("C9d", values, "fp4_ue4m3")
+    assert scales.tolist() == [0x40, 0x40, 0x38]
+    assert codes[:, 0].tolist() == [5, 7, 7]
+
+
+def test_one_scale_for_two_blocks_read() -> None:
+    """By hand: the scales are 1, 2 and 2, of which the second is not read."""
+    codes = np.full((3, 16), 2, np.uint8)
+    values = run("G7c", np.array([0x38, 0x40, 0x40], np.uint8), codes, "fp4_ue4m3", np.float32)
+    assert values[:, 0].tolist() == [1, 1, 2]
