@@ -45,6 +45,10 @@ class Steps(NamedTuple):
 
 
 StepsOf = Callable[[F64Array, float | None, BlockFormat, FloatLayout], Steps]
+#: From the largest magnitude of a tensor to its stored number.
+TensorFormula = Callable[[float, BlockFormat, FloatLayout], float]
+#: From numbers of the scale format to what elements are multiplied by.
+ScaleFormula = Callable[[F64Array, float | None, BlockFormat], F64Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,11 @@ class Arithmetic:
     """
 
     kind: TensorScaleKind
-    tensor: Callable[[float, BlockFormat, FloatLayout], float]
+    tensor: TensorFormula
     blocks: Callable[
         [F64Array, F64Array, float | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
     ]
-    scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
+    scales: ScaleFormula
     nan_in_amax: bool = True
     steps: StepsOf | None = None
 
@@ -75,8 +79,8 @@ class Arithmetic:
         cls,
         steps: StepsOf,
         kind: TensorScaleKind,
-        tensor: Callable[[float, BlockFormat, FloatLayout], float],
-        scales: Callable[[F64Array, float | None, BlockFormat], F64Array],
+        tensor: TensorFormula,
+        scales: ScaleFormula,
         *,
         nan_in_amax: bool = True,
     ) -> Arithmetic:
@@ -158,15 +162,34 @@ def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
 
 
-def _four_over_six(
+def four_over_six(
     x: F64Array,
     a: F64Array,
     t: float | None,
     fmt: BlockFormat,
     source: FloatLayout,
     *,
-    error: Callable[[F64Array], F64Array],
+    squared: bool = False,
+    room: float = 256,
+    scaled: bool = False,
 ) -> tuple[U8, F64Array]:
+    """Scale codes and quotients of Transformer Engine's 4 over 6.
+
+    Args:
+        x: the elements, one block a row.
+        a: their largest magnitudes, a column.
+        t: the largest magnitude of the tensor, or None.
+        fmt: the block format.
+        source: the type of the values.
+        squared: whether an error is a square.
+        room: what stands for the largest scale.
+        scaled: whether errors are those of elements times scale, as in its fast arithmetic.
+
+    Raises:
+        ValueError: blocks along several axes, or ones that no tile holds.
+
+    Source: SPEC_NOTES N45.
+    """
     if len(fmt.block_shape) > 1:  # Transformer Engine adds the errors of 16 rows in a tree
         raise ValueError(
             "block_size must be one number for a scale_arithmetic of 4 over 6, which adds errors "
@@ -177,7 +200,7 @@ def _four_over_six(
             f"block_size must be at most {TILE} for a scale_arithmetic of 4 over 6, which adds "
             f"errors, got {fmt.block_size}"
         )
-    top = _top_4over6(fmt)
+    top = room * fmt.element.max_normal
     inverse = _te_inverse(t, top)
     six = fl(fl(a / fmt.element.max_normal) * inverse)
     found = []
@@ -186,10 +209,11 @@ def _four_over_six(
         quotients = fl(x * _te_factors(codes, inverse, fmt))
         elements = numbers(fmt.element)[encode(quotients, fmt.element)]
         values = fl(elements * _of(codes, fmt))
-        if t is not None:
+        if t is not None and not scaled:
             values = fl(fl(values * t) / top)
+        difference = fl(values - (fl(x * inverse) if scaled else x))
         total = np.zeros(len(x))
-        for column in error(fl(values - x)).T:
+        for column in (fl(difference**2) if squared else np.abs(difference)).T:
             total = fl(total + column)
         found.append((total[:, np.newaxis], codes, quotients))
     (error4, codes4, quotients4), (error6, codes6, quotients6) = found
@@ -253,13 +277,13 @@ ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
         name: Arithmetic(
             _AMAX_256,
             lambda amax, fmt, source: amax,
-            functools.partial(_four_over_six, error=error),
+            functools.partial(four_over_six, squared=squared),
             _scales_4over6,
             nan_in_amax=False,
         )
-        for name, error in (
-            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6, np.abs),
-            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, lambda difference: fl(difference**2)),
+        for name, squared in (
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6, False),
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, True),
         )
     },
     ScaleArithmetic.CUBLAS: Arithmetic.by(
