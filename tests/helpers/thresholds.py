@@ -13,6 +13,8 @@ import numpy.typing as npt
 TIES = np.float64([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
 STEPS = (0, -1, 1, -2, 2)
 SIZE = 16
+#: Numbers up to this one have three bits or fewer.
+_COARSE = 2.0**-146
 _MOST = np.finfo(np.float32).max
 #: Largest magnitudes at which formulas of tensor scales have an edge: 1 / A, 2688 / A and A / 2688
 #: are infinite, subnormal or zero on one side; powers of two; A of its own.
@@ -48,17 +50,20 @@ def moved(x: npt.NDArray[np.float32], steps: int) -> npt.NDArray[np.float32]:
     return np.clip(words, 0, 0x7F7FFFFF).astype(np.uint32).view(np.float32)
 
 
-def at_thresholds(amax: float, top: float = 448.0) -> npt.NDArray[np.float32]:
-    """Blocks, one a row, of a tensor of this largest magnitude, none of which is above it."""
+def at_thresholds(amax: float, top: float = 448.0, element: float = 6.0) -> npt.NDArray[np.float32]:
+    """Blocks, one a row, of a tensor of this largest magnitude, none of which is above it.
+
+    A block's largest magnitude is meant to become this element.
+    """
     numbers, unit = scales(), amax / (6 * top)
     blocks = [[amax, *[0.0, -0.0] * 7, -0.0]]
     with np.errstate(over="ignore", under="ignore"):
         for code in range(1, 0x7F):  # elements at ties of the scale
             ties = [moved((TIES * numbers[code] * unit).astype(np.float32), s) for s in STEPS]
-            near, largest = np.concatenate(ties), np.float32(6 * numbers[code] * unit)
+            near, largest = np.concatenate(ties), np.float32(element * numbers[code] * unit)
             blocks += [[largest, *near[start : start + 15]] for start in (0, 10, 20)]
         for code in range(0x7E):  # the scale at the midpoint of two
-            middle = np.float64([6 * (numbers[code] + numbers[code + 1]) / 2 * unit])
+            middle = np.float64([element * (numbers[code] + numbers[code + 1]) / 2 * unit])
             for step in STEPS:
                 largest = moved(middle.astype(np.float32), step)[0]
                 above = (TIES * numbers[code + 1] * unit).astype(np.float32)
@@ -70,15 +75,18 @@ def at_thresholds(amax: float, top: float = 448.0) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(array)
 
 
-def count_at_thresholds(x: npt.NDArray[np.float32], amax: float, top: float = 448.0) -> int:
+def count_at_thresholds(
+    x: npt.NDArray[np.float32], amax: float, top: float = 448.0, element: float = 6.0
+) -> int:
     """How many elements lie within two units of a threshold, of elements or of their scale.
 
     An element counts if it is that near to a tie of one of the two scales next to its block's
     largest magnitude; a whole block if that magnitude is near to a midpoint of two scales.
+    Subnormal numbers of few bits, of which every one is near to something, do not count.
     """
     numbers, unit = scales(), amax / (6 * top)
     largest = np.abs(x).max(axis=1).astype(np.float64)
-    middles = 6 * (numbers[:-1] + numbers[1:]) / 2 * unit
+    middles = element * (numbers[:-1] + numbers[1:]) / 2 * unit
     at_scale = _near(largest, middles)
     index = np.searchsorted(middles, largest)
     at_tie = np.zeros(x.shape, bool)
@@ -86,14 +94,14 @@ def count_at_thresholds(x: npt.NDArray[np.float32], amax: float, top: float = 44
         scale = numbers[np.clip(index - shift, 0, 0x7E)][:, np.newaxis]
         for tie in TIES:
             wanted = tie * scale * unit
-            at_tie |= (np.abs(np.abs(x) - wanted) <= _unit(wanted) * 3) & (wanted > 0)
+            at_tie |= (np.abs(np.abs(x) - wanted) <= _unit(wanted) * 3) & (wanted > _COARSE)
     return int((at_tie | at_scale[:, np.newaxis]).sum())
 
 
 def _near(x: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     index = np.clip(np.searchsorted(points, x), 1, len(points) - 1)
     nearest = np.minimum(np.abs(points[index] - x), np.abs(points[index - 1] - x))
-    near: npt.NDArray[np.bool_] = nearest <= 3 * _unit(x)
+    near: npt.NDArray[np.bool_] = (nearest <= 3 * _unit(x)) & (x > _COARSE)
     return near
 
 
