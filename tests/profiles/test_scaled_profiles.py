@@ -177,6 +177,14 @@ def test_448_and_fast_errors_choose_other_scales() -> None:
     }
 
 
+@pytest.mark.parametrize(("above", "code"), [(0, 7), (1, 0)])
+def test_ggml_makes_zeros_of_huge_numbers(above: int, code: int) -> None:
+    """Above 2**36 a unit of the last place is 8192, and 2688 is less than half of it."""
+    x = (np.float32([2.0**36]).view(np.uint32) + np.uint32(above)).view(F)
+    blocks = mxref.profile("gguf_nvfp4").quantize(x, "fp4_ue4m3")
+    assert (blocks.scale_codes[0], blocks.codes[0]) == (0x7E, code)
+
+
 def test_ggml_by_hand() -> None:
     """Halves go up; below 2**-6 at most 7; from 248 on 448; infinity and NaN are 0."""
     model, scale = mxref.profile("gguf_nvfp4"), F([*[1.0625] * 2, 7.75 * 2.0**-9, 247, 248, 1e30])
