@@ -186,14 +186,14 @@ def four_over_six(
         scaled: whether errors are those of elements times scale, as in its fast arithmetic.
 
     Raises:
-        ValueError: blocks along several axes, or ones that no tile holds.
+        ValueError: blocks along several axes other than 16 x 16, or ones that no tile holds.
 
     Source: SPEC_NOTES N45.
     """
-    if len(fmt.block_shape) > 1:  # Transformer Engine adds the errors of 16 rows in a tree
+    if len(fmt.block_shape) > 1 and fmt.block_shape != _TILE_4OVER6:
         raise ValueError(
-            "block_size must be one number for a scale_arithmetic of 4 over 6, which adds errors "
-            f"one by one, got {fmt.block_size}"
+            "block_size must be one number or (16, 16) for a scale_arithmetic of 4 over 6, which "
+            f"adds errors in an order that others do not have, got {fmt.block_size}"
         )
     if fmt.elements_per_block > TILE:  # a part of a block does not say which scale has less error
         raise ValueError(
@@ -212,13 +212,25 @@ def four_over_six(
         if t is not None and not scaled:
             values = fl(fl(values * t) / top)
         difference = fl(values - (fl(x * inverse) if scaled else x))
-        total = np.zeros(len(x))
-        for column in (fl(difference**2) if squared else np.abs(difference)).T:
-            total = fl(total + column)
-        found.append((total[:, np.newaxis], codes, quotients))
+        errors = fl(difference**2) if squared else np.abs(difference)
+        found.append((_added(errors, fmt)[:, np.newaxis], codes, quotients))
     (error4, codes4, quotients4), (error6, codes6, quotients6) = found
     four = error4 < error6
     return np.where(four, codes4, codes6), np.where(four, quotients4, quotients6)
+
+
+def _added(errors: F64Array, fmt: BlockFormat) -> F64Array:
+    """The sums of blocks: one by one, and in a tile those of rows, then the rows in halves."""
+    by_row = errors.reshape(len(errors), *fmt.block_shape)
+    sums = np.zeros(by_row.shape[:-1])
+    for column in np.moveaxis(by_row, -1, 0):
+        sums = fl(sums + column)
+    rows = sums.reshape(len(errors), -1)
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        rows = fl(rows[:, :half] + rows[:, half:])
+    total: F64Array = rows[:, 0]
+    return total
 
 
 def _top_4over6(fmt: BlockFormat) -> float:
@@ -263,6 +275,8 @@ def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(t * s)
 
 
+#: Blocks along two axes, whose rows' errors Transformer Engine adds in a tree.
+_TILE_4OVER6 = (16, 16)
 _FACTOR, _DIVISOR, _AMAX, _AMAX_256 = TensorScaleKind
 
 #: Every arithmetic but `exact`, which has its own integer path.

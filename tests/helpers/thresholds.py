@@ -125,3 +125,20 @@ def with_specials() -> npt.NDArray[np.float32]:
         some[1] = special
         found.append(some)
     return np.stack(found)
+
+
+def tiles_of_equal_errors(across: int, factor: float) -> npt.NDArray[np.float32]:
+    """Tiles of 16 x 16 for 4 over 6 in which both sums of errors are equal, but for roundings.
+
+    Under the scale of 6 the error of 5 is 1, that of 4.5 is 1/2; under that of 4 they are 1/2 and
+    0, and 1/4 for 1 and 2, which are exact under the other. In every other tile the squares have
+    equal sums, else the magnitudes. So the order of additions decides.
+    """
+    generator = np.random.default_rng(6)
+    mae = [5.0] * 40 + [4.5] * 40 + [1.0] * 80 + [2.0] * 80 + [0.0] * 15
+    mse = [5.0] * 12 + [4.5] * 12 + [1.0] * 96 + [2.0] * 96 + [3.0] * 39
+    tiles = [[6.0, *generator.permutation(mse if i % 2 else mae)] for i in range(across * across)]
+    signs = generator.choice([-1.0, 1.0], (across * across, 256))
+    x = np.float32(tiles * signs).reshape(across, across, 16, 16).swapaxes(1, 2)
+    scaled: npt.NDArray[np.float32] = x.reshape(across * 16, -1) * np.float32(factor)
+    return scaled

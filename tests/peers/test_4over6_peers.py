@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 import torch
 from needs import checkout
-from thresholds import amaxes, at_thresholds, count_at_thresholds, with_specials
+from thresholds import (
+    amaxes,
+    at_thresholds,
+    count_at_thresholds,
+    tiles_of_equal_errors,
+    with_specials,
+)
 
 import mxref
 
@@ -72,14 +78,17 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def compare(reference: Any, x: np.ndarray, name: str) -> int:
+def compare(reference: Any, x: np.ndarray, name: str, rows: int = 1) -> int:
     """Compare scale codes and codes, but for signs of zeros; how many codes were compared."""
-    given = torch.from_numpy(x)
+    given, how = torch.from_numpy(x), WAYS.get(name, {})
     packed, scales = reference._quantize_blockwise_reference(
-        given, given.abs().max().view(1), 16, 1, pow_2_scales=False, eps=0.0, **WAYS.get(name, {})
+        given, given.abs().max().view(1), 16, rows, pow_2_scales=False, eps=0.0, **how
     )
-    blocks = mxref.profile(f"transformer_engine_nvfp4{name}").quantize(x, "nvfp4")
-    assert np.array_equal(blocks.scale_codes, scales.view(torch.uint8).numpy())
+    size, axis = (16, -1) if rows == 1 else ((16, 16), (0, 1))
+    model = mxref.profile(f"transformer_engine_nvfp4{name}")
+    blocks = model.quantize(x, "nvfp4", block_size=size, axis=axis)
+    stored = blocks.scale_codes.repeat(rows, axis=0)  # the reference has one in each row
+    assert np.array_equal(stored, scales.view(torch.uint8).numpy())
     want = mxref.unpack(packed.numpy(), "e2m1", x.shape[1])
     assert np.array_equal(
         np.where(blocks.codes == 8, 0, blocks.codes), np.where(want == 8, 0, want)
@@ -133,22 +142,30 @@ def test_nan_is_passed_over(way: str) -> None:
     assert blocks.codes[0].tolist() == [7, 7, 14, *[1] * 13]
 
 
-@pytest.mark.parametrize("rows", [1, 16])
 @pytest.mark.parametrize("name", tensors())
-def test_one_scale(reference: Any, name: str, rows: int) -> None:
-    """Blocks of 16 numbers, and tiles of 16 times 16."""
-    x = tensors()[name]
-    given = torch.from_numpy(x)
-    amax = given.abs().max().view(1)
-    packed, scales = reference._quantize_blockwise_reference(
-        given, amax, 16, rows, pow_2_scales=False, eps=0.0
-    )
-    size, axis = (16, -1) if rows == 1 else ((16, 16), (0, 1))
-    model = mxref.profile("transformer_engine_nvfp4")
-    blocks = model.quantize(x, "nvfp4", block_size=size, axis=axis)
-    stored = blocks.scale_codes.repeat(rows, axis=0)  # the reference has one in each row
-    assert np.array_equal(stored, scales.view(torch.uint8).numpy())
-    want = mxref.unpack(packed.numpy(), "e2m1", x.shape[1])
-    assert np.array_equal(
-        np.where(blocks.codes == 8, 0, blocks.codes), np.where(want == 8, 0, want)
-    )
+@pytest.mark.parametrize("way", ["", *WAYS])
+def test_tiles(reference: Any, name: str, way: str) -> None:
+    """Blocks of 16 times 16, in which the errors of rows are added in a tree."""
+    compare(reference, tensors()[name], way, 16)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tiles_whose_errors_are_equal(reference: Any, way: str) -> None:
+    for factor in (0.3, 0.7, 1.1, 3e-20):
+        compare(reference, tiles_of_equal_errors(16, factor), way, 16)
+
+
+@pytest.mark.parametrize("way", ["", *WAYS])
+def test_tiles_at_thresholds(reference: Any, way: str) -> None:
+    """Rows of neighbouring scales; the largest magnitude in a tile is at a threshold."""
+    top = float(WAYS[way]["nvfp4_e4m3_max"]) if way else 448.0
+    for amax in amaxes(20)[::8].tolist():
+        for element in (6.0, 4.0):
+            x = at_thresholds(amax, top, element)[1:]
+            whole = x[: len(x) // 16 * 16]
+            compare(reference, np.concatenate([whole, whole[::-1]], axis=1), way, 16)
+
+
+@pytest.mark.parametrize("name", tensors())
+def test_one_scale(reference: Any, name: str) -> None:
+    compare(reference, tensors()[name], "")
