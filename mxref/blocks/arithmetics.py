@@ -45,6 +45,10 @@ class Steps(NamedTuple):
 
 
 StepsOf = Callable[[F64Array, float | None, BlockFormat, FloatLayout], Steps]
+#: From the largest magnitude of a tensor to its stored number.
+TensorFormula = Callable[[float, BlockFormat, FloatLayout], float]
+#: From numbers of the scale format to what elements are multiplied by.
+ScaleFormula = Callable[[F64Array, float | None, BlockFormat], F64Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,11 @@ class Arithmetic:
     """
 
     kind: TensorScaleKind
-    tensor: Callable[[float, BlockFormat, FloatLayout], float]
+    tensor: TensorFormula
     blocks: Callable[
         [F64Array, F64Array, float | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
     ]
-    scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
+    scales: ScaleFormula
     nan_in_amax: bool = True
     steps: StepsOf | None = None
 
@@ -75,8 +79,8 @@ class Arithmetic:
         cls,
         steps: StepsOf,
         kind: TensorScaleKind,
-        tensor: Callable[[float, BlockFormat, FloatLayout], float],
-        scales: Callable[[F64Array, float | None, BlockFormat], F64Array],
+        tensor: TensorFormula,
+        scales: ScaleFormula,
         *,
         nan_in_amax: bool = True,
     ) -> Arithmetic:
@@ -158,26 +162,45 @@ def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
 
 
-def _four_over_six(
+def four_over_six(
     x: F64Array,
     a: F64Array,
     t: float | None,
     fmt: BlockFormat,
     source: FloatLayout,
     *,
-    error: Callable[[F64Array], F64Array],
+    squared: bool = False,
+    room: float = 256,
+    scaled: bool = False,
 ) -> tuple[U8, F64Array]:
-    if len(fmt.block_shape) > 1:  # Transformer Engine adds the errors of 16 rows in a tree
+    """Scale codes and quotients of Transformer Engine's 4 over 6.
+
+    Args:
+        x: the elements, one block a row.
+        a: their largest magnitudes, a column.
+        t: the largest magnitude of the tensor, or None.
+        fmt: the block format.
+        source: the type of the values.
+        squared: whether an error is a square.
+        room: what stands for the largest scale.
+        scaled: whether errors are those of elements times scale, as in its fast arithmetic.
+
+    Raises:
+        ValueError: blocks along several axes other than 16 x 16, or ones that no tile holds.
+
+    Source: SPEC_NOTES N45.
+    """
+    if len(fmt.block_shape) > 1 and fmt.block_shape != _TILE_4OVER6:
         raise ValueError(
-            "block_size must be one number for a scale_arithmetic of 4 over 6, which adds errors "
-            f"one by one, got {fmt.block_size}"
+            "block_size must be one number or (16, 16) for a scale_arithmetic of 4 over 6, which "
+            f"adds errors in an order that others do not have, got {fmt.block_size}"
         )
     if fmt.elements_per_block > TILE:  # a part of a block does not say which scale has less error
         raise ValueError(
             f"block_size must be at most {TILE} for a scale_arithmetic of 4 over 6, which adds "
             f"errors, got {fmt.block_size}"
         )
-    top = _top_4over6(fmt)
+    top = room * fmt.element.max_normal
     inverse = _te_inverse(t, top)
     six = fl(fl(a / fmt.element.max_normal) * inverse)
     found = []
@@ -186,15 +209,28 @@ def _four_over_six(
         quotients = fl(x * _te_factors(codes, inverse, fmt))
         elements = numbers(fmt.element)[encode(quotients, fmt.element)]
         values = fl(elements * _of(codes, fmt))
-        if t is not None:
+        if t is not None and not scaled:
             values = fl(fl(values * t) / top)
-        total = np.zeros(len(x))
-        for column in error(fl(values - x)).T:
-            total = fl(total + column)
-        found.append((total[:, np.newaxis], codes, quotients))
+        difference = fl(values - (fl(x * inverse) if scaled else x))
+        errors = fl(difference**2) if squared else np.abs(difference)
+        found.append((_added(errors, fmt)[:, np.newaxis], codes, quotients))
     (error4, codes4, quotients4), (error6, codes6, quotients6) = found
     four = error4 < error6
     return np.where(four, codes4, codes6), np.where(four, quotients4, quotients6)
+
+
+def _added(errors: F64Array, fmt: BlockFormat) -> F64Array:
+    """The sums of blocks: one by one, and in a tile those of rows, then the rows in halves."""
+    by_row = errors.reshape(len(errors), *fmt.block_shape)
+    sums = np.zeros(by_row.shape[:-1])
+    for column in np.moveaxis(by_row, -1, 0):
+        sums = fl(sums + column)
+    rows = sums.reshape(len(errors), -1)
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        rows = fl(rows[:, :half] + rows[:, half:])
+    total: F64Array = rows[:, 0]
+    return total
 
 
 def _top_4over6(fmt: BlockFormat) -> float:
@@ -239,6 +275,8 @@ def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(t * s)
 
 
+#: Blocks along two axes, whose rows' errors Transformer Engine adds in a tree.
+_TILE_4OVER6 = (16, 16)
 _FACTOR, _DIVISOR, _AMAX, _AMAX_256 = TensorScaleKind
 
 #: Every arithmetic but `exact`, which has its own integer path.
@@ -253,13 +291,13 @@ ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
         name: Arithmetic(
             _AMAX_256,
             lambda amax, fmt, source: amax,
-            functools.partial(_four_over_six, error=error),
+            functools.partial(four_over_six, squared=squared),
             _scales_4over6,
             nan_in_amax=False,
         )
-        for name, error in (
-            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6, np.abs),
-            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, lambda difference: fl(difference**2)),
+        for name, squared in (
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6, False),
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, True),
         )
     },
     ScaleArithmetic.CUBLAS: Arithmetic.by(

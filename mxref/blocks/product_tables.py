@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F64, FloatLayout, Parts, compose, floor_log2, split
-from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.arithmetics import ARITHMETICS, ScaleFormula, numbers
 from mxref.blocks.reading import Products
 from mxref.blocks.two_level import Ratio, TensorScale, quotient
 from mxref.formats.catalog import BlockFormat
@@ -34,10 +34,10 @@ def product_table(
     Raises:
         ValueError: an arithmetic with a tensor scale of another kind than its own.
     """
-    _refuse_other_kind(arithmetic, tensor)
+    refuse_other_kind(arithmetic, tensor)
     # cuBLAS documents no order of operations for reading.
     if arithmetic not in (ScaleArithmetic.EXACT, ScaleArithmetic.CUBLAS):
-        products = _float32_products(fmt, arithmetic, tensor)
+        products = _float32_products(fmt, ARITHMETICS[arithmetic].scales, tensor)
         bits = compose(products, layout)
         overflows = np.zeros(bits.shape, bool)
     else:
@@ -123,19 +123,32 @@ def _nearest(n: int, d: int) -> tuple[int, int]:
     return (whole, cut - 100) if whole < 1 << 53 else (1 << 52, cut - 99)
 
 
+@functools.lru_cache(maxsize=64)
+def products_by(
+    scales_of: ScaleFormula, fmt: BlockFormat, layout: FloatLayout, tensor: TensorScale | None
+) -> Products:
+    """Products in float32 with what a formula makes of scales, as what blocks are read by."""
+    bits = compose(_float32_products(fmt, scales_of, tensor), layout)
+    return Products(bits.reshape(-1), fmt.element.bits, layout)
+
+
 def _float32_products(
-    fmt: BlockFormat, arithmetic: ScaleArithmetic, tensor: TensorScale | None
+    fmt: BlockFormat, scales_of: ScaleFormula, tensor: TensorScale | None
 ) -> Parts:
-    formulas = ARITHMETICS[arithmetic]
     with np.errstate(all="ignore"):
         stored = None if tensor is None else tensor.value
-        scales = formulas.scales(numbers(fmt.scale), stored, fmt)
+        scales = scales_of(numbers(fmt.scale), stored, fmt)
         products = fl(scales[:, np.newaxis] * numbers(fmt.element))
     parts = split(products.view(np.uint64), F64)
     return dataclasses.replace(parts, negative=parts.negative & ~parts.is_nan)
 
 
-def _refuse_other_kind(arithmetic: ScaleArithmetic, tensor: TensorScale | None) -> None:
+def refuse_other_kind(arithmetic: ScaleArithmetic, tensor: TensorScale | None) -> None:
+    """Refuse a tensor scale of another kind than the arithmetic's own.
+
+    Raises:
+        ValueError: it has another kind.
+    """
     if arithmetic is ScaleArithmetic.EXACT or tensor is None:
         return
     kind = ARITHMETICS[arithmetic].kind

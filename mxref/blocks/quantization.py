@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mxref.bits.float32 import narrow, wide
 from mxref.bits.floats import F16, F32, F64, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
-from mxref.blocks.arithmetics import ARITHMETICS
+from mxref.blocks.arithmetics import ARITHMETICS, TensorFormula
 from mxref.blocks.container import Blocks
 from mxref.blocks.estimates import estimates
 from mxref.blocks.routes import (
@@ -134,22 +134,29 @@ def quantize(
 
 
 def quantize_by(
-    rows_of: Callable[[Bits, FloatLayout], tuple[U8, U8]],
+    rows_of: Callable[[Bits, FloatLayout, TensorScale | None], tuple[U8, U8]],
     values: ArrayLike,
     fmt: BlockFormat,
     policy: Policy,
     axis: Axis = -1,
     out: tuple[U8, U8] | None = None,
+    given: TensorScale | None = None,
+    formula: TensorFormula | None = None,
 ) -> Blocks:
-    """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row."""
+    """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row.
 
-    def codes_of(lanes: Bits, layout: FloatLayout, *_: NDArray[Any] | None) -> tuple[U8, U8]:
-        scales, codes = rows_of(as_rows(lanes), layout)
-        return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
-
+    A formula gives the stored number of the tensor in place of the policy's.
+    """
     source = Source.of(values, policy.element)
     place = laid_out(source.array.shape, axis, fmt, policy)
-    return _in_blocks(QuantizeJob(source, place.tiling, codes_of), write_blocks, fmt, place, out)
+    tensor = _tensor_scale(source, place.tiling, fmt, policy, given, formula)
+
+    def codes_of(lanes: Bits, layout: FloatLayout, *_: NDArray[Any] | None) -> tuple[U8, U8]:
+        scales, codes = rows_of(as_rows(lanes), layout, tensor)
+        return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
+
+    work = QuantizeJob(source, place.tiling, codes_of)
+    return _in_blocks(work, write_blocks, fmt, place, out, tensor)
 
 
 def _in_blocks(
@@ -183,6 +190,7 @@ def _tensor_scale(
     fmt: BlockFormat,
     policy: Policy,
     given: TensorScale | float | None,
+    formula: TensorFormula | None = None,
 ) -> TensorScale | None:
     if not fmt.tensor_scale:
         if given is not None:
@@ -215,4 +223,5 @@ def _tensor_scale(
         return tensor_scale(amax, layout, fmt)
     with np.errstate(all="ignore"):
         number = float(wide(np.array([amax], layout.uint), layout)[0])
-        return TensorScale(narrow(arithmetic.tensor(number, fmt, layout)), kind)
+        stored = (formula or arithmetic.tensor)(number, fmt, layout)
+        return TensorScale(narrow(stored), kind)

@@ -20,6 +20,7 @@ from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.explain_foreign import explain_foreign
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
+from mxref.cli.explain_packages import explain_package
 from mxref.cli.explain_profiles import explain_profile, profile_data
 from mxref.cli.explain_words import explain_case, explain_words
 from mxref.cli.explanation import Explanation, print_rows
@@ -53,6 +54,11 @@ def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
         found = [answer for answer in found if kind in ("", answer.data["kind"])]
         if found:  # a word may be several things
             return found
+    if kind == "profiles":
+        raise ValueError(
+            "profiles must stand before the name of a package that several begin with, such as "
+            f"torchao, got {asked!r}: a single one is explained by its own name"
+        )
     if kind == "bugs":
         raise ValueError(
             f"bugs must stand before the name of a library that has some, got {asked!r}: no bug "
@@ -153,6 +159,7 @@ def _show(name: str) -> None:
 
 #: The kinds of words, in the order in which they are explained.
 KINDS = (
+    explain_package,
     explain_clause,
     explain_words,
     explain_choices,
@@ -168,5 +175,5 @@ KINDS = (
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
     *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),
-    "foreign format",
+    *("foreign format", "profiles"),
 )

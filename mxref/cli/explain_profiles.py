@@ -7,7 +7,8 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from mxref.cli.explain_bugs import bugs_of, print_bugs
-from mxref.cli.explanation import print_rows, print_wrapped
+from mxref.cli.explain_packages import of_package
+from mxref.cli.explanation import few, print_rows, print_wrapped
 from mxref.support.text import short_number
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def explain_profile(options: argparse.Namespace) -> bool:
     ):
         if text:
             print_wrapped(f"{what:8} {text}", " " * 9)
+    beside = [name for name in of_package(found.name) if name != found.name]
+    if beside:
+        print_wrapped(f"beside   {few(beside, 3)}: mxref explain profiles {found.name}", " " * 9)
     _history(found)
     _choices(found)
     _stages(found)

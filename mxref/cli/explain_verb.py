@@ -32,6 +32,7 @@ QUESTIONS = {
     "a clause of SPEC_NOTES": "mxref explain N5",
     "a section of OCP MX": "mxref explain MX-6.3",
     "a profile": "mxref explain torchao_0_18_rceil",
+    "the profiles of a package": "mxref explain torchao",
     "known bugs of libraries, with the clauses": "mxref explain bugs",
     "those of one library": "mxref explain bugs fbgemm",
     "an operation": "mxref explain quantize",
@@ -61,9 +62,9 @@ def add_parser(verbs: Verbs) -> None:
     )
     about = (
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
-        "member of one, a policy, an operation, a profile, a format, also after its kind; or, "
-        "with --format, one number or those of a block: decimals, hex floats, fractions, 2^-126, "
-        "1.75*2^8, 0x and a bit pattern, nan, inf"
+        "member of one, a policy, an operation, a profile, a package that has several, a format, "
+        "also after its kind; or, with --format, one number or those of a block: decimals, hex "
+        "floats, fractions, 2^-126, 1.75*2^8, 0x and a bit pattern, nan, inf"
     )
     # Words like these are numbers, not options.
     parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)

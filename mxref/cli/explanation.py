@@ -64,8 +64,12 @@ def print_explanations(answers: Sequence[Explanation], asked: str, *, as_json: b
         _show_all(answers)
         return
     print_heading(f"{asked} has {len(answers)} meanings")
+    listed = [one for one in answers if one.data["kind"] == "profiles"]
+    for one in listed:  # which says in lines of its own what it is
+        one.show(one.data)
+        print()
     rows = []
-    for one in answers:
+    for one in (one for one in answers if one not in listed):
         by = f" ({few(one.data['profiles'], 3)})" if one.data.get("profiles") else ""
         standing = f"{one.data['standing']}: " if "standing" in one.data else ""
         rows.append((one.data["kind"], one.data["name"], f"{standing}{one.data['about']}{by}"))

@@ -29,12 +29,16 @@ Block: TypeAlias = tuple[int, list[int]]
 
 
 class Formats(NamedTuple):
-    """The element and scale formats of a conversion, with their breakpoints and largest numbers."""
+    """The element and scale formats of a conversion, with their breakpoints and largest numbers.
+
+    rows: a block has that many rows, a power of two; 4 over 6 adds errors by rows.
+    """
 
     element: ElementType
     scale: ElementType
     elements: Breakpoints
     scales: Breakpoints
+    rows: int = 1
 
     @property
     def m(self) -> Float:
@@ -165,7 +169,8 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
 
     b is (a / M) * S with S = 256 * M / A; elements are x * (1 / (scale * (1 / S))). The error of a
     scale adds |d| or d * d one by one, d being ((element * scale) * A) / (256 * M) - x and the
-    element the nearest one, ties to even, whatever the choices.
+    element the nearest one, ties to even, whatever the choices. Where a block has several rows,
+    each is added so, and then the first half of the sums to the second, until one is left.
     """
     encode = ONE
     if t is not None and not t.is_zero:
@@ -177,16 +182,21 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
     for wanted in (b * Float((0, 3, -1), F32), b):
         code, scale = s.to_scale(wanted.at_most(s.c))
         r = (ONE / (scale * (ONE / encode))).at_most(FLOAT32_MAX)
-        error: Number = (0, 0, 0)
-        for v in x:
+        errors: list[Number] = []
+        for i, v in enumerate(x):
+            if i % (len(x) // s.rows) == 0:
+                errors.append((0, 0, 0))
             value = Float(read_code(nearest((v * r).number, 0, 0), s.element), F32) * scale
             if t is not None:
                 value = value * t / _room(s)
             sign, n, e = v.number
             d = Float(add(value.number, (1 - sign, n, e)), F32)
-            error = add(error, (d * d).number if squared else (0, *d.number[1:]))
-        s.seen("the sum of errors", error)
-        tried.append((error, (code, [s.to_element(v * r) for v in x])))
+            errors[-1] = add(errors[-1], (d * d).number if squared else (0, *d.number[1:]))
+        while len(errors) > 1:
+            half = len(errors) // 2
+            errors = [add(*pair) for pair in zip(errors[:half], errors[half:], strict=True)]
+        s.seen("the sum of errors", errors[0])
+        tried.append((errors[0], (code, [s.to_element(v * r) for v in x])))
     (four, block4), (six, block6) = tried
     return block4 if _is_less(four, six) else block6
 

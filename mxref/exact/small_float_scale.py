@@ -53,6 +53,7 @@ def quantize_scaled(
     scale_format: str,
     arithmetic: str = "exact",
     tensor_scale: int | str | None = None,
+    rows: int = 1,
     **choices: str,
 ) -> tuple[int | None, list[tuple[int, list[int]]]]:
     """Return the tensor scale's bits and, of every block, the scale code and the element codes.
@@ -69,6 +70,8 @@ def quantize_scaled(
         in float32 step by step; compressed_tensors in f16 or bf16 for such a source.
       transformer_engine_4over6 and transformer_engine_4over6_mse (A itself, of 256 instead of C):
         the scale of 1.5 * a / M or of a / M, whichever makes the smaller error.
+    rows: a block's numbers are those of that many rows, one after the other: a power of two, which
+      4 over 6 alone reads.
     choices: those of elements in `encode` with their defaults, without stochastic rounding; by
     default compressed_tensors drops the sign of zeros and makes NaN zero.
     Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, only its finite
@@ -86,6 +89,10 @@ def quantize_scaled(
     """
     kind = look_up(FLOATS, "source", source)
     setting, named = setting_of(format, scale_format, arithmetic, **choices)
+    setting = setting._replace(rows=rows)
+    for block in blocks:
+        if type(rows) is not int or rows < 1 or rows & (rows - 1) or len(block) % rows:
+            raise domain_error("rows", "a power of two that divides the numbers of a block", rows)
     tensor = [numbers_of(block, kind, named) for block in blocks]
     scale = None
     if tensor_scale == "dynamic":

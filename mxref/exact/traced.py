@@ -171,12 +171,13 @@ def steps_of_block(
     arithmetic: str,
     *,
     tensor: bool,
+    rows: int = 1,
 ) -> list[Step]:
     """Return the steps by which an arithmetic quantizes a block that is the whole tensor.
 
     block: the bits of its elements. given: how many of them have steps of their own; the others
     are zeros. source, format, scale_format, arithmetic: as in `quantize_scaled`. tensor: whether
-    there is a tensor scale.
+    there is a tensor scale. rows: as in `quantize_scaled`.
     Special values: as in `quantize_scaled`.
     Source: SPEC_NOTES N41, N45.
 
@@ -192,6 +193,7 @@ def steps_of_block(
     Step(name='', text='r5', bits=7, kind='e2m1')
     """
     setting, named = setting_of(format, scale_format, arithmetic)
+    setting = setting._replace(rows=rows)
     numbers = numbers_of(block, look_up(FLOATS, "source", source), named)
     if arithmetic == "exact":
         return _exact_steps(numbers[:given], numbers, setting, tensor=tensor)

@@ -156,7 +156,8 @@ def steps(words: Sequence[int], layout: FloatLayout, fmt: BlockFormat) -> dict[s
     Args:
         words: patterns of its elements; the rest of the block is +0.
         layout: their float type.
-        fmt: the block format, whose blocks have one row; its scale and elements are known formats.
+        fmt: the block format; none has steps whose scale is a power of two, whose formats are of a
+            user, or whose rows in a block are no power of two.
 
     >>> from mxref.bits.floats import F32
     >>> from mxref.formats.catalog import block_format
@@ -165,12 +166,15 @@ def steps(words: Sequence[int], layout: FloatLayout, fmt: BlockFormat) -> dict[s
     [('r1', 'a / M', '3f800000'), ('s', 'r1', '38'), ('r2', '1 / s', '3f800000'), \
 ('r3', 'x0 * r2', '40c00000'), ('', 'r3', '7')]
     """
-    names = fmt.element.name, fmt.scale.name
-    if fmt.scale == E8M0 or names[0] not in ELEMENTS or names[1] not in UNSIGNED_SCALES:
+    names, rows = (fmt.element.name, fmt.scale.name), math.prod(fmt.block_shape[:-1])
+    known = names[0] in ELEMENTS and names[1] in UNSIGNED_SCALES
+    if fmt.scale == E8M0 or not known or rows & (rows - 1):
         return {}
     block = [*words, *[0] * (fmt.elements_per_block - len(words))]
     return {
-        name: steps_of_block(block, len(words), layout.name, *names, name, tensor=fmt.tensor_scale)
+        name: steps_of_block(
+            block, len(words), layout.name, *names, name, tensor=fmt.tensor_scale, rows=rows
+        )
         for name in ARITHMETICS
     }
 

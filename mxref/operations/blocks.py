@@ -326,7 +326,7 @@ def _scaled_block(
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
     element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
     _, ((scale, codes),) = exact.quantize_scaled(
-        [rest], slot, *names, arithmetic, tensor, **element_choices
+        [rest], slot, *names, arithmetic, tensor, 1, **element_choices
     )
     # Codes under a NaN scale are not compared; implementations leave different ones.
     return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))

@@ -25,6 +25,7 @@ _DECIDED_IN: Mapping[str, tuple[str, ...]] = {
     "nan_block_codes": ("nonfinite",),
     "scaling": ("divide",),
     **dict.fromkeys(READS["dequantize"], ("decode",)),
+    "scale_arithmetic": ("blocks",),
     "fp6_packing": ("pack",),  # FP4 packings are always those of the policy
     **dict.fromkeys(("scale_of_zero", "scale_of_negative", "scale_of_inf"), ("e8m0",)),
     **dict.fromkeys(("scale_rounding", "tiny_scale"), ("e8m0",)),
@@ -35,6 +36,7 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
     "fp6_packing": ("e3m2", "e2m3"),
     **dict.fromkeys(("int8_range", "int8_emax"), ("int8",)),
     "nan_to_finite": ("e3m2", "e2m3", "e2m1", "int8"),
+    "scale_arithmetic": ("nvfp4", "ue4m3", "ue5m3"),
 }
 
 
@@ -59,7 +61,9 @@ def who_does(choice: str) -> Mapping[str, tuple[str, ...]]:
         if not _reads(profile, choice):
             continue
         value = profile.policy.choices()[choice]
-        own = value == default[choice] and {*_DECIDED_IN.get(choice, ())} & {*profile.replaced}
+        own = {*_DECIDED_IN.get(choice, ())} & {*profile.replaced}
+        # The policy's arithmetic says what the number of the tensor is, a stage all the rest.
+        own = own if value == default[choice] or choice == "scale_arithmetic" else set()
         found[OWN_STAGE if own else value].append(name)
     return {member: tuple(names) for member, names in found.items()}
 

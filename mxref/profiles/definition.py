@@ -15,6 +15,7 @@ from mxref import formats
 from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize, read_by
+from mxref.blocks.product_tables import products_by, refuse_other_kind
 from mxref.blocks.quantization import quantize, quantize_by
 from mxref.blocks.reading import Products
 from mxref.blocks.shapes import format_and_policy
@@ -178,23 +179,28 @@ class Profile:
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
         self._refuse_blocks("quantize", fmt)
         array = self._own(values)
-        if not {*self.replaced} - {"decode", "pack", "e8m0", "scaled"}:
+        if not {*self.replaced} - {"decode", "pack", "e8m0", "scaled", "scales"}:
             blocks = quantize(
                 array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out
             )
             return self._scaled(array, blocks, out) if "scaled" in self.replaced else blocks
-        if tensor_scale is not None:
+        by_blocks = self.stages.blocks
+        if tensor_scale is not None and by_blocks is None:
             raise ValueError(
                 f"tensor_scale must be None for {fmt.name} under profile {self.name}, got one: "
                 "leave it out"
             )
 
-        def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
+        def rows_of(bits: Bits, layout: FloatLayout, tensor: TensorScale | None) -> tuple[U8, U8]:
             rows = Rows.of(bits, layout, fmt.element, self.policy)
+            if by_blocks is not None:
+                with np.errstate(all="ignore"):
+                    return by_blocks(rows, None if tensor is None else tensor.value, fmt)
             scales, codes = self.stages.quantize(rows)
             return scales.astype(np.uint8), codes.astype(np.uint8)
 
-        return quantize_by(rows_of, array, fmt, self.policy, axis, out)
+        formula = self.stages.tensor
+        return quantize_by(rows_of, array, fmt, self.policy, axis, out, tensor_scale, formula)
 
     def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
@@ -202,6 +208,10 @@ class Profile:
             raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
         self._refuse_blocks("dequantize", blocks.format)
         layout = layout_of(dtype)
+        if self.stages.scales is not None:
+            refuse_other_kind(self.policy.scale.scale_arithmetic, blocks.tensor_scale)
+            by = products_by(self.stages.scales, blocks.format, layout, blocks.tensor_scale)
+            return read_by(by, blocks)
         if "decode" not in self.replaced:
             return dequantize(blocks, dtype, self.policy)
         return read_by(_products(self.stages.decode, blocks.format, layout, self.policy), blocks)

@@ -1,20 +1,34 @@
-"""gguf 0.19.0, llama.cpp's Python: MXFP4 by `quants.quantize` and `quants.dequantize`.
+"""llama.cpp's FP4: MXFP4 of its Python, gguf 0.19.0, and NVFP4 of its library, ggml.
 
 The arithmetic is in float32. Source: ggml-org/llama.cpp, gguf-py/gguf/quants.py, class MXFP4;
-SPEC_NOTES, stages of profiles.
+ggml-org/ggml d99724f2, src/ggml-quants.c, quantize_row_nvfp4_ref and dequantize_row_nvfp4, and
+src/ggml-impl.h, ggml_fp32_to_ue4m3; SPEC_NOTES, stages of profiles.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl
-from mxref.bits.floats import I64
-from mxref.formats.catalog import E8M0
+from mxref.bits.floats import F64, I64, U8, FloatLayout, compose, split
+from mxref.blocks.arithmetics import numbers
+from mxref.formats.catalog import E8M0, UE4M3, BlockFormat
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import floor_log2
-from mxref.profiles.stages import Rows, Stages, largest_or_nan, powers, unchanged
+from mxref.profiles.stages import (
+    Rows,
+    Stages,
+    element_by_policy,
+    float32_bits,
+    largest_number,
+    largest_or_nan,
+    powers,
+    unchanged,
+)
 
 __all__ = ["PROFILES"]
 
@@ -29,14 +43,40 @@ def wrapped_scale(amax: F64Array, rows: Rows) -> I64:
 
 def nearest_numbers(code: I64, rows: Rows) -> F64Array:
     """The FP4 number whose float32 product with the scale is nearest, the smaller of two."""
-    scale = powers(code - E8M0.bias)[:, None]
-    size = least = np.abs(rows.x)
+    return _nearest(powers(code - E8M0.bias)[:, None], rows.x)
+
+
+def _nearest(scale: F64Array, x: F64Array) -> F64Array:
+    size = least = np.abs(x)
     best = np.zeros(size.shape)
     for number in _NUMBERS:
         distance = np.abs(fl(fl(scale * number) - size))
         best = np.where(distance < least, number, best)
         least = np.fmin(distance, least)
-    return np.copysign(best, rows.x)
+    return np.copysign(best, x)
+
+
+def nvfp4_scale(wanted: F64Array) -> I64:
+    """UE4M3 codes: halves up, below 2**-6 at most 7, from 248 on 7E; 0 of NaN."""
+    wanted = np.where(wanted > 0, np.minimum(wanted, UE4M3.max_normal), 0.0)
+    small = np.minimum(fl(fl(wanted * 512) + 0.5).astype(np.int64), 7)
+    steps = (float32_bits(wanted) >> 19) + 1 >> 1  # exponent field and three bits, rounded half up
+    code = np.minimum(steps - (120 << 3), 0x78)
+    return np.where(wanted < 2.0**-6, small, np.where(code == 0x78, UE4M3.max_code, code))
+
+
+def nvfp4_blocks(rows: Rows, tensor: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """Scales of amax / 6 by `nvfp4_scale`, elements by distance as in `nearest_numbers`."""
+    codes = nvfp4_scale(fl(largest_number(rows) / fmt.element.max_normal))
+    best = _nearest(numbers(fmt.scale)[codes][:, np.newaxis], rows.x)
+    return codes.astype(np.uint8), element_by_policy(best, rows).astype(np.uint8)
+
+
+def without_minus_zero(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
+    """Products with 0 in place of the scale 7F, and with 0 in place of -0."""
+    scales = np.nan_to_num(numbers(fmt.scale), nan=0.0)
+    products = fl(scales[:, np.newaxis] * (numbers(fmt.element) + 0.0))
+    return compose(split(products.view(np.uint64), F64), layout)
 
 
 PROFILES = (
@@ -54,5 +94,16 @@ PROFILES = (
         stages=Stages(
             amax=largest_or_nan, scale=wrapped_scale, divide=nearest_numbers, nonfinite=unchanged
         ),
+    ),
+    Profile(
+        "gguf_nvfp4",
+        Policy.parse("ocp+zero_sign=dropped"),
+        "ggml-org/ggml (llama.cpp's), src/ggml-quants.c: quantize_row_nvfp4_ref and "
+        "dequantize_row_nvfp4",
+        "main (d99724f2)",
+        checked="tests/peers/test_gguf_nvfp4_peers.py",
+        formats={"quantize": ("fp4_ue4m3",), "dequantize": ("fp4_ue4m3",)},
+        floats=("f32", "bf16", "f16"),
+        stages=Stages(blocks=nvfp4_blocks, decode=without_minus_zero),
     ),
 )

@@ -8,7 +8,9 @@ from mxref.policy.policy import Policy
 from mxref.profiles import (
     casts,
     compressed_tensors,
+    cublas,
     fbgemm,
+    flashinfer,
     gfloat,
     gguf,
     jax,
@@ -58,7 +60,9 @@ _OWN = (
 FAMILIES = (
     casts,
     compressed_tensors,
+    cublas,
     fbgemm,
+    flashinfer,
     gfloat,
     gguf,
     jax,

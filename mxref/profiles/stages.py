@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, wide
 from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, compose, split
+from mxref.blocks.arithmetics import ScaleFormula, TensorFormula
 from mxref.blocks.container import Blocks
 from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
@@ -34,6 +35,7 @@ __all__ = [
     "exact_quotients",
     "exactly",
     "float32_bits",
+    "largest_number",
     "largest_or_nan",
     "nan_block_codes",
     "powers",
@@ -101,6 +103,13 @@ def largest_finite(rows: Rows) -> F64Array:
 def largest_or_nan(rows: Rows) -> F64Array:
     """NaN for a block that has one, else the largest magnitude, infinity included."""
     amax: F64Array = np.maximum.reduce(np.abs(rows.x), axis=1)
+    return amax
+
+
+def largest_number(rows: Rows) -> F64Array:
+    """The largest magnitude among the numbers and infinities of a block; 0 if all are NaN."""
+    size = np.abs(rows.x)
+    amax: F64Array = np.where(np.isnan(size), 0.0, size).max(axis=1)
     return amax
 
 
@@ -178,6 +187,11 @@ class Stages:
         e8m0: E8M0 codes of numbers, for `encode_scale`.
         scaled: element codes under scales that are no powers of two, from those of the policy and
             the numbers, both with the padding.
+        tensor: the stored number of a tensor from its largest magnitude; None is the policy's.
+        blocks: scale codes and element codes under scales that are no powers of two, from the
+            number of the tensor, which may be None; None is the policy's.
+        scales: what elements are multiplied by to be read, from such scales and that number; None
+            is the policy's.
     """
 
     amax: Callable[[Rows], F64Array] = largest_finite
@@ -189,6 +203,9 @@ class Stages:
     pack: Callable[[U8, str, Policy], U8] = packed
     e8m0: Callable[[F64Array, FloatLayout, Policy], I64] = e8m0_by_policy
     scaled: Callable[[Blocks, F64Array], U8] = scaled_by_policy
+    tensor: TensorFormula | None = None
+    blocks: Callable[[Rows, float | None, BlockFormat], tuple[U8, U8]] | None = None
+    scales: ScaleFormula | None = None
 
     def quantize(self, rows: Rows) -> tuple[I64, I64]:
         """Scale codes (n,) and element codes (n, k)."""

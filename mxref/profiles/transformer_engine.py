@@ -8,12 +8,16 @@ common/recipe/__init__.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from mxref.bits.float32 import F64Array
+from mxref.bits.floats import U8
+from mxref.blocks.arithmetics import four_over_six
+from mxref.formats.catalog import BlockFormat
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import Rows, Stages
+from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_number
 
 __all__ = ["PROFILES"]
 
@@ -21,11 +25,55 @@ _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
 _FLOATS = ("f32", "f16", "bf16")
 
 
-def largest_number(rows: Rows) -> F64Array:
-    """The largest magnitude among the numbers and infinities of a block; 0 if all are NaN."""
-    size = np.abs(rows.x)
-    amax: F64Array = np.where(np.isnan(size), 0.0, size).max(axis=1)
-    return amax
+def _tried(rows: Rows, t: float | None, fmt: BlockFormat, **how: Any) -> tuple[U8, U8]:
+    amax = largest_number(rows)[:, np.newaxis]
+    codes, quotients = four_over_six(rows.x, amax, t, fmt, rows.layout, **how)
+    return codes.reshape(-1), element_by_policy(quotients, rows).astype(np.uint8)
+
+
+def within_448(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """4 over 6 with 448 in place of 256: scales of 4 above 448 are 448."""
+    return _tried(rows, t, fmt, room=448)
+
+
+def within_448_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """The same by squared errors."""
+    return _tried(rows, t, fmt, room=448, squared=True)
+
+
+def scaled_errors(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """4 over 6 by errors of element times scale, from x times E."""
+    return _tried(rows, t, fmt, scaled=True)
+
+
+def scaled_errors_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """The same by squared errors."""
+    return _tried(rows, t, fmt, scaled=True, squared=True)
+
+
+def scaled_within_448(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """The errors of `scaled_errors` with 448 in place of 256."""
+    return _tried(rows, t, fmt, scaled=True, room=448)
+
+
+def scaled_within_448_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    """The same by squared errors."""
+    return _tried(rows, t, fmt, scaled=True, room=448, squared=True)
+
+
+_FILES = {"": "core_nvfp4.cuh"}
+#: The ends of names, the arithmetics of the policies, and the blocks that differ from these.
+_NVFP4: tuple[tuple[str, str, Stages], ...] = (
+    ("", "", Stages()),
+    ("_4over6", "_4over6", Stages()),
+    ("_4over6_mse", "_4over6_mse", Stages()),
+    ("_4over6_448", "", Stages(blocks=within_448)),
+    ("_4over6_448_mse", "", Stages(blocks=within_448_squared)),
+    ("_4over6_fast", "_4over6", Stages(blocks=scaled_errors)),
+    ("_4over6_fast_mse", "_4over6_mse", Stages(blocks=scaled_errors_squared)),
+    ("_4over6_448_fast", "", Stages(blocks=scaled_within_448)),
+    ("_4over6_448_fast_mse", "", Stages(blocks=scaled_within_448_squared)),
+)
 
 
 PROFILES = (
@@ -46,17 +94,15 @@ PROFILES = (
     *(
         Profile(
             f"transformer_engine_nvfp4{name}",
-            Policy.parse(f"ocp+scale_arithmetic=transformer_engine{name}"),
-            f"NVIDIA/TransformerEngine, transformer_engine/common/cast/nvfp4/{file}",
+            Policy.parse(f"ocp+scale_arithmetic=transformer_engine{arithmetic}"),
+            "NVIDIA/TransformerEngine, transformer_engine/common/cast/nvfp4/"
+            + _FILES.get(name, "quantize_4over6_nvfp4.cuh"),
             "2.20.0 in development (d0067d0d)",
             checked="its reference in PyTorch, reference_nvfp4.py, but for NaN and zeros' signs",
             formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
             floats=_FLOATS,
+            stages=stages,
         )
-        for name, file in (
-            ("", "core_nvfp4.cuh"),
-            ("_4over6", "quantize_4over6_nvfp4.cuh"),
-            ("_4over6_mse", "quantize_4over6_nvfp4.cuh"),
-        )
+        for name, arithmetic, stages in _NVFP4
     ),
 )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import sentence
+from thresholds import tiles_of_equal_errors
 
 import mxref
 from mxref import exact
@@ -336,3 +337,24 @@ def test_a_quotient_of_integers_to_53_bits() -> None:
                 whole, exponent = product_tables._nearest(near, d)
                 assert whole < 1 << 53
                 assert math.ldexp(whole, exponent) == float(Fraction(near, d))
+
+
+@pytest.mark.parametrize("arithmetic", FOUR_OVER_SIX)
+def test_four_over_six_of_tiles(arithmetic: str) -> None:
+    """Whose sums of errors would be equal without roundings, so that their order decides."""
+    x = tiles_of_equal_errors(5, 0.3)
+    tiles = x.reshape(5, 16, 5, 16).swapaxes(1, 2).reshape(-1, 256)
+    tensor, want = exact.quantize_scaled(
+        tiles.view(np.uint32).tolist(), "f32", "e2m1", "ue4m3", arithmetic, "dynamic", 16
+    )
+    how: dict[str, Any] = {"scale_arithmetic": arithmetic, "block_size": (16, 16), "axis": (0, 1)}
+    blocks = mxref.quantize(x, "nvfp4", **how)
+    assert blocks.tensor_scale == TensorScale(tensor or 0, TensorScaleKind.AMAX_256)
+    assert blocks.scale_codes.reshape(-1).tolist() == [scale for scale, _ in want]
+    codes = blocks.codes.reshape(5, 16, 5, 16).swapaxes(1, 2).reshape(-1, 256)
+    assert codes.tolist() == [codes for _, codes in want]
+
+
+def test_rows_of_tiles_are_a_power_of_two() -> None:
+    with pytest.raises(ValueError, match=r"^rows must be a power of two that divides"):
+        exact.quantize_scaled([[0] * 48], "f32", "e2m1", "ue4m3", FOUR_OVER_SIX[0], None, 3)

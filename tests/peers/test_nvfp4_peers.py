@@ -17,6 +17,7 @@ from compressed_tensors.quantization import QuantizationArgs
 from compressed_tensors.quantization.lifecycle.forward import dequantize as ct_dequantize
 from compressed_tensors.quantization.lifecycle.forward import quantize as ct_quantize
 from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
+from thresholds import amaxes, at_thresholds, count_at_thresholds, with_specials
 from torchao.prototype.mx_formats.kernels import unpack_uint4
 from torchao.prototype.mx_formats.nvfp4_tensor import (
     NVFP4Tensor,
@@ -244,3 +245,46 @@ def test_a_given_tensor_scale() -> None:
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
     assert np.array_equal(blocks.codes, codes)
     assert np.array_equal(blocks.dequantize(scale_arithmetic="torchao"), values[0])
+
+
+def equal_to_torchao(x: np.ndarray) -> None:
+    t = float(per_tensor_amax_to_scale(torch.max(torch.abs(to_torch(x)))))
+    scales, codes, _ = torchao(x, t)
+    blocks = mxref.profile("torchao_0_18_nvfp4").quantize(x, "nvfp4")
+    assert blocks.tensor_scale is not None
+    assert np.array_equal(blocks.tensor_scale.value, t, equal_nan=True)
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
+    if t == t:  # else all blocks are NaN, and so is the sign of T, which is not always the same
+        assert np.array_equal(blocks.codes, codes)
+
+
+def equal_to_compressed_tensors(x: np.ndarray) -> None:
+    divisor, scales, numbers, _ = compressed(x, 2)
+    blocks = mxref.profile("compressed_tensors_nvfp4").quantize(x, "nvfp4")
+    assert blocks.tensor_scale is not None
+    assert np.array_equal(blocks.tensor_scale.value, divisor, equal_nan=True)
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
+    # Of NaN under its NaN scale there is no code: `cast_to_fp4` leaves a number or NaN.
+    finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
+    got = mxref.decode(blocks.codes, "e2m1")
+    assert np.array_equal(bits(got)[finite], bits(numbers)[finite])
+
+
+@pytest.mark.parametrize("equal", [equal_to_torchao, equal_to_compressed_tensors])
+def test_a_million_codes_at_thresholds(equal: Any) -> None:
+    """More than 30% of them at thresholds of scales and elements, in tensors at edges of theirs."""
+    compared = near = 0
+    for amax in amaxes(22).tolist():
+        x = at_thresholds(amax)
+        equal(x)
+        compared += x.size
+        near += count_at_thresholds(x, amax)
+    print(f"{compared} codes compared, {near} of them at thresholds")
+    assert compared > 1_000_000
+    assert near > 0.3 * compared
+
+
+@pytest.mark.parametrize("equal", [equal_to_torchao, equal_to_compressed_tensors])
+def test_specials_of_every_place(equal: Any) -> None:
+    for x in with_specials():
+        equal(x)
