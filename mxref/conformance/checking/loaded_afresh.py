@@ -72,8 +72,10 @@ def _before(wrong: Outcome, rows: Sequence[VerifyRow]) -> list[Outcome]:
 
 def _text(target: PythonTarget, wrong: Outcome, before: Sequence[Outcome], report: Report) -> str:
     """After which vectors those of a file are wrong; empty if nothing is known of that."""
-    if any(_asked(target, [], wrong, report).failures for _ in range(_TIMES)):
-        return ""
+    alone = [_asked(target, [], wrong, report) for _ in range(_TIMES)]
+    if any(one.failures for one in alone):
+        behind = _asked(target, [], wrong, report, ahead=1)
+        return _other_answers(wrong, alone) or _other_answers(wrong, [behind])
     for some in (*([one.file] for one in before), [one.file for one in before]):
         if all(_same(_asked(target, some, wrong, report), wrong) for _ in range(_TIMES)):
             names = f"{some[0].format} ({some[0].float})" if len(some) == 1 else "other formats"
@@ -84,10 +86,37 @@ def _text(target: PythonTarget, wrong: Outcome, before: Sequence[Outcome], repor
     return ""
 
 
+def _other_answers(wrong: Outcome, alone: Sequence[Outcome]) -> str:
+    """How answers differ from those after other first calls; empty if they do not."""
+    others = [one for one in alone if _same(one, alone[0]) and not _same(one, wrong)]
+    if len(others) < len(alone):
+        return ""
+    got = {failure.index: failure for failure in alone[0].failures}
+    for failure in wrong.failures:
+        other = got.get(failure.index)
+        if other is None or other.got != failure.got:
+            now = "right" if other is None else difference(wrong.file, other)
+            what = f"{failure.case.id}: {difference(wrong.file, failure)}; then {now}"
+            return f"not reproducible: other answers after another first call: {what}"
+    return ""
+
+
 def _asked(
-    target: PythonTarget, before: Sequence[VectorFile], wrong: Outcome, report: Report
+    target: PythonTarget,
+    before: Sequence[VectorFile],
+    wrong: Outcome,
+    report: Report,
+    ahead: int = 0,
 ) -> Outcome:
-    """The answers to a file of the target loaded afresh, after those to others."""
+    """The answers to a file of the target loaded afresh, after those to others.
+
+    Args:
+        target: the implementation.
+        before: files that are asked before.
+        wrong: the file's answers.
+        report: all answers.
+        ahead: how many cases of the file are asked before, in a call of their own.
+    """
     assert target.load is not None
     try:
         with quiet(), limited("another import of the target"):
@@ -96,7 +125,10 @@ def _asked(
         return wrong
     for file in before:
         asked(fresh, file)
-    file, found = wrong.file, asked(fresh, wrong.file)
+    file = wrong.file
+    if ahead:
+        fresh.ask(file, file.input_words()[:ahead])
+    found = asked(fresh, file)
     choices = wrong.policy if file.op in CALL_OPERATIONS else None
     profile = report.profile if wrong.profile else None
     policy = profile.policy if profile else report.policy

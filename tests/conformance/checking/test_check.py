@@ -7,7 +7,6 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,7 @@ from uses import assert_use
 
 import mxref
 from mxref.cases.answers import fast_answers
-from mxref.conformance import Extent, Report, check, load_target, target_of
+from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, target_speed
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.subjects import unsearched
@@ -685,56 +684,3 @@ def test_a_bug_beside_another_policy_is_found_by_the_search() -> None:
     report = report_of(rare_beside_ties, SEARCH)
     assert searched(report)
     assert report.equals is None
-
-
-# --- loaded afresh --------------------------------------------------------------------------------
-
-KEPT_BY_WIDTH = """
-import numpy as np
-import mxref
-
-BITS = {"e5m2": 8, "e4m3": 8, "e2m1": 4}
-FORMATS = tuple(BITS)
-KEPT = {}
-
-
-def encode(values, format):
-    if values.dtype != np.float16:
-        return mxref.encode(values, format)
-    if BITS[format] not in KEPT:
-        every = np.arange(65536, dtype=np.uint16).view(np.float16)
-        KEPT[BITS[format]] = mxref.encode(every, format)
-    return KEPT[BITS[format]][values.view(np.uint16)]
-"""
-ALWAYS_WRONG = """
-import mxref
-
-
-def encode(values, format):
-    return mxref.encode(values, format) ^ (values == 1)
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        (
-            KEPT_BY_WIDTH,
-            "not reproducible: right where nothing was called before, wrong after calls of encode "
-            "e5m2 (f16): encode.e4m3.f16.",
-        ),
-        (ALWAYS_WRONG, ""),
-    ],
-)
-def test_what_other_calls_of_the_vectors_leave(source: str, text: str, tmp_path: Path) -> None:
-    """Each format's answers are right in a file that was just loaded, or wrong there as well."""
-    path = tmp_path / "kernel.py"
-    path.write_text(source)
-    files = [some_cases(f"encode/{name}.f16") for name in ("e5m2", "e4m3", "e2m1")]
-    report = check(load_target(str(path)), files, extent=Extent(elements=300_000, search=False))
-    assert not report.passed
-    if text:
-        use = assert_use(report.uses, "state", text)
-        assert (use.op, use.format) == ("encode", "e4m3")
-    else:
-        assert not report.uses
