@@ -186,10 +186,10 @@ def steps_of_block(
     Step(name='r1', text='(M * C) / A', bits=1138753536, kind='f32')
     Step(name='T', text='r1', bits=1138753536, kind='f32')
     Step(name='r2', text='x0 * T', bits=1160249344, kind='f32')
-    Step(name='r3', text='r2 / M', bits=1138753536, kind='f32')
+    Step(name='r3', text='max |x * T| / M', bits=1138753536, kind='f32')
     Step(name='s', text='r3', bits=126, kind='ue4m3')
-    Step(name='r4', text='1 / s', bits=990024284, kind='f32')
-    Step(name='r5', text='r2 * r4', bits=1086324736, kind='f32')
+    Step(name='r4', text='1 / s', bits=991054117, kind='f32')
+    Step(name='r5', text='r2 * r4', bits=1086324737, kind='f32')
     Step(name='', text='r5', bits=7, kind='e2m1')
     """
     setting, named = setting_of(format, scale_format, arithmetic)

@@ -4,7 +4,7 @@ import pytest
 
 from mxref.cases.records import VectorFile
 
-collect_ignore_glob = ["first/*.py", "second/*.py", "products/*.py"]
+collect_ignore_glob = ["first/*.py", "second/*.py", "products/*.py", "nvfp4/*.py"]
 
 
 @pytest.fixture(scope="session")

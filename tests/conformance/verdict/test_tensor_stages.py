@@ -44,7 +44,7 @@ def cut_for_elements(tensor: float) -> tuple[float, float]:
 
 
 def above_for_scales(tensor: float) -> tuple[float, float]:
-    return 2.0 ** np.ceil(np.log2(tensor)), tensor
+    return min(2.0 ** np.ceil(np.log2(tensor)), 2.0**127), tensor
 
 
 def nearest(wanted: Values) -> Values:

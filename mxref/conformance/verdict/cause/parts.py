@@ -75,7 +75,10 @@ def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
     numbers = dataclasses.replace(numbers, significand=numbers.significand * (codes != 0))
     if fmt.tensor_scale:
         tensor = split(questions.inputs[:, :1], F32)
-        significand, power = significand * tensor.significand, power + tensor.exponent
+        some = np.maximum(tensor.significand, 1)  # under 0 all numbers are 0
+        significand, power = significand * some, power + tensor.exponent
+        zeroed = numbers.significand * (tensor.significand != 0)
+        numbers = dataclasses.replace(numbers, significand=zeroed)
     return quotient(numbers, significand, power)
 
 

@@ -73,14 +73,14 @@ class Factor:
     change: Callable[[Words], Words] | None = None
 
     def of(self, questions: Questions) -> Questions:
-        """The questions with other scales of tensors, always positive and finite ones."""
+        """The questions with other scales of tensors, always finite ones."""
         if self.change is None or not block_format(questions.file.format).tensor_scale:
             return questions
         make = self.change
 
         def made() -> Questions:
             words = questions.inputs.copy()
-            words[:, 0] = np.clip(make(words[:, 0]).astype(np.uint64), 1, F32.inf_bits - 1)
+            words[:, 0] = np.clip(make(words[:, 0]).astype(np.uint64), 0, F32.inf_bits - 1)
             return Questions(questions.file, words)
 
         return questions.once(f"factor {self.name}", Policy(), made)
@@ -169,6 +169,8 @@ class Elements(Step):
         # A policy may divide in an arithmetic of its own; it is known under its own scales.
         known = questions.answers(policy)
         own = known[:, 0] == divisors
+        if block_format(questions.file.format).tensor_scale:
+            own &= questions.inputs[:, 0] != 0  # under which there is no right answer
         if own.all():
             return known[:, 1:]
         own &= divisors != nan_scale(questions.file.format)

@@ -48,10 +48,17 @@ def _cut(to: FloatLayout) -> Factor:
     return Factor(f"cut_{to.name}", f"is rounded to {_NAMES[to.name]}, toward zero", change)
 
 
-def _power(name: str, text: str, added: int) -> Factor:
-    """A power of two: the exponent, after something is added to the fraction bits."""
-    low = np.uint64((1 << F32.mantissa_bits) - 1)
-    return Factor(name, text, lambda words: words + np.uint64(added) & ~low)
+def _power(name: str, text: str, least: float) -> Factor:
+    """A power of two: the next one for significands from 1 to 2 that are at least so large."""
+
+    def change(words: Words) -> Words:
+        number = words.astype(np.uint32).view(np.float32).astype(np.float64)
+        half, exponent = np.frexp(number)
+        up = 2 * half >= least if least > 1 else half > 0.5
+        power = np.ldexp(1.0, np.minimum(exponent - 1 + up, F32.bias)).astype(np.float32)
+        return np.where(np.isfinite(number), power.view(np.uint32), words).astype(np.uint64)
+
+    return Factor(name, text, change)
 
 
 def _computed(name: str, text: str, power: int) -> Factor:
@@ -75,9 +82,9 @@ FACTORS: tuple[Factor, ...] = (
     Factor("left_out", "is left out", lambda words: np.full_like(words, F32.bias << 23)),
     _computed("inverted", "multiplies where it should divide", -1),
     _computed("twice", "is applied twice", 2),
-    _power("power_of_two", "is rounded to the nearest power of two", 1 << F32.mantissa_bits - 1),
-    _power("power_below", "is rounded down to a power of two", 0),
-    _power("power_above", "is rounded up to a power of two", (1 << F32.mantissa_bits) - 1),
+    _power("power_of_two", "is rounded to the nearest power of two", 1.5),
+    _power("power_below", "is rounded down to a power of two", 2),
+    _power("power_above", "is rounded up to a power of two", 1),
 )
 
 
