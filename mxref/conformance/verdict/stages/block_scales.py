@@ -127,7 +127,8 @@ def _wanted(questions: Questions, arithmetic: ScaleArithmetic, fmt: BlockFormat)
     magnitudes = questions.inputs[:, first:] & np.uint64(layout.sign_bit - 1)
     words = np.where(magnitudes < layout.inf_bits, magnitudes, np.uint64(0)).max(axis=1)
     amax = split(words, layout)
-    tensor = split(questions.inputs[:, 0], F32) if first else split(_one(words), F32)
+    given = np.maximum(questions.inputs[:, 0], 1) if first else _one(words)
+    tensor = split(given, F32)
     if arithmetic is ScaleArithmetic.EXACT:
         largest = split(np.array([fmt.element.max_normal]).view(np.uint64), F64)
         zeros = int(largest.significand[0] & -largest.significand[0]).bit_length() - 1
