@@ -15,8 +15,9 @@ FROM_F32 = (
 NOT_F16 = ["A17c", "B7", "B7b", "D4", "E8", "E9b"]
 #: Bugs that are wrong in their own way where the museum's mutant has zero and subnormal numbers as
 #: they come (A17), clamps the largest float32 (C19), reads NaN and infinity as they are (E4c) or
-#: gives zero far below the subnormal numbers, where the kernels shift by more than 31 bits (C5f).
-OF_THEIR_OWN = ["A17a", "A17c", "C19", "C19b", "C5f", "E4c"]
+#: gives zero far below the subnormal numbers, where the kernels shift by more than 31 bits (C5f),
+#: or takes a block with a negative infinity or NaN for one of numbers (C8f).
+OF_THEIR_OWN = ["A17a", "A17c", "C19", "C19b", "C5f", "C8f", "E4c"]
 
 
 def floats(id: str) -> tuple[str, ...]:
@@ -32,6 +33,8 @@ PLANTED = [
 ]
 #: Of the classes of rounding, range, scales and layouts: what the kernels cannot have, and why.
 LEFT_OUT = {
+    "C9d": "each block is a row of what its scale is computed from",
+    "G7c": "each block is a row of what is read under its scale",
     "G3u": "it would read behind the last byte",
     "G4": "blocks are rows of what the kernels are given; which axis that is the caller knows",
 }
