@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import textwrap
 from collections.abc import Sequence
@@ -136,6 +138,14 @@ def _number(value: float) -> float | str:
 
 
 def _show(data: dict[str, Any]) -> None:
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        _show_outcomes(data)
+    _show_outcomes(data)
+    room = LINES - text.getvalue().count("\n")
+    show_steps(data["steps"], 2 if len(data["in"]) <= _COLUMNS else 0, room)
+
+
+def _show_outcomes(data: dict[str, Any]) -> None:
     many, rest, made = len(data["in"]), data["elements"] - len(data["in"]), data["outcomes"]
     given = ", ".join(one["is"] for one in data["in"][:6]) + ", ..." * (many > 6)
     zeros = f", and {rest} zeros" if rest else ""
@@ -171,7 +181,6 @@ def _show(data: dict[str, Any]) -> None:
             for label, one in zip(labels, made, strict=True)
         ]
         print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
-        show_steps(data["steps"], elements=2)
         return
     columns = ("element", *(f"{labels[place]}: code value" for place in shown))
     rows = [
@@ -192,7 +201,6 @@ def _show(data: dict[str, Any]) -> None:
     print_rows(columns, rows)
     if many > len(rows) * len(columns) // (len(shown) + 1) or others:
         print("--json has all elements of all outcomes")
-    show_steps(data["steps"], elements=2 if many <= _COLUMNS else 0)
 
 
 def _show_standings(limits: Sequence[dict[str, Any]]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,10 +33,27 @@ def steps_data(steps: Mapping[str, Sequence[Step]]) -> dict[str, list[dict[str, 
     }
 
 
-def show_steps(data: Mapping[str, Sequence[Mapping[str, Any]]], elements: int) -> None:
-    """Print the steps of each arithmetic: those of the scales, and of some first elements."""
+def show_steps(data: Mapping[str, Sequence[Mapping[str, Any]]], elements: int, room: int) -> None:
+    """Print the steps of each arithmetic: those of the scales, and of some first elements.
+
+    Args:
+        data: the steps.
+        elements: of how many elements.
+        room: lines of the screen that are left; where the steps are longer, those of elements are
+            left out, and then all.
+    """
     if not data:
         return
+    for count in dict.fromkeys((elements, 0)):
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            _show(data, count)
+        if text.getvalue().count("\n") <= room:
+            _show(data, count)
+            return
+    print("--json has the steps of every arithmetic")
+
+
+def _show(data: Mapping[str, Sequence[Mapping[str, Any]]], elements: int) -> None:
     print()
     print_heading("steps, with the bits of each result")
     print_wrapped(

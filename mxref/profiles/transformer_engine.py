@@ -12,17 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from mxref.bits.float32 import F64Array
 from mxref.bits.floats import U8
 from mxref.blocks.arithmetics import four_over_six
 from mxref.formats.catalog import BlockFormat
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_number
+from mxref.profiles.stages import Rows, Stages, element_by_policy
+from mxref.profiles.stages import largest_number as largest_of_numbers
 
 __all__ = ["PROFILES"]
 
 _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
 _FLOATS = ("f32", "f16", "bf16")
+
+
+def largest_number(rows: Rows) -> F64Array:
+    """The largest magnitude among the numbers and infinities of a block; 0 if all are NaN."""
+    return largest_of_numbers(rows)
 
 
 def _tried(rows: Rows, t: float | None, fmt: BlockFormat, **how: Any) -> tuple[U8, U8]:

@@ -361,6 +361,7 @@ def scales_exchanged(scales: Array, codes: Array, f: Element) -> tuple[Array, Ar
        "The scale of the tensor is rounded to bfloat16.", "ordinary")  # fmt: skip
 def tensor_scale_in_bfloat16(given: Array) -> tuple[Array, Array]:
     rounded = given.astype(np.float32).astype(ml_dtypes.bfloat16).astype(float)
+    rounded = np.where(np.isinf(rounded), given, rounded)  # what overflows stays as it is
     return rounded, rounded
 
 
