@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mxref.policy.policy import Policy
 from mxref.profiles import (
+    approximate,
     casts,
     compressed_tensors,
     cublas,
@@ -58,6 +59,7 @@ _OWN = (
 
 #: The modules that define profiles.
 FAMILIES = (
+    approximate,
     casts,
     compressed_tensors,
     cublas,
