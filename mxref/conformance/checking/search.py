@@ -18,6 +18,7 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.stages.steps import BlockSteps
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
@@ -112,13 +113,13 @@ class Search:
 
 
 def _nearly(cause: Cause) -> bool:
-    """Whether stages that are all known leave few wrong, none of which depends on other blocks.
+    """Whether known stages of blocks leave few wrong, none of which depends on other blocks.
 
     Other questions may tell between hypotheses that leave as many. They are drawn one by one, so
     that they would say nothing of what blocks of one call do to each other.
     """
     few = all(one.text and _FEWER * one.left <= one.wrong for one in cause.stages)
-    return bool(cause.stages) and few and not cause.mixes
+    return isinstance(cause.steps, BlockSteps) and few and not cause.mixes
 
 
 def _answers_of(cause: Cause, like: VectorFile, policy: Policy) -> _Answers:
