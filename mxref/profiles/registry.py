@@ -59,7 +59,6 @@ _OWN = (
 
 #: The modules that define profiles.
 FAMILIES = (
-    approximate,
     casts,
     compressed_tensors,
     cublas,
@@ -80,6 +79,7 @@ FAMILIES = (
     tosa,
     transformer_engine,
     triton_kernels,
+    approximate,
 )
 
 #: Every profile by its name.
