@@ -96,6 +96,15 @@ class _OfBlocks(Operation):
         kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
         return kind and set(self.changed(policy)) <= known
 
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """At least the eight of a tensor's scale, where there is one.
+
+        >>> Quantize().digits("nvfp4", "bf16"), Dequantize().digits("nvfp4", "f64")
+        ((8, 2), (8, 16))
+        """
+        into, out = super().digits(format, slot)
+        return (max(into, 8) if block_format(format).tensor_scale else into), out
+
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """Zeros under a scale of the tensor of 1."""
         fmt = block_format(format)
