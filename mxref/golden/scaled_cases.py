@@ -46,6 +46,8 @@ _OTHER_TYPES = {
     F16: (*_FEW_BITS, 0x3EAAAAAA, 0x39800000),
     F64: (*_TENSOR_SCALES[:3], 0x00000003, 0x7F7FFFFF),
 }
+#: Of a matrix with a tensor scale for each row, these and the scales of its blocks.
+_ROW_TENSORS, _ROW_SCALES = _TENSOR_SCALES[:4], (0x40, 0x42)
 #: Largest magnitudes of tensors for 4 over 6: 6 * 256 * n * 2**e, with n and e.
 _AMAXES = {0x44C00000: (1, 0), 0x40900000: (3, -10)}
 #: Scales that codes are read under, behind a scale of the tensor.
@@ -108,7 +110,18 @@ def _quantize_under(layout: FloatLayout) -> VectorFile:
             under = Under(layout, tensor)
             entries += _entries(under_tensor(under), tensor)
             entries += _entries(scale_ties(under, _SCALE_TIES), tensor)
+    entries += _rows(layout)
     return _file("quantize", "nvfp4", layout.name, _WITH_TENSOR, entries)
+
+
+def _rows(layout: FloatLayout) -> Entries:
+    """Blocks of which each is under another tensor scale than the one before it."""
+    found: Entries = []
+    for code in _ROW_SCALES:
+        for tensor in _ROW_TENSORS:
+            _, block, flags = next(ties_under(Under(layout, tensor), (code,)))
+            found += _entries([(f"row_{code:02x}", block, flags)], tensor)
+    return found
 
 
 def _choices() -> Entries:
@@ -131,6 +144,7 @@ def _dequantize_under(layout: FloatLayout) -> VectorFile:
     pairs = [(tensor, scale) for tensor in (*_TENSOR_SCALES, *_FURTHER) for scale in _READ_UNDER]
     if layout.mantissa_bits < F32.mantissa_bits:
         pairs += between_numbers(layout)
+    pairs += [(tensor, code) for code in _ROW_SCALES for tensor in _ROW_TENSORS]
     entries = [
         CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
         for tensor, scale in pairs

@@ -33,7 +33,7 @@ def between_numbers(layout: FloatLayout) -> list[tuple[int, int]]:
 
 
 def _rounded_twice(layout: FloatLayout) -> Iterator[tuple[int, int]]:
-    """One tensor scale below and one above a midpoint over each of some scales."""
+    """Tensor scales below and above midpoints over each of some scales, whose float32 is wrong."""
     for code in _OTHERS:
         factor, exponent = UE4M3.magnitude_parts(code)
         wanted = {-1, 1}
@@ -45,7 +45,10 @@ def _rounded_twice(layout: FloatLayout) -> Iterator[tuple[int, int]]:
             tensor = tensor + (1 << over - 1) >> over << over
             off = tensor * factor - middle
             ulp = 1 << (middle.bit_length() - F32.mantissa_bits - 1)
-            if off and abs(off) < ulp // 2 and (side := 1 if off > 0 else -1) in wanted:
+            side = 1 if off > 0 else -1
+            # The even neighbour is the other one: a midpoint is rounded away from the product.
+            is_other = odd >> 1 & 1 == (side < 0)
+            if off and abs(off) < ulp // 2 and is_other and side in wanted:
                 wanted.discard(side)
                 power = -layout.mantissa_bits - 1 - F32.mantissa_bits - 2 - exponent
                 yield pattern(tensor, power, F32), code

@@ -52,6 +52,7 @@ _ELEMENT = Policy().element
 _CODE_256, _SIGN = 0x78, 0x80
 #: The smallest float32.
 _SMALLEST = np.uint32(1).view(np.float32)
+_ONE = np.ones(1, np.float32)
 
 
 def _encoded(scales: Parts) -> I64:
@@ -141,6 +142,30 @@ def _of_half(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
     special = (parts.is_inf | parts.is_nan).any(axis=1)
     top: NDArray[Any] = np.where(special, magnitudes.max(axis=1), magnitudes[:, :8].max(axis=1))
     return top
+
+
+def _of_row_before(right: Function) -> Function:
+    """An operation with a scale of the tensor for each row, that takes the one of the row before.
+
+    The first row keeps its own.
+    """
+
+    def run(*arguments: Any) -> Any:
+        *rest, scales = arguments
+        before = np.concatenate([scales[:1], scales[:-1]])[:, 0]
+        found: list[NDArray[Any]] = []
+        for scale in np.unique(before) if len(before) else _ONE:
+            rows = before == scale
+            some = (one[rows] if isinstance(one, np.ndarray) else one for one in rest)
+            result = right(*some, scale)
+            parts = result if isinstance(result, tuple) else (result,)
+            found = found or [np.empty((len(rows), *p.shape[1:]), p.dtype) for p in parts]
+            for whole, part in zip(found, parts, strict=True):
+                whole[rows] = part
+        return tuple(found) if len(found) > 1 else found[0]
+
+    vars(run)["row_scales"] = True
+    return run
 
 
 def _amax_in_float32(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
@@ -303,6 +328,10 @@ NVFP4_SCALES: Mutants = {
     "E10d scale_sign_in_bit_6: reads the highest of a scale's seven bits as a sign": _reads_both(
         dequantizer(_sign_in_bit_6)
     ),
+    "G8x tensor_scale_of_row_before: quantizes a row under the scale of the tensor of the row "
+    "before": _quantizes(_of_row_before(quantizer())),
+    "G8y tensor_scale_of_row_before_read: reads a row under the scale of the tensor of the row "
+    "before": _reads(_of_row_before(dequantizer())),
     "G7c one_scale_for_32: reads two blocks, 32 elements, under the scale of the first": (
         _reads_both(_pairs_read)
     ),

@@ -135,6 +135,14 @@ class _OfBlocks(Operation):
             tensor = np.uint32(bits).view(np.float32)
             yield self._asked(fmt, slot, words[some, 1:], some, {"tensor_scale": tensor})
 
+    def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call: scales of tensors are a column, one for each row."""
+        fmt = block_format(format)
+        if not fmt.tensor_scale:
+            return self.calls(format, slot, words)
+        scales = words[:, :1].astype(np.uint32).view(np.float32)
+        return iter([self._asked(fmt, slot, words[:, 1:], slice(None), {"tensor_scale": scales})])
+
     @abstractmethod
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
