@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.bits.floats import F16, F32, LAYOUTS, FloatLayout
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
@@ -261,16 +261,20 @@ def _scales_and_codes(draws: Draws, block: BlockFormat, layout: FloatLayout, cou
     words = np.concatenate([scales, codes], axis=1).astype(np.uint64)
     if not block.tensor_scale:
         return words
-    some = _few_tensor_scales(draws)
+    some = _few_tensor_scales(draws, layout)
     if layout.mantissa_bits < F32.mantissa_bits:
         some[-2:] = [_near_midpoint(draws, block, layout) for _ in range(2)]
     tensors = some[draws.below((count, 1), _TENSORS)]
     return np.concatenate([tensors.astype(np.uint64), words], axis=1)
 
 
-def _few_tensor_scales(draws: Draws) -> Ints:
-    """Float32 numbers: two of few bits, a large one, a subnormal one, and two neighbours."""
-    fields = draws.below((_TENSORS,), 120) + F32.bias - 60
+def _few_tensor_scales(draws: Draws, layout: FloatLayout) -> Ints:
+    """Float32 numbers: two of few bits, a large one, a subnormal one, and two neighbours.
+
+    Of float16 most are from 2**-18 to 2**5, so that blocks are not all of the largest numbers.
+    """
+    least, count = (-18, 23) if layout == F16 else (-60, 120)
+    fields = draws.below((_TENSORS,), count) + F32.bias + least
     fractions = draws.below((_TENSORS,), 1 << F32.mantissa_bits)
     fractions[:2] &= 3 << F32.mantissa_bits - 2
     fields[2], fields[3] = F32.bias + 120 + int(draws.below((), 8)), 0
@@ -304,7 +308,7 @@ def _scaled_blocks(draws: Draws, block: BlockFormat, layout: FloatLayout, count:
     scale = np.where(draws.one_in((count, 1), 4), scale, at_a_scale)
     quotient = points[draws.below((count, size), len(points))]
     np.put_along_axis(quotient, draws.below((count, 1), size), fmt.max_normal, axis=1)
-    tensor = _few_tensor_scales(draws)[draws.below((count, 1), _TENSORS)].astype(np.uint64)
+    tensor = _few_tensor_scales(draws, layout)[draws.below((count, 1), _TENSORS)].astype(np.uint64)
     if block.tensor_scale:
         scale = scale * tensor.astype(np.uint32).view(np.float32).astype(np.float64)
     with np.errstate(over="ignore"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,7 +19,6 @@ from mxref.formats.catalog import (
     CodeFormat,
     ElementFormat,
     Specials,
-    block_format,
 )
 from mxref.golden import models
 from mxref.golden.case_inputs import CaseInput, cases_of
@@ -29,6 +27,7 @@ from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.reasons import reason
 from mxref.golden.rounding_blocks import rounding_blocks
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = [
@@ -43,8 +42,6 @@ __all__ = [
     "shared_scale_file",
 ]
 
-#: Operations whose answers are codes; those of the others are floats.
-_TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
 #: Members of choices that have no column, since they raise errors.
 _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 _ROUNDINGS = ("ocp+rounding=", "ocp+pre_rounding=")
@@ -149,9 +146,7 @@ def scaled_file(op: str, block: str, layout: FloatLayout) -> VectorFile:
     few = asked[:: 1 + len(asked) // _FEW].tolist()
     few += drawn(op, block, layout.name, _FEW).tolist()
     entries = [CaseInput(f"{i:04}", tuple(words), "M9") for i, words in enumerate(few)]
-    made = _file(op, block, layout, (), entries)
-    is_wide = block_format(block).tensor_scale  # whose float32 scale is the first word
-    return replace(made, in_digits=8) if is_wide else made
+    return _file(op, block, layout, (), entries)
 
 
 def _scalar_file(
@@ -164,7 +159,7 @@ def _scalar_file(
     roundings: bool = True,
 ) -> VectorFile:
     """A file of one word in, one word out."""
-    digits = layout.width // 4 if op in _TO_CODE else 2
+    digits, _ = REGISTRY[op].digits(format, layout.name)
     entries = [CaseInput(f"{bits:0{digits}x}", (bits,), model) for bits, model in inputs.items()]
     return _file(op, format, layout, plain, entries, roundings=roundings)
 
@@ -196,8 +191,7 @@ def _file(
         for required, rule, flags in (reason(op, format, layout.name, entry.inputs, answer),)
     ]
     cases = cases_of(f"{op}.{format}.{layout.name}", entries, answered, why)
-    code, float = 2, layout.width // 4
-    digits = (float, code) if op in _TO_CODE else (code, float)
+    digits = REGISTRY[op].digits(format, layout.name)
     return VectorFile(op, format, layout.name, columns, 1 + len(plain), *digits, cases)
 
 

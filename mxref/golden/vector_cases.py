@@ -141,8 +141,6 @@ def _own_call(row: CallOperation, format: str) -> VectorFile:
 def _own_layouts(op: str, fmt: OwnFormat) -> list[FloatLayout]:
     """The float types that there are files of, of an operation on a format of a user."""
     names: Iterable[str] = ("f32",) if op == "decode" else LAYOUTS
-    if isinstance(fmt, BlockFormat) and not fmt.scale.is_power:
-        names = ("f32",) if fmt.tensor_scale else ("f32", "bf16")
     code = fmt.element if isinstance(fmt, BlockFormat) else fmt
     return [LAYOUTS[name] for name in names if has_grid(code, LAYOUTS[name])]
 

@@ -21,6 +21,7 @@ from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import ElementFormat, block_format
 from mxref.mutants.mutant import (
     BLOCKS,
+    FLOATS,
     QUANTIZED,
     TENSORS_OF,
     Function,
@@ -291,9 +292,9 @@ def _mutants() -> Mutants:
             add(heading, "t", "tensors", run, formats=BLOCKS, floats=TENSORS_OF, **tensors, **own)
             if not more and letter in "abcdef":  # the others are about E8M0
                 own["policy"], run = _TORCHAO, _in_blocks(change, _TORCHAO)
-                scaled: dict[str, Any] = {"formats": ("fp4_ue4m3",), "floats": ("f32", "bf16")}
+                scaled: dict[str, Any] = {"formats": ("fp4_ue4m3",), "floats": FLOATS}
                 add(heading, "s", "fp4_ue4m3", run, **scaled, **blocks, **own)
-                two: dict[str, Any] = {"formats": ("nvfp4",), "floats": ("f32",)}
+                two: dict[str, Any] = {"formats": ("nvfp4",), "floats": FLOATS}
                 add(heading, "v", "nvfp4", run, **two, **blocks, **own)
     return found
 

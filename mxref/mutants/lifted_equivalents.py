@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mxref.bits.floats import BF16, F16, FloatLayout
 from mxref.formats.catalog import BLOCK_FORMATS, E2M1, ELEMENT_FORMATS
 from mxref.mutants.lifted_mutants import LIFTED
 from mxref.mutants.mutant import named
@@ -84,14 +85,31 @@ def _float16_quotients_fit() -> bool:
     return len(others) == len(ELEMENT_FORMATS) - 1 and min(halves) >= 2.0**-14
 
 
-def _bfloat16_over_a_scale_is_far_from_the_middle() -> bool:
-    """Every quotient of 8 bits by 4 is a number or midpoint of E2M1 or 2**-8 of it away."""
-    x = np.arange(128, 256)[:, np.newaxis, np.newaxis]
+def _over_a_scale_is_far_from_the_middle(layout: FloatLayout) -> bool:
+    """Every quotient by 4 bits is a number or midpoint of E2M1, or away of it by a last bit."""
+    one = 1 << layout.mantissa_bits
+    x = np.arange(one, 2 * one)[:, np.newaxis, np.newaxis]
     scale = np.arange(8, 16)[:, np.newaxis]
     point = np.arange(1, 1 << E2M1.mantissa_bits + 2, 2) * scale
-    point = point << 7 - np.floor(np.log2(point)).astype(int)  # in the binade of x, as an integer
+    # In the binade of x, as an integer.
+    point = point << layout.mantissa_bits - np.floor(np.log2(point)).astype(int)
     away = np.abs(x - point)[..., np.newaxis] / point[..., np.newaxis]
-    return bool(((away == 0) | (away >= 2.0**-8)).all())
+    return bool(((away == 0) | (away > 2.0 ** -(layout.mantissa_bits + 1))).all())
+
+
+def _bfloat16_over_a_scale_is_far_from_the_middle() -> bool:
+    return _over_a_scale_is_far_from_the_middle(BF16)
+
+
+def _float16_over_a_scale_is_far_from_the_middle() -> bool:
+    return _over_a_scale_is_far_from_the_middle(F16)
+
+
+def _quotients_of_float16_are_not_tiny() -> bool:
+    """A float32 of 2**-24 over the largest scale of a block, of 65504 / 6, has an exponent."""
+    smallest = 2.0**-24 / (65504 / 6 * (1 + 2.0**-3))
+    exponent = int(np.frexp(smallest)[1]) - 24
+    return E2M1.emin - E2M1.mantissa_bits - exponent < 64
 
 
 KINDS: tuple[ClaimKind, ...] = (
@@ -154,9 +172,38 @@ KINDS: tuple[ClaimKind, ...] = (
     ClaimKind(
         "A9 A9b A10b A10c A11 A13",
         "n",
-        "A bfloat16 over a scale of four bits is a number or midpoint of E2M1, or at least 2**-8 "
+        "A bfloat16 over a scale of four bits is a number or midpoint of E2M1, or more than 2**-8 "
         "of it away: the upper bits show it.",
         floats=("bf16",),
         check=_bfloat16_over_a_scale_is_far_from_the_middle,
+    ),
+    ClaimKind(
+        "A9 A9b A10b A10c A13",
+        "n",
+        "A float16 over a scale of four bits is a number or midpoint of E2M1, or more than 2**-11 "
+        "of it away: the upper bits show it.",
+        floats=("f16",),
+        check=_float16_over_a_scale_is_far_from_the_middle,
+    ),
+    ClaimKind(
+        "A10c",
+        "v",
+        "A quotient of a 16-bit float has at most 11 significant bits, or lower bits without end: "
+        "bit 5 of 24 is not the last one.",
+        floats=("bf16", "f16"),
+    ),
+    ClaimKind(
+        "A17b A17d",
+        "nv",
+        "Fewer than 64 bits of the quotient of a float16 are cut off.",
+        floats=("f16",),
+        check=_quotients_of_float16_are_not_tiny,
+    ),
+    ClaimKind(
+        "A9b",
+        "nv",
+        "Quotients by scales are made with 49 bits, the last of which stands for all that follow: "
+        "the lowest bit of a float64 is always zero.",
+        floats=("f64",),
     ),
 )

@@ -96,6 +96,8 @@ _DESIGNED = {
 }
 _ELEMENTS = {BLOCK_FORMATS[name].element.name: name for name in BLOCKS}
 _OWN = {name: name if name != "f16" else "f32" for name in FLOATS}
+#: Quotients of 16-bit floats by scales that are small floats are float32 numbers.
+_IN_FLOAT32 = {name: name if name == "f64" else "f32" for name in FLOATS}
 _PLACES = (
     _Place("q", "blocks", "quantize", in_blocks, _ELEMENTS, _OWN, "M16"),
     _Place(
@@ -113,10 +115,10 @@ _PLACES = (
         "quantize",
         in_blocks,
         {"e2m1": "fp4_ue4m3"},
-        dict.fromkeys(("f32", "bf16"), "f32"),
+        _IN_FLOAT32,
         "M16",
     ),
-    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": "nvfp4"}, {"f32": "f32"}, "M16"),
+    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": "nvfp4"}, _IN_FLOAT32, "M16"),
 )
 
 

@@ -11,12 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import FLT_MAX, F64Array, fl, wide
-from mxref.bits.floats import F32, F64, I64, U8, Floats, Parts, bits_of, compose, floats_from, split
+from mxref.bits.floats import (
+    F32,
+    F64,
+    I64,
+    U8,
+    Floats,
+    Parts,
+    bits_of,
+    compose,
+    floats_from,
+    floor_log2,
+    layout_of,
+    split,
+)
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import quotient, scaled
 from mxref.formats.catalog import E2M1, UE4M3, block_format
 from mxref.mutants.block_mutants import largest
-from mxref.mutants.mutant import Function, Mutants, wrong
+from mxref.mutants.mutant import DEQUANTIZED, FLOATS, Function, Mutants, wrong
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -53,12 +66,24 @@ def over(parts: Parts, tensor_scale: Any, power: int) -> Parts:
         if power > 0:
             parts = quotient(parts, one.significand[0], one.exponent[0])
         else:
+            short = _in_38_bits(parts)
             parts = dataclasses.replace(
-                parts,
-                significand=parts.significand * one.significand[0],
-                exponent=parts.exponent + one.exponent[0],
+                short,
+                significand=short.significand * one.significand[0],
+                exponent=short.exponent + one.exponent[0],
             )
     return parts
+
+
+def _in_38_bits(parts: Parts) -> Parts:
+    """Numbers rounded to odd, so that they can be multiplied by one of 24 bits."""
+    over = np.maximum(floor_log2(parts.significand) - 37, 0)
+    short = parts.significand >> over
+    return dataclasses.replace(
+        parts,
+        significand=short | (short << over != parts.significand),
+        exponent=parts.exponent + over,
+    )
 
 
 def quantizer(
@@ -149,7 +174,8 @@ def dequantizer(read: Callable[[], Parts] = lambda: _SCALES, power: int = 1) -> 
             is_subnormal=np.zeros(nan.shape, bool),
         )
         products = over(products, 1.0 if tensor_scale is None else tensor_scale, -power)
-        return floats_from(compose(products, F32)[scale_codes[:, np.newaxis], codes], F32)
+        layout = layout_of(dtype)
+        return floats_from(compose(products, layout)[scale_codes[:, np.newaxis], codes], layout)
 
     return dequantize
 
@@ -235,9 +261,9 @@ _POWERS: tuple[tuple[str, str, str, tuple[int, int]], ...] = (
 )
 
 _blocks = partial(wrong, formats=("fp4_ue4m3",))
-_quantizes = partial(_blocks, op="quantize", floats=("f32", "bf16"), model="M9")
-_reads = partial(_blocks, op="dequantize", floats=("f32",), model="M10")
-_with_factor = partial(wrong, formats=("nvfp4",), floats=("f32",))
+_quantizes = partial(_blocks, op="quantize", floats=FLOATS, model="M9")
+_reads = partial(_blocks, op="dequantize", floats=FLOATS, model="M10")
+_with_factor = partial(wrong, formats=("nvfp4",), floats=FLOATS)
 
 SCALED: Mutants = {
     "D3 reciprocal: multiplies by the reciprocal of a scale that is no power of two": _quantizes(
@@ -300,16 +326,18 @@ SCALED: Mutants = {
         dequantizer(power=0), op="dequantize", model="M10"
     ),
     "D7k tensor_scale_inverted_on_reading: divides by the scale of the tensor instead of "
-    "multiplying": _with_factor(dequantizer(power=-1), op="dequantize", model="M10"),
+    "multiplying": _with_factor(
+        dequantizer(power=-1), op="dequantize", floats=DEQUANTIZED, model="M10"
+    ),
     "D7l reciprocal_of_tensor_scale_on_reading: multiplies by a float32 of 1 / the scale of the "
     "tensor": _with_factor(_by_inverse, op="dequantize", model="M10"),
     "D7m tensor_scale_read_twice: multiplies by the scale of the tensor twice": _with_factor(
         dequantizer(power=2), op="dequantize", model="M10"
     ),
     "G8m scale_of_next_block_of_nvfp4: stores the scale of the next block": wrong(
-        _next_scale, op="quantize", formats=_SCALED, floats=("f32",), model="M9"
+        _next_scale, op="quantize", formats=_SCALED, floats=FLOATS, model="M9"
     ),
     "G8n scale_of_next_block_of_nvfp4_read: reads a block under the scale of the next one": wrong(
-        _reads_next, op="dequantize", formats=_SCALED, floats=("f32",), model="M10"
+        _reads_next, op="dequantize", formats=_SCALED, floats=FLOATS, model="M10"
     ),
 }

@@ -20,6 +20,7 @@ from mxref.bits.floats import (
     BF16,
     F16,
     F32,
+    F64,
     I64,
     U8,
     FloatLayout,
@@ -28,13 +29,14 @@ from mxref.bits.floats import (
     bits_of,
     compose,
     floats_from,
+    layout_of,
     split,
 )
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, quotient
 from mxref.formats.catalog import E2M1, UE4M3
 from mxref.mutants.block_mutants import largest, signed_largest
-from mxref.mutants.mutant import Function, Mutants, wrong
+from mxref.mutants.mutant import FLOATS, Function, Mutants, wrong
 from mxref.mutants.nvfp4_mutants import dequantizer, divided, over, quantizer, sixth
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
@@ -50,6 +52,7 @@ _ELEMENT = Policy().element
 _CODE_256, _SIGN = 0x78, 0x80
 #: The smallest float32.
 _SMALLEST = np.uint32(1).view(np.float32)
+_ONE = np.ones(1, np.float32)
 
 
 def _encoded(scales: Parts) -> I64:
@@ -141,6 +144,35 @@ def _of_half(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
     return top
 
 
+def _of_row_before(right: Function) -> Function:
+    """An operation with a scale of the tensor for each row, that takes the one of the row before.
+
+    The first row keeps its own.
+    """
+
+    def run(*arguments: Any) -> Any:
+        *rest, scales = arguments
+        before = np.concatenate([scales[:1], scales[:-1]])[:, 0]
+        found: list[NDArray[Any]] = []
+        for scale in np.unique(before) if len(before) else _ONE:
+            rows = before == scale
+            some = (one[rows] if isinstance(one, np.ndarray) else one for one in rest)
+            result = right(*some, scale)
+            parts = result if isinstance(result, tuple) else (result,)
+            found = found or [np.empty((len(rows), *p.shape[1:]), p.dtype) for p in parts]
+            for whole, part in zip(found, parts, strict=True):
+                whole[rows] = part
+        return tuple(found) if len(found) > 1 else found[0]
+
+    vars(run)["row_scales"] = True
+    return run
+
+
+def _amax_in_float32(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
+    found: NDArray[Any] = compose(_narrow(split(largest(magnitudes, parts), F64), F32), F64)
+    return found
+
+
 def _rounded_first(values: NDArray[Any], format: str, tensor_scale: Any) -> Pair:
     """The scale of amax / 6 is rounded, divided by the scale of the tensor, and rounded again."""
 
@@ -201,6 +233,14 @@ def _pairs_read(scale_codes: U8, *rest: Any) -> Floats:
     return found
 
 
+def _through_float32(
+    scale_codes: U8, codes: U8, format: str, dtype: Any, tensor_scale: Any
+) -> Floats:
+    products = dequantizer()(scale_codes, codes, format, np.float32, tensor_scale)
+    layout = layout_of(dtype)
+    return floats_from(compose(split(products.view(np.uint32), F32), layout), layout)
+
+
 def _sign_in_bit_6() -> Parts:
     return dataclasses.replace(_some(_SCALES, _CODES & 0x3F), negative=_CODES >= 0x40)
 
@@ -220,9 +260,9 @@ def _joined(layout: FloatLayout | None) -> Function:
 
 
 _SCALED = ("fp4_ue4m3", "nvfp4")
-_both = partial(wrong, op="quantize", formats=_SCALED, floats=("f32",), model="M9")
-_quantizes = partial(wrong, op="quantize", formats=("nvfp4",), floats=("f32",), model="M16")
-_reads = partial(wrong, op="dequantize", formats=("nvfp4",), floats=("f32",), model="M10")
+_both = partial(wrong, op="quantize", formats=_SCALED, floats=FLOATS, model="M9")
+_quantizes = partial(wrong, op="quantize", formats=("nvfp4",), floats=FLOATS, model="M16")
+_reads = partial(wrong, op="dequantize", formats=("nvfp4",), floats=FLOATS, model="M10")
 _reads_both = partial(_reads, formats=_SCALED)
 _4OVER6 = "ocp+scale_arithmetic=transformer_engine_4over6"
 
@@ -240,8 +280,11 @@ NVFP4_SCALES: Mutants = {
     "C20e factor_of_6_forgotten: takes amax for the scale, not amax / 6": _both(
         quantizer(_of_amax_itself)
     ),
+    "C19d amax_in_float32: rounds amax to float32 first": _both(
+        quantizer(amax=_amax_in_float32), floats=("f64",)
+    ),
     "D5b divided_by_unrounded_scale: divides elements by the scale before it is rounded": _both(
-        _by_unrounded
+        _by_unrounded, floats=("f32", "bf16", "f16")
     ),
     "D5c scales_joined_in_bfloat16: rounds the product of both scales to bfloat16": _reads(
         _joined(BF16)
@@ -250,6 +293,9 @@ NVFP4_SCALES: Mutants = {
         _joined(F16)
     ),
     "D5e scales_joined_in_ue4m3: rounds the product of both scales to UE4M3": _reads(_joined(None)),
+    "D5f products_in_float32: rounds products under the scale of the tensor to float32 first": (
+        _reads(_through_float32, floats=("bf16", "f16", "f64"))
+    ),
     "D7n tensor_scale_of_amax: takes the scale of the tensor for its amax": _quantizes(
         _under(_of_amax, quantizer())
     ),
@@ -282,6 +328,10 @@ NVFP4_SCALES: Mutants = {
     "E10d scale_sign_in_bit_6: reads the highest of a scale's seven bits as a sign": _reads_both(
         dequantizer(_sign_in_bit_6)
     ),
+    "G8x tensor_scale_of_row_before: quantizes a row under the scale of the tensor of the row "
+    "before": _quantizes(_of_row_before(quantizer())),
+    "G8y tensor_scale_of_row_before_read: reads a row under the scale of the tensor of the row "
+    "before": _reads(_of_row_before(dequantizer())),
     "G7c one_scale_for_32: reads two blocks, 32 elements, under the scale of the first": (
         _reads_both(_pairs_read)
     ),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import (
     F32,
+    F64,
     LAYOUTS,
     U8,
     FloatLayout,
@@ -24,6 +25,7 @@ from mxref.bits.floats import (
     Parts,
     bits_of,
     floats_from,
+    floor_log2,
     layout_of,
     round_to_code,
     split,
@@ -48,15 +50,17 @@ def to_odd(parts: Parts, layout: FloatLayout) -> Floats:
     >>> to_odd(third, F32).view(np.uint32) & 1
     array([1], dtype=uint32)
     """
+    is_large = parts.exponent + floor_log2(parts.significand) > layout.bias
     magnitude = round_to_code(
         parts.significand,
-        parts.exponent,
+        np.where(is_large, 0, parts.exponent),
         parts.negative,
         layout.mantissa_bits,
         layout.emin,
         _TO_ODD,
     )
-    magnitude = np.where(parts.is_inf, layout.inf_bits, np.minimum(magnitude, layout.inf_bits - 1))
+    magnitude = np.where(is_large, layout.inf_bits - 1, np.minimum(magnitude, layout.inf_bits - 1))
+    magnitude = np.where(parts.is_inf, layout.inf_bits, magnitude)
     magnitude = np.where(parts.is_nan, layout.nan_bits, magnitude)
     sign = parts.negative.astype(np.uint64) << np.uint64(layout.width - 1)
     return floats_from(magnitude.astype(np.uint64) | sign, layout)
@@ -106,7 +110,7 @@ def _quantized(
     else:
         parts = dataclasses.replace(parts, significand=parts.significand * (codes != 0))
         parts = scaled(parts, codes[:, 0], fmt, blocks.tensor_scale)
-        layout = F32
+        layout = F64 if float == "f64" else F32
     quotients = to_odd(parts, layout)
     return Quantized(fmt.element.name, blocks.scale_codes, blocks.codes, quotients, nan)
 

@@ -1,7 +1,7 @@
 """Class U: functions that are right in everything that a vector file has, and wrong beside it.
 
 Beside it are pairs of integer types, channels of wide integers, scales of layers that are zero or
-below it, inputs with more bits, and NVFP4 of other float types than float32.
+below it, and inputs with more bits.
 """
 
 from __future__ import annotations
@@ -113,26 +113,5 @@ TYPE_USES: tuple[UseMutant, ...] = (
         "inputs_of_11_bits",
         "cuts inputs off after 11 significant bits in layers of more than 4,096 numbers",
         spoil=_inputs_of_11_bits,
-    ),
-    _type(
-        "U84",
-        "nvfp4_of_narrow_floats",
-        "is wrong for NVFP4 of float types of 16 bits",
-        spoil=_where(lambda values, name, *_: name == "nvfp4" and values.dtype.itemsize == 2),
-        ops=("quantize",),
-    ),
-    _type(
-        "U84b",
-        "nvfp4_of_float64",
-        "is wrong for float64",
-        spoil=_where(lambda values, *_: values.dtype == np.float64),
-        ops=("quantize",),
-    ),
-    _type(
-        "U84c",
-        "nvfp4_to_narrow_floats",
-        "is wrong where it returns float types of 16 bits",
-        spoil=_where(lambda *arguments: np.dtype(arguments[3]).itemsize == 2),
-        ops=("dequantize",),
     ),
 )

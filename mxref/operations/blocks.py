@@ -96,6 +96,15 @@ class _OfBlocks(Operation):
         kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
         return kind and set(self.changed(policy)) <= known
 
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """At least the eight of a tensor's scale, where there is one.
+
+        >>> Quantize().digits("nvfp4", "bf16"), Dequantize().digits("nvfp4", "f64")
+        ((8, 2), (8, 16))
+        """
+        into, out = super().digits(format, slot)
+        return (max(into, 8) if block_format(format).tensor_scale else into), out
+
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """Zeros under a scale of the tensor of 1."""
         fmt = block_format(format)
@@ -125,6 +134,14 @@ class _OfBlocks(Operation):
         for bits, some in groups_of(words[:, 0], _ONE):
             tensor = np.uint32(bits).view(np.float32)
             yield self._asked(fmt, slot, words[some, 1:], some, {"tensor_scale": tensor})
+
+    def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """One call: scales of tensors are a column, one for each row."""
+        fmt = block_format(format)
+        if not fmt.tensor_scale:
+            return self.calls(format, slot, words)
+        scales = words[:, :1].astype(np.uint32).view(np.float32)
+        return iter([self._asked(fmt, slot, words[:, 1:], slice(None), {"tensor_scale": scales})])
 
     @abstractmethod
     def _asked(

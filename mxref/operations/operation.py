@@ -245,6 +245,19 @@ class Operation(ABC):
         ({'values': array([1.], dtype=float32), 'format': 'e4m3'}, [[56]])
         """
 
+    def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
+        """`calls` of a function that is given a scale of the tensor for each row.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> import numpy as np
+        >>> words = np.array([[0x3F800000, *[0] * 16], [0x40000000, *[0] * 16]], np.uint64)
+        >>> (one,) = REGISTRY["quantize"].row_calls("nvfp4", "f32", words)
+        >>> one.arguments["tensor_scale"]
+        array([[1.],
+               [2.]], dtype=float32)
+        """
+        return self.calls(format, slot, words)
+
     def twin_choices(self, policy: AnyPolicy) -> dict[str, Any]:
         """The choices of a policy as arguments of the slow twin, whose cases are whole blocks."""
         read = self.changed(policy)

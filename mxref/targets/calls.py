@@ -22,6 +22,7 @@ from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.operands.returned import AnswerError
 from mxref.operands.word_rows import padded
+from mxref.operations.asked import Asked
 from mxref.operations.elements import ToCodes
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import (
@@ -40,6 +41,7 @@ __all__ = [
     "call_codes",
     "call_function",
     "call_operation",
+    "calls_of",
     "code_format",
     "error_text",
     "is_fault",
@@ -200,6 +202,19 @@ def message(error: BaseException) -> str:
     return f"{name}: {one_line(text)}" if text else name
 
 
+def calls_of(function: object, file: VectorFile, inputs: NDArray[np.uint64]) -> Iterator[Asked]:
+    """The calls of a target's function that ask some cases.
+
+    Args:
+        function: the function; its `row_scales` says that a tensor has a scale for each row.
+        file: its operation, format and float type.
+        inputs: the words of the cases, one case a row.
+    """
+    one = REGISTRY[file.op]
+    ask = one.row_calls if getattr(function, "row_scales", False) else one.calls
+    return ask(file.format, file.float, inputs)
+
+
 def call_operation(
     function: Callable[..., Any],
     file: VectorFile,
@@ -220,9 +235,10 @@ def call_operation(
         offset: every array then starts this many items past a multiple of 64 bytes, and is
             C-contiguous; 0 leaves it where NumPy allocates it.
     """
+    calls = calls_of(function, file, inputs)
     function = _displaced(function, offset)
     answers: list[tuple[Any, NDArray[np.uint64]]] = []
-    for asked in REGISTRY[file.op].calls(file.format, file.float, inputs):
+    for asked in calls:
         arguments = list(asked.arguments.values())
         if REGISTRY[file.op].single and _is_strided(file, first + len(answers)):
             nan = LAYOUTS[file.float].nan_bits

@@ -1,4 +1,4 @@
-"""What a target's functions need: sizes that are multiples, and results that are read at once.
+"""What a target's functions need: sizes that are multiples, results read at once, scales of rows.
 
 A function that needs calls filled up is wrapped (`filled_calls`), so that it may be asked any size.
 """
@@ -20,10 +20,13 @@ from mxref.support.text import short, unknown_name
 from mxref.targets.filled_calls import SIZES, filled
 from mxref.targets.product_function import MULTIPLES
 
-__all__ = ["Needs", "read_at_once"]
+__all__ = ["Needs", "given_row_scales", "read_at_once"]
 
 #: The most elements that the smallest call may have.
 _MOST = 1 << 24
+
+#: The operations whose functions are given the scale of a tensor.
+_SCALED = ("quantize", "dequantize")
 
 _Function = Callable[..., Any]
 
@@ -109,6 +112,30 @@ def read_at_once(function: _Function) -> _Function:
     def call(*arguments: Any) -> Any:
         return _copied(function(*arguments))
 
+    return call
+
+
+def given_row_scales(op: str, function: _Function, needs: Needs) -> _Function:
+    """A function that says of itself that a tensor has a scale for each row, where it has any.
+
+    Args:
+        op: its operation.
+        function: the function.
+        needs: what the target's sizes are multiples of.
+
+    Raises:
+        ValueError: its calls are filled up, for which rows have no scale.
+    """
+    if op not in _SCALED:
+        return function
+    if op in needs.multiples:
+        raise ValueError(f"MULTIPLES must leave {op} out if there are ROW_SCALES: ask without it")
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    vars(call)["row_scales"] = True
     return call
 
 

@@ -37,7 +37,8 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 ``MULTIPLES`` may also be a mapping by operation (`needs.py`): ``{"encode": 32, "quantize": 128}``.
-With ``REUSES_RESULT = True`` results are copied at once.
+With ``REUSES_RESULT = True`` results are copied at once. With ``ROW_SCALES = True`` the scale of a
+tensor is a column, float32 (n, 1), with a scale for each row.
 
 ``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
 bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
@@ -115,7 +116,7 @@ from mxref.targets.array_libraries import Library, library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
-from mxref.targets.needs import Needs, read_at_once
+from mxref.targets.needs import Needs, given_row_scales, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.product_function import ProductFunction
 
@@ -130,15 +131,8 @@ __all__ = [
 
 #: What a target may say of itself, beside its operations.
 _CLAIMS = (
-    "POLICY",
-    "PROFILE",
-    "ARRAYS",
-    "DEVICE",
-    "FLOATS",
-    "FORMATS",
-    "THREADS",
-    "MULTIPLES",
-    "REUSES_RESULT",
+    *("POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS", "MULTIPLES"),
+    *("REUSES_RESULT", "ROW_SCALES"),
 )
 
 
@@ -263,7 +257,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
-    threads, reuses = (_is_said(has, one, name) for one in ("THREADS", "REUSES_RESULT"))
+    said = ("THREADS", "REUSES_RESULT", "ROW_SCALES")
+    threads, reuses, by_rows = (_is_said(has, one, name) for one in said)
     try:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
         needs = _needs(has, found)
@@ -273,6 +268,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
             for op, function in found.items()
             if op not in hopeless
         }
+        if by_rows:
+            operations = {op: given_row_scales(op, f, needs) for op, f in operations.items()}
         if "matmul" in operations:
             product, some = operations["matmul"], needs.of_products()
             operations["matmul"] = ProductFunction.of(found["matmul"], product, some)

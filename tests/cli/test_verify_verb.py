@@ -91,8 +91,8 @@ def test_nvfp4_is_compared_under_the_arithmetic_of_a_library(kit: Kit, *, claime
     options = ["--vectors", kit.vectors("quantize/nvfp4.f32")]
     run = kit.run(spec, *options, *["--policy", policy] * (not claimed))
     cases = re.findall(rf"^\w+ +quantize +nvfp4 +{re.escape(policy)} +(\d+) ", run.out, re.M)
-    assert cases == ["513"]
-    assert run.last_line.endswith(f": 513 cases, 0 failed: conforms under {policy}")
+    assert cases == ["521"]
+    assert run.last_line.endswith(f": 521 cases, 0 failed: conforms under {policy}")
 
 
 def test_calls_that_all_raise_where_all_is_refused_are_a_failure() -> None:

@@ -27,7 +27,7 @@ BEFORE = "scale_place=before"
 
 @functools.cache
 def files() -> dict[str, VectorFile]:
-    is_mine = ("fp4_ue4m3", "nvfp4")
+    is_mine = ("fp4_ue4m3", "fp4_ue5m3", "nvfp4")
     return {f.stem: f for f in all_files() if f.op in LAYOUT_OPERATIONS or f.format in is_mine}
 
 
@@ -35,9 +35,9 @@ def files() -> dict[str, VectorFile]:
 def test_which_files_there_are() -> None:
     ops = [file.op for file in files().values()]
     wanted = {"pack": 3, "unpack": 15, "pack_scales": 1, "unpack_scales": 4, "pack_blocks": 6}
-    wanted |= {"unpack_blocks": 6, "quantize_tensor": 12, "quantize": 3, "dequantize": 2}
+    wanted |= {"unpack_blocks": 6, "quantize_tensor": 12, "quantize": 12, "dequantize": 12}
     assert {op: ops.count(op) for op in ops} == wanted
-    assert sum(len(file.cases) for file in files().values()) > 1400
+    assert sum(len(file.cases) for file in files().values()) > 4000
 
 
 def test_tiles_lie_row_by_row() -> None:
@@ -80,9 +80,9 @@ def test_addresses_tell_all_bits_apart(name: str) -> None:
 def test_no_word_is_no_word() -> None:
     for file in files().values():
         top = 1 << 4 * max(file.in_digits, file.out_digits)
-        assert top <= NO_WORD
         array = file.input_words()
         widths = {len(case.inputs) for case in file.cases}
+        assert top <= NO_WORD or len(widths) == 1
         assert array.shape == (len(file.cases), max(widths))
         assert bool((array == np.uint64(NO_WORD)).any()) == (len(widths) > 1)
 

@@ -35,6 +35,8 @@ PLANTED = [
 LEFT_OUT = {
     "C9d": "each block is a row of what its scale is computed from",
     "G7c": "each block is a row of what is read under its scale",
+    "G8x": "the kernels are given one scale of a tensor, not one for each row",
+    "G8y": "the kernels are given one scale of a tensor, not one for each row",
     "G3u": "it would read behind the last byte",
     "G4": "blocks are rows of what the kernels are given; which axis that is the caller knows",
 }

@@ -15,7 +15,6 @@ from mxref.conformance.checking.extent import Extent
 from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
 from mxref.conformance.checking.formats_without_vectors import (
     ask_unfiled,
-    unfiled_blocks,
     unfiled_tensors,
 )
 from mxref.conformance.checking.level_two import ask_families
@@ -147,7 +146,6 @@ class _Further:
         self.unsteady_by: list[_AskedBy] = []
         self.shapes: tuple[str, ...] = ()
         self.ordinary: list[OrdinaryScope] = []
-        self.unfiled: list[VectorFile] = []
         self.whole: frozenset[tuple[str, str]] = frozenset()
 
     def note(self, *notes: str) -> None:
@@ -233,8 +231,7 @@ class _Further:
         if self.extent.unfiled:
             uses, asked = ask_unfiled(target, self.report, self.most)
             self.uses += uses
-            self.unfiled, refused = unfiled_blocks(target, self.report)
-            self.note(*asked.notes, *refused)
+            self.note(*asked.notes)
             self.ordinary += asked.ordinary
 
     def look_at_arguments(self, target: PythonTarget, state: FloatState) -> None:
@@ -255,8 +252,6 @@ class _Further:
             policy = explaining(row, self.report, listing=self.extent.listing)
             if policy is not None:
                 files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
-                place = None if row.profile else (row.op, row.format)
-                files += [one for one in self.unfiled if (one.op, one.format) == place]
                 profile = self.report.profile if row.profile else None
                 is_steady = (row.op, row.format) not in unsteady
                 by = self.asked_by if is_steady else self.unsteady_by

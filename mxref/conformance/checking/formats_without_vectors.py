@@ -7,10 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.drawn import drawn
-from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_questions import CallQuestion, ask
-from mxref.conformance.checking.computed import file_of
 from mxref.conformance.checking.computed_calls import SizeScope, ask_one_by_one, called
 from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
@@ -19,23 +16,20 @@ from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.checking.subjects import explaining
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
-from mxref.formats.catalog import MX_BLOCKS, OTHER_BLOCK_FORMATS
-from mxref.operands.word_rows import stripped
+from mxref.formats.catalog import MX_BLOCKS
 from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
-from mxref.targets.calls import quiet, without_cases
+from mxref.targets.calls import quiet
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
 
-__all__ = ["ask_unfiled", "unfiled_blocks", "unfiled_tensors"]
+__all__ = ["ask_unfiled", "unfiled_tensors"]
 
 Asked = dict[tuple[str, str, str], None]
 
 #: Most names in the note on what is refused.
 _NAMES = 4
-#: Float types of blocks of NVFP4, and the questions that show whether a target takes one.
-_FLOATS, _FIRST = {"quantize": ("bf16", "f16", "f64"), "dequantize": ("bf16", "f16")}, 8
 
 
 def ask_unfiled(
@@ -75,26 +69,6 @@ def unfiled_tensors(target: PythonTarget, report: Report) -> Iterator[LayoutSubj
             names = op, format, float
             if policy and names not in asked and target.covers(*names):
                 yield LayoutSubject(*names, policy)
-
-
-def unfiled_blocks(
-    target: PythonTarget, report: Report
-) -> tuple[list[VectorFile], tuple[str, ...]]:
-    """Float types of NVFP4 and its like that no file has, and notes on what is refused.
-
-    Each is a file with a few drawn cases.
-    """
-    found, refused, asked = [], [], _asked(report)
-    for op, format in dict.fromkeys((op, format) for op, format, _ in asked if op in _FLOATS):
-        for float in _FLOATS[op] if format in OTHER_BLOCK_FORMATS else ():
-            if (op, format, float) not in asked and target.covers(op, format, float):
-                words = drawn(op, format, float, _FIRST)
-                like = without_cases(op, format, float)
-                if target.ask(like, words).errors:
-                    refused.append(f"{op} {format} {float}")
-                else:
-                    found.append(file_of(like, [stripped(row) for row in words], "drawn"))
-    return found, _notes(refused)
 
 
 def _notes(refused: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from mxref.conformance.compare.failure_text import difference
 from mxref.operands.returned import AnswerError
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import REGISTRY
+from mxref.targets.calls import calls_of
 
 __all__ = ["FreshCall", "FreshCalls", "OfCases", "OfQuestions", "named"]
 
@@ -95,7 +96,7 @@ class OfCases:
         """Some cases in an order of their own."""
         one, file = self.cases, self.cases.file
         rows = one.chosen(min(_ROWS, self.rows), _TURN + number)
-        asked = [*REGISTRY[file.op].calls(file.format, file.float, one.inputs[rows])]
+        asked = [*calls_of(one.function, file, one.inputs[rows])]
         if len(asked) != 1:
             return None
 
@@ -120,7 +121,7 @@ class OfCases:
     def empty(self) -> tuple[Any, ...] | None:
         """A call without a case."""
         file = self.cases.file
-        calls = REGISTRY[file.op].calls(file.format, file.float, self.cases.inputs[:0])
+        calls = calls_of(self.function, file, self.cases.inputs[:0])
         return next((tuple(one.arguments.values()) for one in calls), None)
 
 

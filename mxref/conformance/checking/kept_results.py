@@ -233,9 +233,13 @@ def _held_cases(one: RepeatedCases) -> Iterator[Call]:
         results.append(one.function(*arguments))
         return results[-1]
 
+    @functools.wraps(one.function)
+    def read_again(*_: Any) -> Any:
+        return results[0]
+
     _asked(one, function, first)
     later, at_once, got = _later_change(
-        lambda: _asked(one, lambda *_: results[0], first),
+        lambda: _asked(one, read_again, first),
         lambda number: _asked(one, function, one.chosen(_ROWS, 1 + number)),
     )
     same = (got == at_once).all(axis=1, keepdims=True)

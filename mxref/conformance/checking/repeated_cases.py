@@ -155,7 +155,7 @@ class RepeatedCases:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
         block = OTHER_BLOCK_FORMATS.get(self.file.format)
         if block is not None and block.tensor_scale:
-            return 0
+            return None if getattr(self.function, "row_scales", False) else 0
         return 2 if self.file.op == "encode_stochastic" else None
 
     def _of_one_kind(self) -> Rows:

@@ -18,6 +18,7 @@ from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
+from mxref.targets.calls import calls_of
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
 
@@ -156,8 +157,8 @@ _MEMORY = (
 
 def _call(target: Target, file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
     """The array arguments and the call, as code."""
-    asked = next(iter(REGISTRY[file.op].calls(file.format, file.float, inputs)))
     function = getattr(target, "operations", {}).get(file.op)
+    asked = next(calls_of(function, file, inputs))
     assigned: dict[str, str] = {}
     shown = []
     for name, value in asked.arguments.items():

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
-from right_calls import RIGHT_CALLS, linear, product, quantized
+from right_calls import linear, product, quantized
 
-import mxref
 from mxref import golden, integer
 from mxref.conformance import Extent, Report, check, target_of
 
@@ -137,19 +136,3 @@ def test_integers_are_asked_with_the_choices_of_the_vectors(
     assert (report.passed, report.uses) == (True, ())
     notes = [one for one in report.scope.notes if one.startswith("not in the vectors")]
     assert [one.partition(refused)[1] for one in notes] == [refused] * bool(refused)
-
-
-def test_float_types_of_nvfp4_may_be_refused() -> None:
-    def quantize_single(values: Array, name: str, tensor: Array) -> mxref.Blocks:
-        if values.dtype == np.float64:
-            raise TypeError(values.dtype)
-        blocks: mxref.Blocks = RIGHT_CALLS["quantize"](values, name, tensor)
-        return blocks
-
-    target = target_of(SimpleNamespace(quantize=quantize_single, FORMATS=["nvfp4"]), "kernel")
-    files = golden.read_vectors(VECTORS, lambda stem: stem == "quantize/nvfp4.f32")
-    report = check(target, files, extent=Extent(elements=300, unfiled=True))
-    assert report.passed
-    assert "not in the vectors, and refused: quantize nvfp4 f64" in report.scope.notes
-    asked = {(one.op, one.format): len(one.kinds) for one in report.scope.ordinary}
-    assert asked == {("quantize", "nvfp4"): 13}
