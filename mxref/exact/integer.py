@@ -49,13 +49,14 @@ def quantize_affine(
     y = nearest(y) if when == "after" else y
     held = y[1] >= 0 and abs(fraction(y)) < 2**31
     sum32 = clamp(((int(fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
+    y = product(x, inverse) if when == "fused" else y
     y = fl_sum(y, integer32(zero_point))
-    y = nearest(y) if when == "before" else y
+    y = y if when == "after" else nearest(y)
     if y[1] == NAN:
         if nan == "error":
             raise ValueError("x_bits is a NaN")
         zero = -(2**31) if bits == 32 else 0
-        return {"zero": zero, "lowest": quant_min, "int32_min": sum32}[nan]
+        return {"zero": zero, "lowest": quant_min, "int32_min": sum32, "highest": quant_max}[nan]
     code = 2**200 if y[1] == INF else int(abs(fraction(y)))
     code = -code if y[0] else code
     if infinite == "lowest" and code >= 2**63:

@@ -28,8 +28,9 @@ class Scaling(enum.Enum):
 class ZeroPoint(enum.Enum):
     """When the zero point is added. Source: SPEC_NOTES Q3."""
 
-    AFTER = "after"  #: to the rounded number: torch per tensor and channel, ExecuTorch's C++
-    BEFORE = "before"  #: and the sum is rounded: torch per token and per group
+    AFTER = "after"  #: to the rounded number: `quantized_decomposed`, ExecuTorch's C++
+    BEFORE = "before"  #: and the sum is rounded: there per token and group; torch's eager channels
+    FUSED = "fused"  #: to the exact product, and the sum is rounded: torch's eager 8-bit tensors
 
 
 class NaN(enum.Enum):
@@ -39,6 +40,7 @@ class NaN(enum.Enum):
     ZERO = "zero"  #: 0, and in int32 80000000: torch on x86
     LOWEST = "lowest"  #: quant_min: ExecuTorch's C++ on x86, onnxruntime
     INT32_MIN = "int32_min"  #: -2**31 plus the zero point, modulo 2**32: ONNX's reference on x86
+    HIGHEST = "highest"  #: quant_max: torch's eager 8-bit tensors on x86
 
 
 class Infinite(enum.Enum):

@@ -133,12 +133,16 @@ def quantized(
         y = single(size * Fraction(single(1 / kept)))
     unit["scaled magnitude"] = y if y == INF else Fraction(y)
     y = -y if word >> 31 else y
-    before = chosen.get("zero_point") == "before"
-    y = single(Fraction(y) + zero) if before and abs(y) < INF else y
+    when = chosen.get("zero_point", "after")
+    if when == "fused":
+        exact = size * Fraction(single(1 / kept)) * (-1 if word >> 31 else 1)
+        y = single(exact + zero)
+    elif when == "before" and abs(y) < INF:
+        y = single(Fraction(y) + zero)
     if abs(y) >= 2.0**52:
         return unit | {"fraction": None, "rounding": None}
     number = Fraction(y)
-    offset = 0 if before else zero
+    offset = zero if when == "after" else 0
     return unit | rounded(number, code, offset, low, high, round(number) > number)
 
 

@@ -32,7 +32,10 @@ from mxref.integer import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ExecuTorch
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of ExecuTorch
+    pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning"),  # deprecated
+]
 F32 = np.float32
 SETS = [
     SNORM8,
@@ -137,6 +140,41 @@ def test_per_channel_and_token(
 ) -> None:
     x = patterns.reshape(shape)
     compare(name, x, None, QParams(*scales_like((x.shape[axis],)), axis=axis))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *(("torch_integers.EAGER_TENSOR", dtype) for dtype in (np.int8, np.uint8)),
+        ("torch_integers.EAGER_INT32", np.int32),
+        *(("torch_integers.EAGER_CHANNEL", dtype) for dtype in (np.int8, np.uint8, np.int32)),
+    ],
+)
+def test_quantized_tensors_of_torch(
+    name: str, dtype: Any, patterns: np.ndarray, share: Share
+) -> None:
+    """A million values of each at thresholds, half of all, under 50 scales with --complete."""
+    drawn, info, peer = np.random.default_rng(8), np.iinfo(dtype), adapter(name)
+    choices, others = dict(word.split("=") for word in peer.INTEGERS.split()), 0
+    for i in range(50 if share.complete else 5):
+        scale, axis = F32(2.0 ** drawn.uniform(-20, 6)), i % 2 if "CHANNEL" in name else None
+        zero = int(drawn.integers(max(info.min, -200), min(info.max, 300) + 1))
+        codes = drawn.integers(max(info.min, -3000), min(info.max, 3000) + 1, 20_000) + 0.5
+        middle = F32((codes - zero) * float(scale)).view(np.int32)
+        near = (middle + drawn.integers(-3, 4, middle.size).astype(np.int32)).view(F32)
+        x = np.concatenate([near, drawn.choice(patterns, near.size)])
+        scales: Any = scale.item()
+        zeros: Any = zero
+        if axis is not None:
+            x = x.reshape((8, -1) if axis == 0 else (-1, 8))
+            scales, zeros = F32(scale * F32(np.arange(1, 9) / 8)), np.full(8, zero, np.int32)
+            with np.errstate(all="ignore"):
+                x = x * F32(scales / scale).reshape((8, 1) if axis == 0 else (1, 8))
+        given = scales, zeros, int(info.min), int(info.max), np.dtype(dtype), axis
+        want = peer.quantize_affine(x, *given)
+        assert np.array_equal(quantize_affine(x, QParams(*given), **choices), want), given
+        others += np.count_nonzero(quantize_affine(x, QParams(*given), nan=choices["nan"]) != want)
+    assert others > 5000
 
 
 @pytest.mark.parametrize("name", ["torch_integers.GROUP", "torch_integers.TORCHAO"])
