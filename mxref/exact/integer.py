@@ -204,7 +204,14 @@ def rescale(value: int, multiplier: int, shift: int, rounding: str = "single") -
 
 
 def grid_sample(
-    image: Rows, x: int, y: int, *, align_corners: bool, padding: str = "zeros", zero_point: int = 0
+    image: Rows,
+    x: int,
+    y: int,
+    *,
+    align_corners: bool,
+    padding: str = "zeros",
+    zero_point: int = 0,
+    ties: str = "even_code",
 ) -> int:
     """Sample one channel at SNORM16 coordinates.
 
@@ -225,4 +232,5 @@ def grid_sample(
             inside = 0 <= i < len(image) and 0 <= j < len(image[0])
             value = image[i][j] if inside else zero_point
             total += (1 - abs(places[0] - j)) * (1 - abs(places[1] - i)) * value
-    return round(total)
+    origin = {"even_code": 0, "even_step": zero_point}[ties]
+    return round(total - origin) + origin

@@ -12,7 +12,7 @@ from mxref.support.text import unknown_name
 
 __all__ = [
     "Infinite", "Int32", "NaN", "Nibbles", "Order", "Padding", "Rounding", "ScaleType", "Scaling",
-    "Stored", "ZeroPoint",
+    "Stored", "Ties", "ZeroPoint",
 ]  # fmt: skip
 
 Member = TypeVar("Member", bound=enum.Enum)
@@ -100,6 +100,13 @@ class Padding(enum.Enum):
 
     ZEROS = "zeros"  #: the zero point
     BORDER = "border"  #: the nearest pixel of the border
+
+
+class Ties(enum.Enum):
+    """To which of two codes a sample midway between them is rounded. Source: SPEC_NOTES Q13."""
+
+    EVEN_CODE = "even_code"  #: the even one: torch's quantized tensors
+    EVEN_STEP = "even_step"  #: that an even number of steps from the zero point: the float chain
 
 
 def chosen(kind: type[Member], got: str | Member, parameter: str, *, unread: str = "") -> Member:

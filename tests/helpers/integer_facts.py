@@ -70,7 +70,7 @@ def integer_facts(
         case "qlinear_matmul":
             units = list(multiplied(format, words, want))
         case _:
-            units = list(sampled(words, want, format))
+            units = list(sampled(words, want, format, chosen))
     more = (
         {**counted("element", i), "elements behind": len(want) - 1 - i} for i in range(len(want))
     )
@@ -207,7 +207,9 @@ def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts
         yield unit | result(code)
 
 
-def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
+def sampled(
+    words: list[int], want: list[int], format: str, chosen: dict[str, str]
+) -> Iterator[Facts]:
     align, border, zero, channels, height, width, h, w, *rest = words
     zero, size = signed(zero), channels * height * width
     grid = list(map(signed, rest[size:]))
@@ -243,5 +245,6 @@ def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
             "channels behind": channels - 1 - channel,
         }
         code = signed(word, 8) if format == "int8" else word
-        up = round(number) > number
+        origin = zero if chosen.get("ties") == "even_step" else 0
+        up = round(number - origin) + origin > number
         yield unit | counted("channel", channel) | rounded(number, code, 0, low, high, up)

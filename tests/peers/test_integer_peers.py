@@ -248,6 +248,39 @@ def test_torch_grid_sample_is_at_most_one_code_off() -> None:
     assert 0 < differing < count / 500
 
 
+def test_torch_ties_of_samples() -> None:
+    """At halves and quarters of pixels torch's float32 is exact, and every code is the same.
+
+    Quantized tensors round a tie to the even code. Dequantized, sampled and quantized it goes to an
+    even number of steps from the zero point.
+    """
+    drawn, count, apart = np.random.default_rng(7), 0, []
+    grid = np.int16(list(itertools.product((-32767, 0, 32767), repeat=2)))[np.newaxis]
+    points = torch.from_numpy(F32(grid / 32767))[np.newaxis]
+    for align, padding, zero in itertools.product(
+        (False, True), ("zeros", "border"), (0, 1, 3, 100, 128, 131, 254, 255)
+    ):
+        image = drawn.integers(0, 256, (1024, 2, 2)).astype(np.uint8)
+        how = {"padding_mode": padding, "align_corners": align}
+        quantized = torch._make_per_tensor_quantized_tensor(
+            torch.from_numpy(image)[None], 0.5, zero
+        )
+        theirs = torch.nn.functional.grid_sample(quantized, points, **how).int_repr()[0].numpy()
+        floats = QParams(0.5, zero, 0, 255, np.uint8)
+        sampled = torch.nn.functional.grid_sample(
+            torch.from_numpy(dequantize_affine(image, floats))[None], points, **how
+        )
+        chain = quantize_affine(sampled[0].numpy(), floats)
+        beside = {"align_corners": align, "padding": padding, "zero_point": zero}
+        assert np.array_equal(grid_sample(image, grid, **beside), theirs)
+        assert np.array_equal(grid_sample(image, grid, **beside, ties="even_step"), chain)
+        count += theirs.size
+        apart += [zero] * np.count_nonzero(theirs != chain)
+    assert count == 294_912
+    assert len(apart) > 20_000
+    assert {zero % 2 for zero in apart} == {1}
+
+
 def test_executorch_linear_qcs4w_forgets_the_offset() -> None:
     import executorch.backends.vulkan.custom_ops_lib  # noqa: F401 (it registers the operator)
 
