@@ -37,7 +37,7 @@ BROKEN: list[tuple[Condition, Any, QParams, bool]] = [
 
 
 @pytest.mark.parametrize(("condition", "w", "qparams", "input_dequantized"), BROKEN)
-def test_the_first_condition_that_fails_is_told(
+def test_q15_the_first_condition_that_fails_is_told(
     condition: Condition, w: Any, qparams: QParams, input_dequantized: bool
 ) -> None:
     assert fuses(w, qparams, input_dequantized=input_dequantized) == ((), condition)
