@@ -62,6 +62,28 @@ def fl(x: F64Array) -> F64Array:
     return result
 
 
+def fl_sum(x: F64Array, y: F64Array) -> F64Array:
+    """The exact sum of float64 numbers, rounded once to float32: of a product, a fused operation.
+
+    Of the sum s the nearest float64 may be a midpoint of float32 that s is not; its neighbour with
+    an odd pattern is none. What was rounded off is the smaller number less (s - the larger one), a
+    difference that is exact in every mode: s is at least half of the larger one and at most twice
+    it, or has no error. Both numbers are zero or, like those of `fl`, 2**-298 and above.
+    Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
+
+    >>> fl_sum(np.array([2.0**-60, -(2.0**-60)]), np.array([1 + 2.0**-24])).tolist()
+    [1.0000001192092896, 1.0]
+    """
+    total = np.asarray(x + y)
+    swapped = np.abs(x) < np.abs(y)
+    large, small = np.where(swapped, y, x), np.where(swapped, x, y)
+    rest = small - (total - large)
+    bits = total.view(np.int64)
+    inexact = (rest != 0) & np.isfinite(total) & (bits & 1 == 0)
+    away = np.where((rest > 0) == (total > 0), 1, -1)
+    return fl((bits + inexact * away).view(np.float64))
+
+
 def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
     """float64 rounded to the nearest number of a narrower type, ties to even.
 

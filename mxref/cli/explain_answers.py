@@ -13,7 +13,6 @@ from mxref.cli.explain_bugs import explain_bugs
 from mxref.cli.explain_choices import (
     explain_choices,
     explain_members,
-    explain_operation,
     explain_policy,
 )
 from mxref.cli.explain_clauses import explain_clause
@@ -21,6 +20,7 @@ from mxref.cli.explain_codes import explain_code
 from mxref.cli.explain_foreign import explain_foreign
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
+from mxref.cli.explain_operations import explain_operation
 from mxref.cli.explain_packages import explain_package
 from mxref.cli.explain_profiles import explain_profile, profile_data
 from mxref.cli.explain_words import explain_case, explain_words
@@ -104,7 +104,8 @@ def _unknown(name: str) -> str:
     from mxref.cases.words import FLAGS
     from mxref.cli.command_line import VERBS
     from mxref.golden.explain_number import parse_number
-    from mxref.policy.policy import READS, Policy
+    from mxref.operations.registry import REGISTRY
+    from mxref.policy.policy import Policy
     from mxref.profiles import PROFILES
 
     if re.search(r"\^k\b", name):
@@ -127,7 +128,7 @@ def _unknown(name: str) -> str:
         return f"NAME must be no verb, got {name!r}: `mxref {name} --help` explains it"
     choices = Policy().choices()
     members = (one.value for choice in choices for one in Policy.members(choice))
-    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *READS))
+    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *REGISTRY))
     return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
         "(`mxref score` lists them), a clause such as N14 or MX-6.3, a model such as M7, a flag, a "

@@ -1,4 +1,4 @@
-"""``mxref explain`` with a choice, a member of one, a policy, or an operation."""
+"""``mxref explain`` with a choice, a member of one, or a policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from mxref.policy.choice import Choice
 __all__ = [
     "explain_choices",
     "explain_members",
-    "explain_operation",
     "explain_policy",
     "integer_choices",
     "integer_member",
@@ -98,22 +97,6 @@ def explain_policy(options: argparse.Namespace) -> list[Explanation]:
     ]
     data = {"kind": "policy", "name": str(policy), "about": "ocp, but for these choices"}
     return [Explanation(data | {"members": members}, _show_policy)]
-
-
-def explain_operation(options: argparse.Namespace) -> list[Explanation]:
-    """The choices that an operation reads."""
-    from mxref.policy.policy import READS, Policy
-
-    if options.name not in READS:
-        return []
-    rows = []
-    for choice in READS[options.name]:
-        kind = type(Policy.members(choice)[0])
-        of = (inspect.getdoc(kind) or "").partition("\n")[0]
-        rows.append({"choice": choice, "ocp": Policy().choices()[choice], "of": of})
-    about = f"reads {len(rows)} choices"
-    data = {"kind": "operation", "name": options.name, "about": about, "choices": rows}
-    return [Explanation(data, _show_operation)]
 
 
 def member_data(choice: str, member: Choice) -> dict[str, Any]:
@@ -272,12 +255,6 @@ def _show_policy(data: dict[str, Any]) -> None:
     for one in data["members"]:
         show_member(one)
         print_part("policy", f"ocp+{one['name']}")
-
-
-def _show_operation(data: dict[str, Any]) -> None:
-    print_heading(f"operation {data['name']} reads these choices:")
-    rows = [tuple(one.values()) for one in data["choices"]]
-    print_rows(("choice", "ocp has", "of"), rows)
 
 
 def _comment(member: enum.Enum) -> str:

@@ -49,13 +49,14 @@ def quantize_affine(
     y = nearest(y) if when == "after" else y
     held = y[1] >= 0 and abs(fraction(y)) < 2**31
     sum32 = clamp(((int(fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
+    y = product(x, inverse) if when == "fused" else y
     y = fl_sum(y, integer32(zero_point))
-    y = nearest(y) if when == "before" else y
+    y = y if when == "after" else nearest(y)
     if y[1] == NAN:
         if nan == "error":
             raise ValueError("x_bits is a NaN")
         zero = -(2**31) if bits == 32 else 0
-        return {"zero": zero, "lowest": quant_min, "int32_min": sum32}[nan]
+        return {"zero": zero, "lowest": quant_min, "int32_min": sum32, "highest": quant_max}[nan]
     code = 2**200 if y[1] == INF else int(abs(fraction(y)))
     code = -code if y[0] else code
     if infinite == "lowest" and code >= 2**63:
@@ -203,7 +204,14 @@ def rescale(value: int, multiplier: int, shift: int, rounding: str = "single") -
 
 
 def grid_sample(
-    image: Rows, x: int, y: int, *, align_corners: bool, padding: str = "zeros", zero_point: int = 0
+    image: Rows,
+    x: int,
+    y: int,
+    *,
+    align_corners: bool,
+    padding: str = "zeros",
+    zero_point: int = 0,
+    ties: str = "even_code",
 ) -> int:
     """Sample one channel at SNORM16 coordinates.
 
@@ -224,4 +232,5 @@ def grid_sample(
             inside = 0 <= i < len(image) and 0 <= j < len(image[0])
             value = image[i][j] if inside else zero_point
             total += (1 - abs(places[0] - j)) * (1 - abs(places[1] - i)) * value
-    return round(total)
+    origin = {"even_code": 0, "even_step": zero_point}[ties]
+    return round(total - origin) + origin

@@ -72,6 +72,27 @@ def value_cases(format: str) -> Iterator[CaseInput]:
             yield from _several(f"nan_{i}_{_named(zero)}", *words, ("nan",))
     if format != "int32":
         yield from _narrow(format)
+    codes = range(max(low, -60), 250)
+    for name in ("c013", "c1", "c3"):
+        s = _bits(_ORDINARY[name])
+        for zero in _FUSED_ZEROS if low else _FUSED_ZEROS[1:]:
+            fused = [bits for k in codes for bits in _fused(s, zero, k)]
+            first = (low, high, s, zero)
+            yield from _several(f"fused_{name}_{_named(zero)}", first, fused[:_SIZE], ("near_tie",))
+
+
+#: Zero points under which a fused sum is another one.
+_FUSED_ZEROS = (-100, 3, 100)
+
+
+def _fused(scale: int, zero: int, code: int) -> Iterator[int]:
+    """Numbers above a code whose product the zero point joins before it is rounded, or after it."""
+    inverse = _value(_bits(1 / _value(scale)))
+    for bits in _around((Fraction(2 * code + 1, 2) - zero) * _value(scale)):
+        exact = _value(bits) * inverse
+        both = _value(_bits(exact + zero)), _value(_bits(_value(_bits(exact)) + zero))
+        if round(both[0]) != round(both[1]):
+            yield bits
 
 
 def _narrow(format: str) -> Iterator[CaseInput]:
@@ -107,6 +128,9 @@ def double_cases() -> Iterator[CaseInput]:
         for zero in (0, 3):
             first = (*_RANGES["int8"], *words, zero)
             yield from _several(f"{name}_{zero}", first, middles, ("tie", "near_tie"))
+        fused = [bits for k in range(-60, 60) for bits in _fused(_bits(scale), 100, k)]
+        first = (*_RANGES["int8"], *words, 100)
+        yield from _several(f"{name}_fused", first, fused[:_SIZE], ("near_tie",))
 
 
 def code_cases(format: str) -> Iterator[CaseInput]:
@@ -160,6 +184,14 @@ def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
             values = [low + (i * 37 + 11) % (high - low + 1) for i in range(size)]
             values = (ends + values)[:size]
         yield CaseInput(name, _words(*first, *values), _MODEL, ())
+    if op == "quantize_affine":
+        codes = range(max(low, -60), high)
+        six = map(_bits, (0.013, 0.1, 0.3, 0.007, 0.05, 1 / 255))
+        rows = list(zip(six, (3, 100) * 3, strict=True))
+        fused = [[b for k in codes for b in _fused(*row, k)][:8] for row in rows]
+        first = (low, high, 1, 6, 1, 6, 8, *(s for s, _ in rows), *(zero for _, zero in rows))
+        words = [bits for row in fused for bits in (row * 8)[:8]]
+        yield CaseInput("fused", _words(*first, *words), _MODEL, ("near_tie",))
 
 
 def _which(sizes: Sequence[int], axis: int, count: int, total: int) -> list[int]:

@@ -95,6 +95,12 @@ def grid_cases(format: str) -> Iterator[CaseInput]:
                     grid += [-32767, 32767]
                     words = (align, border, zero, *sizes, 4, 5, *codes, *grid)
                     yield _case(f"{name}_{align}_{border}_{zero}", "M21", words)
+    pairs = [low + side for at in (126, 129, 130, 131, 132, 135) for side in (at, at + 1)]
+    points = [g for x in (0, -1, 1, -32767, 32767) for g in (x, 0)]
+    for zero in (low + 131, low + 132):  # ties above an odd and an even zero point, and below
+        for align, border in ((0, 0), (0, 1), (1, 1)):
+            words = (align, border, zero, 6, 1, 2, 1, 5, *pairs, *points)
+            yield _case(f"steps_{align}_{border}_{zero}", "M21", words)
 
 
 def _case(name: str, model: str, words: Sequence[int], flags: tuple[str, ...] = ()) -> CaseInput:

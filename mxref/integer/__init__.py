@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from mxref.integer import affine, layers, sampler
+from mxref.integer import affine, fusion, layers, sampler
 from mxref.integer import rescale as _rescale
 from mxref.integer.affine import *  # noqa: F403 (its `__all__` names them)
+from mxref.integer.fusion import *  # noqa: F403
 from mxref.integer.layers import *  # noqa: F403
 from mxref.integer.rescale import *  # noqa: F403
 from mxref.integer.sampler import *  # noqa: F403
 
-__all__ = [*affine.__all__, *layers.__all__, *_rescale.__all__, *sampler.__all__]
+__all__ = [*affine.__all__, *fusion.__all__, *layers.__all__, *_rescale.__all__, *sampler.__all__]

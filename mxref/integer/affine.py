@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.float32 import fl
+from mxref.bits.float32 import fl, fl_sum
 from mxref.bits.single import (
     CAREFUL,
     float32_patterns,
@@ -127,8 +127,8 @@ def quantize_affine(
         values: float32, float16 or bfloat16, which are float32 first; the codes have their shape.
         qparams: scale, zero point and range.
         scaling: `reciprocal` or `divide`; Q2.
-        zero_point: `after` or `before` rounding; Q3.
-        nan: `error`, `zero`, `lowest` or `int32_min`; Q4.
+        zero_point: `after` or `before` rounding, or `fused`, with `reciprocal`; Q3.
+        nan: `error`, `zero`, `lowest`, `int32_min` or `highest`; Q4.
         infinite: `saturate`, `lowest` or `int32_min`; Q5.
         int32: `saturate` or `wrap`, read if the dtype is int32; Q6.
         scale_type: `float32` or `float64`, read with `reciprocal`; Q2.
@@ -146,7 +146,8 @@ def quantize_affine(
     [2, 2, 4, 0, 0]
     """
     divide = chosen(c.Scaling, scaling, "scaling") is c.Scaling.DIVIDE
-    before = chosen(c.ZeroPoint, zero_point, "zero_point") is c.ZeroPoint.BEFORE
+    when = chosen(c.ZeroPoint, zero_point, "zero_point")
+    fused, before = when is c.ZeroPoint.FUSED, when is not c.ZeroPoint.AFTER
     of_nan, of_infinite = chosen(c.NaN, nan, "nan"), chosen(c.Infinite, infinite, "infinite")
     narrow = "" if qparams.dtype == np.int32 else f"dtype is {qparams.dtype}"
     wrap = chosen(c.Int32, int32, "int32", unread=narrow) is c.Int32.WRAP
@@ -156,6 +157,8 @@ def quantize_affine(
         before or not narrow
     ):
         raise ValueError("int32_min must be chosen for 8 or 16 bits, with zero_point=after")
+    if fused and divide:
+        raise ValueError("zero_point=fused must be chosen with scaling=reciprocal")
     s, low, high = single(), qparams.quant_min, qparams.quant_max
     factor = qparams.single if divide else fl(1.0 / qparams.single)
     if kind is c.ScaleType.FLOAT64:
@@ -168,10 +171,14 @@ def quantize_affine(
     def write(out: Array, x: Array, *own: Array) -> None:
         factor, zero = own or beside
         memory = scratch("affine", x.size, s.dtype)
-        y = s.fl((np.divide if divide else np.multiply)(s.read(x), factor, out=memory))
+        if fused:
+            product = s.read(x).astype(np.float64) * np.asarray(factor, np.float64)
+            y = s.of(fl_sum(product, np.asarray(zero, np.float64)))
+        else:
+            y = s.fl((np.divide if divide else np.multiply)(s.read(x), factor, out=memory))
         y = y if before else s.nearest(y, out=y)
         unshifted = y.copy() if of_infinite is c.Infinite.INT32_MIN else y
-        y = s.fl(np.add(y, zero, out=y))
+        y = y if fused else s.fl(np.add(y, zero, out=y))
         y = s.nearest(y, out=y) if before else y
         is_nan = np.isnan(y) if np.isnan(np.maximum.reduce(y, initial=-np.inf)) else None
         if is_nan is not None:
@@ -195,7 +202,8 @@ def quantize_affine(
         if is_nan is not None:
             of_zero = 0 if narrow else -(2**31)
             smallest = np.clip(_int32_sum(np.int64(-(2**31)), zero), low, high)
-            code = {c.NaN.ZERO: of_zero, c.NaN.LOWEST: low}.get(of_nan, smallest)
+            named = {c.NaN.ZERO: of_zero, c.NaN.LOWEST: low, c.NaN.HIGHEST: high}
+            code = named.get(of_nan, smallest)
             np.copyto(out, code, "unsafe", where=is_nan)
 
     with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ from mxref.support.text import unknown_name
 
 __all__ = [
     "Infinite", "Int32", "NaN", "Nibbles", "Order", "Padding", "Rounding", "ScaleType", "Scaling",
-    "Stored", "ZeroPoint",
+    "Stored", "Ties", "ZeroPoint",
 ]  # fmt: skip
 
 Member = TypeVar("Member", bound=enum.Enum)
@@ -28,8 +28,9 @@ class Scaling(enum.Enum):
 class ZeroPoint(enum.Enum):
     """When the zero point is added. Source: SPEC_NOTES Q3."""
 
-    AFTER = "after"  #: to the rounded number: torch per tensor and channel, ExecuTorch's C++
-    BEFORE = "before"  #: and the sum is rounded: torch per token and per group
+    AFTER = "after"  #: to the rounded number: `quantized_decomposed`, ExecuTorch's C++
+    BEFORE = "before"  #: and the sum is rounded: there per token and group; torch's eager channels
+    FUSED = "fused"  #: to the exact product, and the sum is rounded: torch's eager 8-bit tensors
 
 
 class NaN(enum.Enum):
@@ -39,6 +40,7 @@ class NaN(enum.Enum):
     ZERO = "zero"  #: 0, and in int32 80000000: torch on x86
     LOWEST = "lowest"  #: quant_min: ExecuTorch's C++ on x86, onnxruntime
     INT32_MIN = "int32_min"  #: -2**31 plus the zero point, modulo 2**32: ONNX's reference on x86
+    HIGHEST = "highest"  #: quant_max: torch's eager 8-bit tensors on x86
 
 
 class Infinite(enum.Enum):
@@ -98,6 +100,13 @@ class Padding(enum.Enum):
 
     ZEROS = "zeros"  #: the zero point
     BORDER = "border"  #: the nearest pixel of the border
+
+
+class Ties(enum.Enum):
+    """To which of two codes a sample midway between them is rounded. Source: SPEC_NOTES Q13."""
+
+    EVEN_CODE = "even_code"  #: the even one: torch's quantized tensors
+    EVEN_STEP = "even_step"  #: that an even number of steps from the zero point: the float chain
 
 
 def chosen(kind: type[Member], got: str | Member, parameter: str, *, unread: str = "") -> Member:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.single import integer_array
-from mxref.integer.integer_choices import Padding, chosen
+from mxref.integer.integer_choices import Padding, Ties, chosen
 from mxref.support.integers import integer
 
 __all__ = ["grid_sample"]
@@ -24,6 +24,7 @@ def grid_sample(
     align_corners: bool,
     padding: str | Padding = "zeros",
     zero_point: int = 0,
+    ties: str | Ties = "even_code",
 ) -> NDArray[Any]:
     """Samples of an image at SNORM16 coordinates: the exact mean of four pixels, rounded once.
 
@@ -33,9 +34,10 @@ def grid_sample(
         align_corners: whether the ends are the centres of the outer pixels, or their outer edges.
         padding: outside is the zero point (`zeros`) or the nearest pixel (`border`).
         zero_point: the code of 0.
+        ties: `even_code`, or `even_step`, as dequantizing, sampling and quantizing have it.
 
     Returns:
-        Codes (C, h, w), a tie to the even one.
+        Codes (C, h, w).
 
     Raises:
         TypeError: codes or a grid of another dtype.
@@ -45,10 +47,16 @@ def grid_sample(
 
     >>> grid_sample(np.int8([[[1, 2], [3, 4]]]), np.int16([[[0, 0]]]), align_corners=True).item()
     2
+    >>> image, centre = np.int8([[[4, 5]]]), np.int16([[[0, 0]]])
+    >>> for ties in ("even_code", "even_step"):  # 4.5 is 1.5 steps above the zero point
+    ...     grid_sample(image, centre, align_corners=True, zero_point=3, ties=ties).item()
+    4
+    5
     """
     image, points = integer_array(q, "q"), integer_array(grid, "grid")
     zero_point = integer(zero_point, "zero_point")
     border = chosen(Padding, padding, "padding") is Padding.BORDER
+    origin = zero_point if chosen(Ties, ties, "ties") is Ties.EVEN_STEP else 0
     if image.dtype.itemsize > 2 or points.dtype != np.int16:
         raise TypeError(f"q must be 8 or 16 bits and grid int16, got {image.dtype}, {points.dtype}")
     if image.ndim != 3 or 0 in image.shape[1:] or points.ndim != 3 or points.shape[2] != 2:
@@ -70,5 +78,5 @@ def grid_sample(
             pixel = image[:, np.where(inside, i, 0), np.where(inside, j, 0)].astype(np.int64)
             total += across * down * np.where(inside, pixel, zero_point)
     whole, rest = np.divmod(total, _UNIT**2)
-    up = (2 * rest > _UNIT**2) | ((2 * rest == _UNIT**2) & (whole & 1 == 1))
+    up = (2 * rest > _UNIT**2) | ((2 * rest == _UNIT**2) & (whole - origin & 1 == 1))
     return np.asarray((whole + up).astype(image.dtype))

@@ -36,6 +36,12 @@ def _scaled(x: Array, scale: Array) -> Array:
     return found
 
 
+def _product(x: Array, scale: Array) -> Array:
+    """Values times 1/scale, exactly."""
+    found: Array = x.astype(np.float64) * (np.float32(1) / scale.astype(np.float32))
+    return found
+
+
 def _divided(x: Array, scale: Array) -> Array:
     found: Array = x / scale.astype(np.float32)
     return found
@@ -85,6 +91,11 @@ def _whole_dtype(y: Array, low: int, high: int, dtype: Any) -> Array:
 def _lowest_never(y: Array, low: int, high: int, dtype: Any) -> Array:
     """Codes whose magnitude is at most that of the largest one, whatever the range."""
     return _clamped(y, max(low, -int(np.iinfo(dtype).max)), high, dtype)
+
+
+def _of_sums(nearest: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Exact sums are rounded to float32, as by a fused operation, and then to integers."""
+    return lambda y: nearest(y.astype(np.float32))
 
 
 def _quantizer(
@@ -212,6 +223,15 @@ AFFINE: Mutants = {
     "I2c clamped_first: clamps before it adds the zero point": _quantizes(
         _quantizer(first=True), _NARROW
     ),
+    "I2d zero_point_fused: adds the zero point to the exact product": _quantizes(
+        _quantizer(_product, _of_sums(np.rint), before=True)
+    ),
+    "I2e sums_in_float64: adds the zero point to the product in float64": _quantizes(
+        _quantizer(_product, before=True)
+    ),
+    "I2f products_in_float64: rounds the exact product, then adds the zero point": _quantizes(
+        _quantizer(_product)
+    ),
     "I3 half_away: rounds a tie away from zero": _quantizes(_quantizer(nearest=_half_away)),
     "I3b half_up: rounds a tie up": _quantizes(_quantizer(nearest=_half_up)),
     "I3e half_added_to_codes: adds one half and rounds down": _quantizes(
@@ -237,6 +257,12 @@ AFFINE: Mutants = {
     ),
     "I3l half_up_of_sums: adds the zero point, then rounds a tie up": _quantizes(
         _quantizer(nearest=_half_up, before=True)
+    ),
+    "I3n half_away_of_fused: adds the zero point to the exact product; a tie goes away from zero": (
+        _quantizes(_quantizer(_product, _of_sums(_half_away), before=True))
+    ),
+    "I3o half_up_of_fused: adds the zero point to the exact product, then rounds a tie up": (
+        _quantizes(_quantizer(_product, _of_sums(_half_up), before=True))
     ),
     "I3c truncated: cuts fractions off": _quantizes(_quantizer(nearest=np.trunc)),
     "I3d floored: rounds down": _quantizes(_quantizer(nearest=np.floor)),

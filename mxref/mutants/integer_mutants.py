@@ -107,7 +107,10 @@ def _sampled(image: Array, grid: Array, align: Any, padding: Any, zero: int) -> 
 
 
 def _sampler(
-    *, half: bool = True, wraps: bool = False, tie: Callable[[Array], Any] = lambda whole: whole & 1
+    *,
+    half: bool = True,
+    wraps: bool = False,
+    tie: Callable[[Array, int], Any] = lambda whole, zero: whole & 1,
 ) -> Function:
     """A `grid_sample`, right except for what is given; `tie` says whether a tie is rounded up."""
 
@@ -126,7 +129,7 @@ def _sampler(
             weight = (below if i else _ONE - below) * (right if j else _ONE - right)
             total += weight * (pixel if wraps else np.where(inside, pixel, zero))
         whole, rest = np.divmod(total, _ONE**2)
-        up = (2 * rest > _ONE**2) | ((2 * rest == _ONE**2) & (tie(whole) == 1))
+        up = (2 * rest > _ONE**2) | ((2 * rest == _ONE**2) & (tie(whole, zero) == 1))
         found: Array = (whole + up).astype(image.dtype)
         return found
 
@@ -234,8 +237,17 @@ INTEGER_OPERATIONS: Mutants = {
     "I16c zero_for_zero_point: takes 0 for what is outside": _samples(
         lambda q, g, align, padding, zero: _sampled(q, g, align, padding, 0)
     ),
-    "I17b sample_half_down: rounds a tie down": _samples(_sampler(tie=np.zeros_like)),
-    "I17 sample_half_up: rounds a tie up": _samples(_sampler(tie=np.ones_like)),
+    "I17 sample_half_up: rounds a tie up": _samples(_sampler(tie=lambda whole, zero: 1)),
+    "I17b sample_half_down: rounds a tie down": _samples(_sampler(tie=lambda whole, zero: 0)),
+    "I17c sample_even_steps: rounds a tie to an even number of steps from the zero point": _samples(
+        _sampler(tie=lambda whole, zero: whole - zero & 1)
+    ),
+    "I17d sample_half_away: rounds a tie away from the zero point": _samples(
+        _sampler(tie=lambda whole, zero: whole >= zero)
+    ),
+    "I17e sample_half_toward: rounds a tie toward the zero point": _samples(
+        _sampler(tie=lambda whole, zero: whole < zero)
+    ),
     "I22 product_tie_up: rounds a tie up": _multiplies(_product(tie=lambda y: np.floor(y + 0.5))),
     "I22b product_tie_away: rounds a tie away from zero": _multiplies(
         _product(tie=lambda y: np.copysign(np.floor(np.abs(y) + 0.5), y))

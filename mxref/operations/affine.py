@@ -168,8 +168,10 @@ class QuantizeAffine(_AffineOperation):
     def refuse(self, found: Mapping[str, str]) -> None:
         """Refuse what the int32 of a number is not asked for, and quotients of two types."""
         beyond = "int32_min" in (found.get("nan"), found.get("infinite"))
-        if beyond and found.get("zero_point") == "before":
+        if beyond and "zero_point" in found:
             raise ValueError("int32_min must be chosen with zero_point=after")
+        if "scaling" in found and found.get("zero_point") == "fused":
+            raise ValueError("zero_point=fused must be chosen with scaling=reciprocal")
         if {"scaling", "scale_type"} <= {*found}:
             raise ValueError("scale_type=float64 must be chosen with scaling=reciprocal")
 

@@ -5,6 +5,7 @@ Words of a case: align_corners, border, zero point, C, H, W, h, w, codes, and th
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
+from mxref.integer import integer_choices as c
 from mxref.integer.sampler import grid_sample
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
@@ -34,6 +36,10 @@ class GridSample(CallOperation):
     parameters = "codes, grid, align_corners, padding, zero_point"
     formats = ("int8", "uint8")
     worked_on = 2
+
+    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
+        """The code of a tie."""
+        return {"ties": c.Ties}
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """How to sample, the sizes, the image and the grid, x first."""
@@ -76,7 +82,8 @@ class GridSample(CallOperation):
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The codes, by the fast path."""
         image, grid, align, padding, zero = call.arguments
-        return grid_sample(image, grid, align_corners=align, padding=padding, zero_point=zero)
+        beside = {"align_corners": align, "padding": padding, "zero_point": zero}
+        return grid_sample(image, grid, **beside, **choices)
 
     def question(self, format: str, draws: Draws, number: int) -> Ints:
         """A small image, half of them of the two extreme codes, at pixels, midway, at the ends."""
@@ -128,4 +135,5 @@ class GridSample(CallOperation):
                     align_corners=bool(words[0]),
                     padding=_PADDINGS[words[1]],
                     zero_point=signed(words[2]),
+                    ties=chosen["ties"],
                 )

@@ -29,6 +29,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FO
 from mxref.golden.explain_block import beside_floor, limits
 from mxref.golden.explain_number import fraction, nearest_codes, neighbours, parse_number
 from mxref.golden.witnesses import witness
+from mxref.operations.registry import REGISTRY
 from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -54,6 +55,7 @@ def assert_fits(text: str) -> None:
         *(one for one in QUESTIONS.values() if one[-2:] != "A7"),
         *(f"mxref explain {format}" for format in (*LAYOUTS, "e8m0", "ue5m3", "e2m1")),
         *(f"mxref explain scale_rule --format {format}" for format in BLOCK_FORMATS),
+        *(f"mxref explain {op}" for op in REGISTRY),
         "mxref explain quantize.mxfp4_e2m1.f32.lane_03_minus",  # of many answers
         "mxref explain rescale.int32-int16.bytes.tenth_128_128",  # of many words
     ],

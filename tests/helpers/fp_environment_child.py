@@ -135,10 +135,10 @@ def digest() -> str:
 def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
     """Integer operations on random patterns, under small and large scales."""
     for scale in (2.0**-127, 0.013, 2.0**100):
-        for scaling in ("reciprocal", "divide"):
+        for how in ({}, {"scaling": "divide"}, {"zero_point": "fused"}):
             qparams = mxref.integer.QParams(scale, 3, dtype=np.int32)
             for some in (bits.view(np.float32), (bits & np.uint32(0x80FFFFFF)).view(np.float32)):
-                codes = mxref.integer.quantize_affine(some, qparams, scaling=scaling, nan="zero")
+                codes = mxref.integer.quantize_affine(some, qparams, **how, nan="zero")
                 add(codes)
                 add(mxref.integer.dequantize_affine(codes, qparams))
     x, w = (

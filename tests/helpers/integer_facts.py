@@ -70,7 +70,7 @@ def integer_facts(
         case "qlinear_matmul":
             units = list(multiplied(format, words, want))
         case _:
-            units = list(sampled(words, want, format))
+            units = list(sampled(words, want, format, chosen))
     more = (
         {**counted("element", i), "elements behind": len(want) - 1 - i} for i in range(len(want))
     )
@@ -133,12 +133,16 @@ def quantized(
         y = single(size * Fraction(single(1 / kept)))
     unit["scaled magnitude"] = y if y == INF else Fraction(y)
     y = -y if word >> 31 else y
-    before = chosen.get("zero_point") == "before"
-    y = single(Fraction(y) + zero) if before and abs(y) < INF else y
+    when = chosen.get("zero_point", "after")
+    if when == "fused":
+        exact = size * Fraction(single(1 / kept)) * (-1 if word >> 31 else 1)
+        y = single(exact + zero)
+    elif when == "before" and abs(y) < INF:
+        y = single(Fraction(y) + zero)
     if abs(y) >= 2.0**52:
         return unit | {"fraction": None, "rounding": None}
     number = Fraction(y)
-    offset = 0 if before else zero
+    offset = zero if when == "after" else 0
     return unit | rounded(number, code, offset, low, high, round(number) > number)
 
 
@@ -203,7 +207,9 @@ def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts
         yield unit | result(code)
 
 
-def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
+def sampled(
+    words: list[int], want: list[int], format: str, chosen: dict[str, str]
+) -> Iterator[Facts]:
     align, border, zero, channels, height, width, h, w, *rest = words
     zero, size = signed(zero), channels * height * width
     grid = list(map(signed, rest[size:]))
@@ -239,5 +245,6 @@ def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
             "channels behind": channels - 1 - channel,
         }
         code = signed(word, 8) if format == "int8" else word
-        up = round(number) > number
+        origin = zero if chosen.get("ties") == "even_step" else 0
+        up = round(number - origin) + origin > number
         yield unit | counted("channel", channel) | rounded(number, code, 0, low, high, up)

@@ -40,9 +40,10 @@ def policies(dtype: Any) -> list[dict[str, str]]:
     found = []
     for members in itertools.product(*CHOICES):
         policy = {name: member.value for name, member in zip(NAMES, members, strict=True)}
-        divides = policy["scaling"] == "divide" and policy["scale_type"] == "float64"
+        divides = policy["scaling"] == "divide"
+        divides &= policy["scale_type"] == "float64" or policy["zero_point"] == "fused"
         unread = policy["int32"] == "wrap" and dtype != np.int32
-        beyond = dtype == np.int32 or policy["zero_point"] == "before"
+        beyond = dtype == np.int32 or policy["zero_point"] != "after"
         beyond = beyond and "int32_min" in (policy["nan"], policy["infinite"])
         if policy["nan"] != "error" and not (divides or unread or beyond):
             found.append(policy)

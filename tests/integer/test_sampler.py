@@ -20,6 +20,16 @@ def test_q13_ties_go_to_the_even_code() -> None:
             assert grid_sample(np.int8([image]), centre, align_corners=align).tolist() == [[[code]]]
 
 
+def test_q13_ties_go_to_an_even_step_from_the_zero_point() -> None:
+    """Dequantized, sampled and quantized: 1.5 steps above 3 are 2, and 0.5 steps below it are 0."""
+    centre, image = ENDS[1:2, 1:2], np.int8([[[4, 5]], [[5, 6]], [[2, 3]], [[1, 2]], [[-8, -7]]])
+    for ties, codes in (("even_code", [4, 6, 2, 2, -8]), ("even_step", [5, 5, 3, 1, -7])):
+        got = grid_sample(image, centre, align_corners=True, zero_point=3, ties=ties)
+        assert got.reshape(-1).tolist() == codes
+        even = grid_sample(image, centre, align_corners=True, zero_point=4, ties=ties)
+        assert even.reshape(-1).tolist() == [4, 6, 2, 2, -8]
+
+
 def test_q13_the_ends_of_the_grid() -> None:
     image = np.int8([[[10, 20, 30], [40, 50, 60]]])
     aligned = grid_sample(image, ENDS, align_corners=True)[0]
@@ -45,17 +55,14 @@ def test_codes_are_those_of_the_twin(dtype: Any, padding: str, align: bool) -> N
         grid = drawn.integers(-32768, 32768, (4, 5, 2)).astype(np.int16)
         grid[0], grid[1:4, :3] = grid[0] // 16384 * 16384, ENDS
         grid[1, 3] = -32768
-        for zero_point in (0, 3):
-            got = grid_sample(
-                image, grid, align_corners=align, padding=padding, zero_point=zero_point
-            )
+        for zero_point, ties in ((0, "even_code"), (3, "even_code"), (3, "even_step")):
+            beside = {"padding": padding, "zero_point": zero_point, "ties": ties}
+            got = grid_sample(image, grid, align_corners=align, **beside)
             assert (got.shape, got.dtype) == ((2, 4, 5), dtype)
             for c, i, j in np.ndindex(got.shape):
                 x, y = grid[i, j].tolist()
-                want = exact.grid_sample(
-                    image[c].tolist(), x, y,
-                    align_corners=align, padding=padding, zero_point=zero_point,
-                )  # fmt: skip
+                pixels = image[c].tolist()
+                want = exact.grid_sample(pixels, x, y, align_corners=align, **beside)
                 assert got[c, i, j] == want, (image[c], x, y)
 
 

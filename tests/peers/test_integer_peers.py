@@ -32,7 +32,10 @@ from mxref.integer import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ExecuTorch
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of ExecuTorch
+    pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning"),  # deprecated
+]
 F32 = np.float32
 SETS = [
     SNORM8,
@@ -139,6 +142,41 @@ def test_per_channel_and_token(
     compare(name, x, None, QParams(*scales_like((x.shape[axis],)), axis=axis))
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *(("torch_integers.EAGER_TENSOR", dtype) for dtype in (np.int8, np.uint8)),
+        ("torch_integers.EAGER_INT32", np.int32),
+        *(("torch_integers.EAGER_CHANNEL", dtype) for dtype in (np.int8, np.uint8, np.int32)),
+    ],
+)
+def test_quantized_tensors_of_torch(
+    name: str, dtype: Any, patterns: np.ndarray, share: Share
+) -> None:
+    """A million values of each at thresholds, half of all, under 50 scales with --complete."""
+    drawn, info, peer = np.random.default_rng(8), np.iinfo(dtype), adapter(name)
+    choices, others = dict(word.split("=") for word in peer.INTEGERS.split()), 0
+    for i in range(50 if share.complete else 5):
+        scale, axis = F32(2.0 ** drawn.uniform(-20, 6)), i % 2 if "CHANNEL" in name else None
+        zero = int(drawn.integers(max(info.min, -200), min(info.max, 300) + 1))
+        codes = drawn.integers(max(info.min, -3000), min(info.max, 3000) + 1, 20_000) + 0.5
+        middle = F32((codes - zero) * float(scale)).view(np.int32)
+        near = (middle + drawn.integers(-3, 4, middle.size).astype(np.int32)).view(F32)
+        x = np.concatenate([near, drawn.choice(patterns, near.size)])
+        scales: Any = scale.item()
+        zeros: Any = zero
+        if axis is not None:
+            x = x.reshape((8, -1) if axis == 0 else (-1, 8))
+            scales, zeros = F32(scale * F32(np.arange(1, 9) / 8)), np.full(8, zero, np.int32)
+            with np.errstate(all="ignore"):
+                x = x * F32(scales / scale).reshape((8, 1) if axis == 0 else (1, 8))
+        given = scales, zeros, int(info.min), int(info.max), np.dtype(dtype), axis
+        want = peer.quantize_affine(x, *given)
+        assert np.array_equal(quantize_affine(x, QParams(*given), **choices), want), given
+        others += np.count_nonzero(quantize_affine(x, QParams(*given), nan=choices["nan"]) != want)
+    assert others > 5000
+
+
 @pytest.mark.parametrize("name", ["torch_integers.GROUP", "torch_integers.TORCHAO"])
 def test_groups(name: str, patterns: np.ndarray) -> None:
     x = np.where(np.isnan(patterns), F32(1), patterns).reshape(-1, 128)  # torch refuses NaN
@@ -208,6 +246,39 @@ def test_torch_grid_sample_is_at_most_one_code_off() -> None:
         assert off.max() <= 1
         differing, count = differing + np.count_nonzero(off), count + off.size
     assert 0 < differing < count / 500
+
+
+def test_torch_ties_of_samples() -> None:
+    """At halves and quarters of pixels torch's float32 is exact, and every code is the same.
+
+    Quantized tensors round a tie to the even code. Dequantized, sampled and quantized it goes to an
+    even number of steps from the zero point.
+    """
+    drawn, count, apart = np.random.default_rng(7), 0, []
+    grid = np.int16(list(itertools.product((-32767, 0, 32767), repeat=2)))[np.newaxis]
+    points = torch.from_numpy(F32(grid / 32767))[np.newaxis]
+    for align, padding, zero in itertools.product(
+        (False, True), ("zeros", "border"), (0, 1, 3, 100, 128, 131, 254, 255)
+    ):
+        image = drawn.integers(0, 256, (1024, 2, 2)).astype(np.uint8)
+        how = {"padding_mode": padding, "align_corners": align}
+        quantized = torch._make_per_tensor_quantized_tensor(
+            torch.from_numpy(image)[None], 0.5, zero
+        )
+        theirs = torch.nn.functional.grid_sample(quantized, points, **how).int_repr()[0].numpy()
+        floats = QParams(0.5, zero, 0, 255, np.uint8)
+        sampled = torch.nn.functional.grid_sample(
+            torch.from_numpy(dequantize_affine(image, floats))[None], points, **how
+        )
+        chain = quantize_affine(sampled[0].numpy(), floats)
+        beside = {"align_corners": align, "padding": padding, "zero_point": zero}
+        assert np.array_equal(grid_sample(image, grid, **beside), theirs)
+        assert np.array_equal(grid_sample(image, grid, **beside, ties="even_step"), chain)
+        count += theirs.size
+        apart += [zero] * np.count_nonzero(theirs != chain)
+    assert count == 294_912
+    assert len(apart) > 20_000
+    assert {zero % 2 for zero in apart} == {1}
 
 
 def test_executorch_linear_qcs4w_forgets_the_offset() -> None:

@@ -1,7 +1,10 @@
 """torch 2.13.0: `quantized_decomposed` in Python, and torchao 0.18.0 `quantize_affine`.
 
 TENSOR, CHANNEL, TOKEN and GROUP are functions of torch; scales of groups are scales of channels,
-tokens or rows there. torch gets one scale as a Python float, torchao as a tensor.
+tokens or rows there. torch gets one scale as a Python float, torchao as a tensor. EAGER_TENSOR,
+EAGER_INT32 and EAGER_CHANNEL are torch's quantized tensors, `quantize_per_tensor` of quint8 and
+qint8 and of qint32, and `quantize_per_channel`. They know the ranges of types alone: narrower ones
+are clipped here.
 """
 
 from types import SimpleNamespace
@@ -90,6 +93,61 @@ def _torchao(op: str) -> Any:
     return run
 
 
+_EAGER = {"int8": torch.qint8, "uint8": torch.quint8, "int32": torch.qint32}
+
+
+def _eager_quantize(
+    values: Array, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: int | None
+) -> Array:
+    kind = _EAGER[str(np.dtype(dtype))]
+    if axis is None:
+        codes = torch.quantize_per_tensor(tensor(values), scale, zero, kind).int_repr()
+        return np.clip(array(codes), low, high)
+
+    def rows(values: Array, scale: Array, zero: Array, axis: int = 0) -> Array:
+        given = tensor(values), tensor(scale), tensor(zero), axis, kind
+        return array(torch.quantize_per_channel(*given).int_repr())
+
+    if scale.ndim == 1:
+        return np.clip(rows(values, scale, zero, axis % values.ndim), low, high)
+    return np.clip(by_rows(values, scale, zero, axis, rows), low, high)
+
+
+def _eager_dequantize(
+    codes: Array, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: int | None
+) -> Array:
+    if axis is None:
+        return array(
+            torch._make_per_tensor_quantized_tensor(tensor(codes), scale, zero).dequantize()
+        )
+
+    def rows(codes: Array, scale: Array, zero: Array, axis: int = 0) -> Array:
+        beside = tensor(scale), tensor(zero), axis
+        return array(torch._make_per_channel_quantized_tensor(tensor(codes), *beside).dequantize())
+
+    if scale.ndim == 1:
+        return rows(codes, scale, zero, axis % codes.ndim)
+    return by_rows(codes, scale, zero, axis, rows)
+
+
+EAGER_TENSOR = SimpleNamespace(
+    INTEGERS="zero_point=fused nan=highest",
+    FORMATS=["int8", "uint8", "int8_scale64"],
+    quantize_affine=_eager_quantize,
+    dequantize_affine=_eager_dequantize,
+)
+EAGER_INT32 = SimpleNamespace(
+    INTEGERS="zero_point=before nan=zero",
+    FORMATS=["int32"],
+    quantize_affine=_eager_quantize,
+    dequantize_affine=_eager_dequantize,
+)
+EAGER_CHANNEL = SimpleNamespace(
+    INTEGERS="zero_point=before nan=zero",
+    FORMATS=_AXES,
+    quantize_affine=_eager_quantize,
+    dequantize_affine=_eager_dequantize,
+)
 TENSOR = SimpleNamespace(
     INTEGERS="scale_type=float64 nan=zero int32=wrap",
     FORMATS=_ONE_SCALE,

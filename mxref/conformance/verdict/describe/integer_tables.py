@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import fl
+from mxref.bits.float32 import fl, fl_sum
 from mxref.bits.floats import F32, F64, I64, split
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
@@ -99,8 +99,9 @@ def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], pol
     with np.errstate(all="ignore"):
         x = values.view(np.float32).astype(np.float64)
         scaled = fl(x / factor if chosen.get("scaling") == "divide" else x * factor)
-        before = chosen.get("zero_point") == "before"
-        y, shift = (fl(scaled + zero), 0) if before else (scaled, zero)
+        when = chosen.get("zero_point", "after")
+        sums = fl_sum(x * factor, zero.astype(np.float64)) if when == "fused" else fl(scaled + zero)
+        y, shift = (scaled, zero) if when == "after" else (sums, 0)
         floor, limit = np.floor(y), np.abs(y) < 2.0**52
         side = np.where(limit, np.sign(y - floor - 0.5) + 2, 0).astype(np.int64) * (y != floor)
     found = number_table(split(values, F32))
