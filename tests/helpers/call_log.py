@@ -56,7 +56,7 @@ _INTEGERS = (
 )
 _FLOATS = (
     *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
-    *("quantize_tensor", "linear", "linear_gradients"),
+    *("quantize_tensor", "linear", "linear_gradients", "mma"),
 )
 _PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w")
 #: The kinds that operations' calls cannot have, by the reason.
@@ -85,7 +85,7 @@ _SCALES = {
     *("multipliers", "shifts", "b_scale", "b_zero"),
 }
 #: Those that hold values or codes.
-_VALUES = {"values", "amax", "x", "w", "codes", "a", "b", "codes_a", "codes_b"}
+_VALUES = {"values", "amax", "x", "w", "codes", "a", "b", "c", "codes_a", "codes_b"}
 
 
 def kinds_of(op: str) -> tuple[str, ...]:
