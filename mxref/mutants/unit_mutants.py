@@ -111,9 +111,9 @@ def _adds(run: Function, formats: Formats = Mma.formats) -> Mutant:
 
 
 UNITS: Mutants = {
-    "H23 sum_ignored: leaves C out": _adds(_without_sum),
-    "H23b sum_added_late: adds C in float32 after all products": _adds(_sum_added_late),
-    "H23c steps_added_in_float32: aligns the products of each step without the sum so far": _adds(
+    "H29 sum_ignored: leaves C out": _adds(_without_sum),
+    "H29b sum_added_late: adds C in float32 after all products": _adds(_sum_added_late),
+    "H29c steps_added_in_float32: aligns the products of each step without the sum so far": _adds(
         _another(lambda own: {"promotion": own.step}), _ALIGNED
     ),
     "H24 half_steps: adds half as many products at once": _adds(
