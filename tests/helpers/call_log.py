@@ -85,7 +85,7 @@ _SCALES = {
     *("multipliers", "shifts", "b_scale", "b_zero"),
 }
 #: Those that hold values or codes.
-_VALUES = {"values", "amax", "x", "w", "codes", "a", "b", "c", "codes_a", "codes_b"}
+_VALUES = {"values", "amax", "x", "w", "codes", "a", "b", "codes_a", "codes_b"}
 
 
 def kinds_of(op: str) -> tuple[str, ...]:
