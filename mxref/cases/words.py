@@ -120,6 +120,7 @@ _RULES: Mapping[str, str] = {
     "N43": "products: precision and order of the additions",
     "N44": "linear layers: the axes of blocks, what is quantized, and bias",
     "N45": "NVFP4's 4 over 6: which of two scales a block takes",
+    "N46": "approximate reciprocals, which have bounds",
     "Q1": "affine quantization",
     "Q2": "affine quantization: reciprocal or quotient",
     "Q3": "affine quantization: the zero point before or after rounding",

@@ -17,6 +17,7 @@ from mxref.cli.explain_choices import (
     explain_policy,
 )
 from mxref.cli.explain_clauses import explain_clause
+from mxref.cli.explain_codes import explain_code
 from mxref.cli.explain_foreign import explain_foreign
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
@@ -43,7 +44,9 @@ def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
     options.kind = kind
     if options.format is not None:
         check_format(options.format)
-        one = None if kind or _names_member(word) else explain_numbers(options)
+        one = None
+        if not kind and not _names_member(word):
+            one = explain_code(options) or explain_numbers(options)
         if one is not None:
             return [one]
     for name in dict.fromkeys((word, word.lower(), word.upper())):
@@ -106,6 +109,9 @@ def _unknown(name: str) -> str:
 
     if re.search(r"\^k\b", name):
         return f"NAME must have a number in the place of k, such as 1.75*2^8, got {name!r}"
+    if re.fullmatch(r"0[xb][0-9a-f]{1,3}|0b[01_]+", name, re.IGNORECASE):
+        about = f"as in `mxref explain {name} --format e4m3`"
+        return f"--format must be given with a code, {about}, got {name!r} alone"
     with contextlib.suppress(ValueError):
         words = words_of(name)
         for word in words:

@@ -237,6 +237,10 @@ def _show_full(data: dict[str, Any]) -> None:
         print_part("see also", ", ".join(data["see_also"]))
     if "limits" in data:
         show_limits_of_member(data["limits"])
+    if data["choice"] == "scale_layout":
+        from mxref.cli.scale_layout_facts import print_addresses
+
+        print_addresses(data["name"].partition("=")[2])
     example = data.get("example")
     if example:
         print()

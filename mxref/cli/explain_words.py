@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import partial
 from typing import Any
 
 from mxref.cli.explain_numbers import lines_of
-from mxref.cli.explanation import LINES, WIDTH, Explanation, print_wrapped
+from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_rows, print_wrapped
 from mxref.cli.screen import vectors_folder
 
 #: standing -> what it says of a member of a choice.
@@ -18,6 +19,8 @@ STANDINGS = {
     "silent": "the standard does not decide it, or it is out of its scope",
     "contradicts": "the text of the standard defines something else",
 }
+#: Profiles that are shown beside a member.
+_FEW = 3
 __all__ = ["explain_case", "explain_words"]
 
 
@@ -28,14 +31,35 @@ def explain_words(options: argparse.Namespace) -> list[Explanation]:
     # A model may be that of one operation, so that all must be imported.
     known = models() if re.fullmatch(r"M\d+", options.name) else {}
     return [
-        Explanation({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
+        Explanation(
+            {"kind": kind, "name": options.name, "about": texts[options.name]},
+            _show_word,
+            partial(_choices_of, options.name) if kind == "flag" else None,
+        )
         for kind, texts in (("model", known), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
 
 
+def _choices_of(flag: str) -> dict[str, Any]:
+    """The choices that have the name of a flag in theirs, and who does what."""
+    from mxref.policy.policy import Policy
+    from mxref.profiles.choosing import who_does
+
+    names = [name for name in Policy().choices() if flag in (name, *name.split("_"))]
+    return {"choices": [{"choice": name, "profiles": who_does(name)} for name in names]}
+
+
 def _show_word(data: dict[str, Any]) -> None:
     print_wrapped(f"{data['kind']} {data['name']}: {data['about']}")
+    members = [
+        (f"{one['choice']}={member}", few(profiles, _FEW) or "none")
+        for one in data.get("choices", ())
+        for member, profiles in one["profiles"].items()
+    ]
+    if members:
+        print_rows(("what is chosen", "profiles"), members)
+        print_wrapped(f"more of one: mxref explain {data['choices'][0]['choice']}")
 
 
 def explain_case(options: argparse.Namespace) -> Explanation | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +27,8 @@ from mxref.formats.catalog import (
 )
 from mxref.support.text import hex_float, unknown_name
 
+#: The most binades of which each ulp is printed.
+_BINADES = 8
 _NOTES = """\
 columns:
   bits            of a code; s/e/m: of its sign, exponent and mantissa
@@ -140,9 +143,9 @@ def explain_format(
     fmt = _coded()[name]
     codes = _codes(fmt, every=every, whole=whole)
     if as_json:
-        print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
+        print(json.dumps({**_properties(fmt), **_precision(fmt), "codes": codes}, indent=1))
         return True
-    for key, value in _properties(fmt).items():
+    for key, value in {**_properties(fmt), **_precision(fmt)}.items():
         print(f"{key:14} {_text(value)}")
     print()
     header = ("code", "bits", "value", "hex value", "note")
@@ -159,7 +162,8 @@ def format_data(typed: str) -> dict[str, Any] | None:
         return _block(_blocks()[name])
     if name not in _coded():
         return None
-    return {**_properties(_coded()[name]), "codes": _codes(_coded()[name], every=True)}
+    fmt = _coded()[name]
+    return {**_properties(fmt), **_precision(fmt), "codes": _codes(fmt, every=True)}
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
@@ -181,6 +185,25 @@ def _properties(fmt: CodeFormat) -> dict[str, Any]:
         fields["s/e/m"] = "n/64"
         fields |= dict.fromkeys(("bias", "min normal", "max subnormal", "min subnormal"))
     return fields
+
+
+def _precision(fmt: CodeFormat) -> dict[str, Any]:
+    """The largest relative error of a normal number, to nearest, and the ulp of each binade."""
+    if _is_integer(fmt):
+        return {"ulp": f"2^-{fmt.mantissa_bits} throughout"}
+    if not fmt.subnormals and not fmt.mantissa_bits:
+        return {"largest error": "1/3 of a number, to nearest"}
+    first, last = 1 - fmt.bias, math.frexp(fmt.max_normal)[1] - 1
+    ulps = {e: f"2^{e - fmt.mantissa_bits} from 2^{e}" for e in range(first, last + 1)}
+    if fmt.subnormals:
+        ulps[first] = f"2^{first - fmt.mantissa_bits} from 0"
+    if len(ulps) > _BINADES:
+        ulps = {first: ulps[first], first + 1: ulps[first + 1], 0: "...", last: ulps[last]}
+    error = (1 << fmt.mantissa_bits + 1) + 1
+    return {
+        "largest error": f"1/{error} of a normal number, to nearest: {100 / error:.3g} %",
+        "ulp": ", ".join(ulps.values()),
+    }
 
 
 def _is_integer(fmt: CodeFormat) -> bool:
@@ -242,7 +265,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
 
 def _codes(fmt: CodeFormat, *, every: bool, whole: int = 64) -> list[dict[str, Any]]:
     """Codes with value and note: all of a small format, else those with a note."""
-    notes = _notes(fmt)
+    notes = notes_of(fmt)
     everything = fmt.code_count <= whole or (every and fmt.bits <= 8)
     rows = []
     for code in range(fmt.code_count) if everything else sorted(notes):
@@ -250,7 +273,7 @@ def _codes(fmt: CodeFormat, *, every: bool, whole: int = 64) -> list[dict[str, A
         rows.append(
             {
                 "code": f"{code:0{(fmt.bits + 3) // 4}x}",
-                "bits": _fields(code, fmt),
+                "bits": fields_of(code, fmt),
                 "value": _text(value),
                 "hex value": hex_float(value),
                 "note": notes.get(code, ""),
@@ -259,7 +282,7 @@ def _codes(fmt: CodeFormat, *, every: bool, whole: int = 64) -> list[dict[str, A
     return rows
 
 
-def _notes(fmt: CodeFormat) -> dict[int, str]:
+def notes_of(fmt: CodeFormat) -> dict[int, str]:
     """Notes on special codes, by code."""
     m = fmt.mantissa_bits
     if _is_integer(fmt):
@@ -285,7 +308,8 @@ def _notes(fmt: CodeFormat) -> dict[int, str]:
     return notes
 
 
-def _fields(code: int, fmt: CodeFormat) -> str:
+def fields_of(code: int, fmt: CodeFormat) -> str:
+    """The bits of a code, its fields apart."""
     digits = f"{code:0{fmt.bits}b}"
     if _is_integer(fmt):
         return digits

@@ -13,12 +13,14 @@ from mxref.cli.screen import print_text
 from mxref.packing.scale_orders import SCALE_ORDERS, Part, ScaleOrder
 from mxref.support.text import a_few
 
-__all__ = ["SCALE_LAYOUTS", "print_scale_layout", "scale_layout_data"]
+__all__ = ["SCALE_LAYOUTS", "print_addresses", "print_scale_layout", "scale_layout_data"]
 
 #: The names of the layouts.
 SCALE_LAYOUTS = tuple(layout.value for layout in SCALE_ORDERS)
 #: Elements in a block of MX and of NVFP4.
 _MX, _NVFP4 = 32, 16
+#: Rows of which the bytes of scales are shown.
+_ROWS = (0, 1, 2, 31, 32, 33, 64, 127, 128)
 #: Bytes of a matrix for which those that fill up are listed, and how many runs are printed.
 _LARGE, _SPANS = 1 << 22, 6
 
@@ -97,6 +99,20 @@ def print_scale_layout(
             f"blocks of 16: {scales} scales in the same order, {other['bytes']:,} bytes "
             "(--block 16)",
         )
+
+
+def print_addresses(name: str) -> None:
+    """Print where the scales of a matrix of 256 x 256 elements lie, with a part of the matrix."""
+    data = scale_layout_data(name, (256, 256), _MX)
+    order = next(order for layout, order in SCALE_ORDERS.items() if layout.value == name)
+    print_part("address", f"of the scale of row r and block b of 256 rows of 8: {data['byte']}")
+    parts = order.parts(256, 8)
+    blocks = range(8)
+    print_text("            r \\ b" + "".join(f"{b:6}" for b in blocks))
+    for row in _ROWS:
+        bytes_ = (sum(part.of(row, b) for part in parts) for b in blocks)
+        print_text(f"            {row:5}" + "".join(f"{one:6}" for one in bytes_))
+    print_part("a matrix", f"mxref formats {name} --shape 128 256 says where its scales lie")
 
 
 def _filler(order: ScaleOrder, rows: int, blocks: int) -> list[list[int]]:

@@ -1,6 +1,6 @@
 """One output of a matrix unit in fractions: the slow twin of named adders on plain numbers.
 
-Source: SPEC_NOTES N46; MMA-Sim, arXiv 2511.10909.
+Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def multiplied(
     whose last 13 bits are not read. c: a pattern of the output. unit: a name of `UNITS`, or one.
     Special values: NaN is the positive quiet NaN. Inf behaves as in IEEE 754; a product of CDNA3
     from 2**128 on is Inf. A zero is +0; that of AMD is -0 if it is a negative sum, rounded.
-    Source: SPEC_NOTES N46.
+    Source: SPEC_NOTES N47.
 
     >>> rows = [0x38, *[0] * 31, 0x01], [0x38, *[0] * 31, 0x08], 0, "e4m3", "e4m3"
     >>> hex(multiplied(*rows, "hopper_fp8")), hex(multiplied(*rows, "blackwell_f8f6f4"))

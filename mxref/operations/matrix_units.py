@@ -49,7 +49,7 @@ class Mma(CallOperation):
         "cdna3_fp8-e4m3fnuz-e4m3fnuz",
     )
     slot = "f32"
-    clauses = {"N46": "matrix units"}  # noqa: RUF012
+    clauses = {"N47": "matrix units"}  # noqa: RUF012
     models = {  # noqa: RUF012
         "M25": "matrix units: the last place below the largest term, in one step and in the next, "
         "with each sign; where steps end; sums far above and below; zeros, ends and specials"
@@ -137,7 +137,7 @@ class Mma(CallOperation):
 
     def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
         """One clause of SPEC_NOTES."""
-        return False, "N46", ()
+        return False, "N47", ()
 
     def designed(self, format: str) -> Iterable[CaseInput]:
         """See the model M25."""

@@ -1,6 +1,6 @@
 """Adders of matrix units as points of one space, and the named ones: what MMA-Sim models.
 
-Source: SPEC_NOTES N46; MMA-Sim, arXiv 2511.10909, release 2.1.1.
+Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909, release 2.1.1.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Adder:
     Raises:
         ValueError: numbers that mean nothing, or that are not computed exactly here.
 
-    Source: SPEC_NOTES N46.
+    Source: SPEC_NOTES N47.
 
     >>> ADDERS["hopper_fp8"]
     Adder(step=32, fraction_bits=13, zero_exponent=-133, output_bits=13, formats=('e5m2', 'e4m3'))

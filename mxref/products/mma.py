@@ -66,7 +66,7 @@ def mma(
         TypeError: elements or a c of another type.
         ValueError: shapes that do not fit; an unknown adder, or one for scaled blocks.
 
-    Source: SPEC_NOTES N46; MMA-Sim, arXiv 2511.10909.
+    Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909.
 
     >>> import ml_dtypes
     >>> a, b = np.zeros((2, 1, 64), ml_dtypes.float8_e4m3fn)

@@ -4,7 +4,7 @@ A product of two elements with their scales is exact, and a product with a power
 is aligned are multiples of one power of two: at most 65 integers below 2**(fraction_bits + 2), or 5
 of groups below 2**45, whose sums fit 53 bits. Integers round sums to float32 and float16.
 
-Source: SPEC_NOTES N43, N46; MMA-Sim, arXiv 2511.10909.
+Source: SPEC_NOTES N43, N47; MMA-Sim, arXiv 2511.10909.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mxref.policy.policy import Policy
 from mxref.profiles import (
+    approximate,
     casts,
     compressed_tensors,
     cublas,
@@ -78,6 +79,7 @@ FAMILIES = (
     tosa,
     transformer_engine,
     triton_kernels,
+    approximate,
 )
 
 #: Every profile by its name.

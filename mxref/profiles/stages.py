@@ -172,6 +172,10 @@ def _finite(x: F64Array) -> F64Array:
     return np.where(np.isfinite(x), x, 0.0)
 
 
+#: Scale codes and element codes.
+_Codes = tuple[U8, U8]
+
+
 @dataclass(frozen=True, slots=True)
 class Stages:
     """The stages of quantization; the default of each stage follows the policy exactly.
@@ -192,6 +196,9 @@ class Stages:
             number of the tensor, which may be None; None is the policy's.
         scales: what elements are multiplied by to be read, from such scales and that number; None
             is the policy's.
+        bounds: the lowest and the highest scale codes and element codes that the implementation
+            may give, where its arithmetic is not defined to the bit, the elements under the scale
+            codes that it has stored; None where there is one answer.
     """
 
     amax: Callable[[Rows], F64Array] = largest_finite
@@ -206,6 +213,7 @@ class Stages:
     tensor: TensorFormula | None = None
     blocks: Callable[[Rows, float | None, BlockFormat], tuple[U8, U8]] | None = None
     scales: ScaleFormula | None = None
+    bounds: Callable[[Rows, float | None, BlockFormat, U8], tuple[_Codes, _Codes]] | None = None
 
     def quantize(self, rows: Rows) -> tuple[I64, I64]:
         """Scale codes (n,) and element codes (n, k)."""

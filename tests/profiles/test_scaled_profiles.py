@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import ml_dtypes
 import numpy as np
 import pytest
+from nvfp4_casts import numbers, to_codes, to_scales
 from thresholds import amaxes, at_thresholds, count_at_thresholds, with_specials
 
 import mxref
@@ -19,21 +19,6 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 
 F = np.float32
 Expected = tuple[np.float32, np.ndarray, np.ndarray]
-
-
-def to_scales(wanted: np.ndarray) -> np.ndarray:
-    """UE4M3 by ml_dtypes, which has no saturation; a scale has no sign, also as NaN."""
-    return np.minimum(wanted, F(448)).astype(ml_dtypes.float8_e4m3fn).view(np.uint8) & 0x7F
-
-
-def to_codes(quotients: np.ndarray) -> np.ndarray:
-    """E2M1 by ml_dtypes, and 7 of NaN."""
-    codes = np.clip(quotients, F(-6), F(6)).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
-    return np.where(np.isnan(quotients), 7, codes)
-
-
-def numbers(scales: np.ndarray) -> np.ndarray:
-    return scales.view(ml_dtypes.float8_e4m3fn).astype(F)
 
 
 def cublas(x: np.ndarray) -> Expected:
@@ -114,7 +99,9 @@ def test_cublas_in_exact_arithmetic() -> None:
 
 
 BLOCKS = [
-    name for name, one in mxref.profiles.PROFILES.items() if {"blocks", "scaled"} & {*one.replaced}
+    name
+    for name, one in mxref.profiles.PROFILES.items()
+    if {"blocks", "scaled"} & {*one.replaced} and "dequantize" in (one.formats or {})
 ]
 
 

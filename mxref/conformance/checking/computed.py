@@ -20,6 +20,7 @@ from mxref.conformance.compare.compare import (
 from mxref.conformance.compare.product_intervals import (
     widened,
 )
+from mxref.conformance.compare.profile_bounds import nearest_admitted
 from mxref.conformance.verdict.failure_kinds import (
     Change,
     change_of,
@@ -111,6 +112,7 @@ def compare_computed(
         else:
             right = Answers(cause(file, words))
         wanted, answers = same_width(right.words, asked.words)
+        wanted = nearest_admitted(file, words, wanted, answers, profile)
         equal = same_answers(file, wanted, answers, words, bits=profile is not None)
         same = widened(file, np.all(equal, axis=1), words, asked.words, policy)
         same[[*asked.errors]] = False

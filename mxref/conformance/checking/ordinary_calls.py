@@ -26,6 +26,7 @@ from mxref.conformance.checking.computed import Compared, compare_computed, file
 from mxref.conformance.checking.ordinary_features import features_of
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
 from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.compare.profile_bounds import nearest_admitted
 from mxref.conformance.verdict.call_dependence import CallDependence, OrdinaryScope
 from mxref.operands.ordinary import CODES
 from mxref.operands.word_rows import same_width, stripped
@@ -134,6 +135,7 @@ class _Subject:
             text = "" if right.errors else error_text(error)
             return _Asked(file, kinds, turn, words, nothing, right.words, right.words, text)
         wanted, given = same_width(right.words, got)
+        wanted = nearest_admitted(file, words, wanted, given, self.profile)
         bits = self.profile is not None
         equal = np.all(same_answers(file, wanted, given, words, bits=bits), axis=1)
         equal[[*right.errors]] = True

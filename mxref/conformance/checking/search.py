@@ -18,6 +18,7 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.stages.steps import BlockSteps
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
@@ -27,6 +28,8 @@ from mxref.targets.target import PythonTarget
 
 __all__ = ["Search"]
 
+#: Stages that leave so many times fewer wrong are nearly what a target does.
+_FEWER = 8
 #: What gives answers to questions of a file.
 _Answers = Callable[[VectorFile, NDArray[np.uint64]], NDArray[np.uint64]]
 
@@ -83,7 +86,7 @@ class Search:
         asked: Sequence[VectorFile],
         before: Sequence[VerifyRow] = (),
     ) -> Iterator[Compared]:
-        """The answers of known bugs and of stages, compared with the target's.
+        """The answers of known bugs and stages, or nearly known ones, compared with the target's.
 
         What differs is to be looked at again with the answers to the vectors.
 
@@ -97,7 +100,7 @@ class Search:
         same = {id(row) for row in before}
         for row in (row for row in report.rows if id(row) not in same):
             cause = row.causes[0] if row.causes else None
-            if cause is None or cause.answer is None or not cause.complete:
+            if cause is None or cause.answer is None or not (cause.complete or _nearly(cause)):
                 continue
             if (row.op, row.format) in unsteady and not cause.mixes:
                 continue
@@ -107,6 +110,16 @@ class Search:
             for file in files.values():
                 gives = _answers_of(cause, file, over)
                 yield from self.asked(file, policy, profile, report.known, gives)
+
+
+def _nearly(cause: Cause) -> bool:
+    """Whether known stages of blocks leave few wrong, none of which depends on other blocks.
+
+    Other questions may tell between hypotheses that leave as many. They are drawn one by one, so
+    that they would say nothing of what blocks of one call do to each other.
+    """
+    few = all(one.text and _FEWER * one.left <= one.wrong for one in cause.stages)
+    return isinstance(cause.steps, BlockSteps) and few and not cause.mixes
 
 
 def _answers_of(cause: Cause, like: VectorFile, policy: Policy) -> _Answers:

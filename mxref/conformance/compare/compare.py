@@ -16,6 +16,7 @@ from mxref.conformance.compare.integer_policies import nearest
 from mxref.conformance.compare.product_intervals import (
     widened,
 )
+from mxref.conformance.compare.profile_bounds import nearest_admitted
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
@@ -89,7 +90,8 @@ class Outcome:
 
     def wanted(self, policy: AnyPolicy, profile: Profile | None = None) -> NDArray[np.uint64]:
         """The right answers to all cases, by the policy or the profile; no words where none."""
-        return right_answers(self.file, self.inputs, policy, profile).words
+        own = right_answers(self.file, self.inputs, policy, profile).words
+        return nearest_admitted(self.file, self.inputs, own, self.answers, profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ def judged(
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
+    wanted = nearest_admitted(file, inputs, wanted, answers, profile)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs, bits=bits), axis=1)
     same = widened(file, same, inputs, answers, name if file.op in CALL_OPERATIONS else policy)
     failures = [

@@ -16,6 +16,7 @@ from mxref.conformance.compare.compare import Failure, fast_right_answers, same_
 from mxref.conformance.compare.product_intervals import (
     widened,
 )
+from mxref.conformance.compare.profile_bounds import nearest_admitted
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.conformance.fuzzing.input_words import Question
@@ -164,7 +165,8 @@ class Trial:
         own = fast_right_answers(file, rows, self.policy, self.profile)
         answers = self._answers(call)
         wanted, words = same_width(own.words, answers.words)
-        same = same_answers(file, wanted[order], words, rows[order], bits=self.profile is not None)
+        want = nearest_admitted(file, rows[order], wanted[order], words, self.profile)
+        same = same_answers(file, want, words, rows[order], bits=self.profile is not None)
         right = widened(file, np.all(same, axis=1), rows[order], words, self.policy)
         wrong: NDArray[np.bool_] = ~right
         raised = [*answers.errors]

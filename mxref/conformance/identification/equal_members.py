@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
-from mxref.conformance.identification.setting import OF_OPERANDS, Setting
+from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
 from mxref.operations.products import accumulations
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -166,6 +166,8 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         (fmt.bits != 4, "fp4_packing", every, f"{name} has {fmt.bits} bits"),
         (fmt.bits != 6, "fp6_packing", every, f"{name} has {fmt.bits} bits"),
     ]
+    if op == "dequantize" and setting.is_scaled:
+        found.append((True, "scale_arithmetic", *same_products(setting)))
     result = [(some, why) for holds, one, some, why in found if holds and one == choice]
     if choice == "scale_rule" and not encodes | (op == "shared_scale"):
         return []

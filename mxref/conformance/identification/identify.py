@@ -237,8 +237,8 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
         formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op in ("quantize", "dequantize"):
             formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
-            if op == "quantize":
-                formats += filter(has_questions, OTHER_BLOCK_FORMATS)
+            asks = has_questions if op == "quantize" else None
+            formats += filter(asks, OTHER_BLOCK_FORMATS)
         elif op.startswith(("quantize", "linear")) or op.endswith("_blocks"):
             formats = MX_BLOCKS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):

@@ -32,7 +32,11 @@ from mxref.conformance.identification.pools import (
     power_bits,
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
-from mxref.conformance.identification.scaled_questions import scaled_places, scaled_pools
+from mxref.conformance.identification.scaled_questions import (
+    scaled_places,
+    scaled_pools,
+    scaled_products,
+)
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.golden.designed_blocks import resized
@@ -61,7 +65,7 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
         case "quantize_tensor":
             return (*map(_as_tensor, block_pools(setting)), lambda _: _tail(setting))
         case "dequantize":
-            made = _dequantize(setting)
+            made = [scaled_products(setting)] if setting.is_scaled else _dequantize(setting)
         case "decode":
             codes = np.arange(setting.element.code_count, dtype=np.uint64)
             some = [0, setting.element.sign_bit, 1, setting.element.max_code]

@@ -1,4 +1,4 @@
-"""The questions of `identify` about `quantize` to blocks under scales that are small floats.
+"""The questions of `identify` about blocks under scales that are small floats.
 
 In formats with a tensor scale a question begins with its number, whose meaning depends on the
 arithmetic: it is a factor, a divisor or the largest magnitude. Each kind is asked where the block's
@@ -25,13 +25,16 @@ from mxref.formats.catalog import BlockFormat, block_format
 from mxref.operations.blocks import TENSOR_KINDS, without_tensor_scale
 from mxref.policy.policy import Policy
 
-__all__ = ["has_questions", "scaled_places", "scaled_pools"]
+__all__ = ["has_questions", "scaled_places", "scaled_pools", "scaled_products"]
 
 #: Designed blocks that are asked under each plain number of a tensor, and of how many others one
 #: is.
 _DESIGNED, _STEP = 600, 6
 #: float32 patterns of further numbers of tensors: 3, 1/3, 1000, 2688 / 7, 0.1 and 5/4 of 2688.
 _OTHERS = (0x40400000, 0x3EAAAAAB, 0x447A0000, 0x43C00000, 0x3DCCCCCD, 0x45520000)
+#: Two more. Some scales times the one, or divided by the other, lie so near a midpoint of bfloat16
+#: and of float16 that float32 rounds them to it.
+_NEAR_MIDPOINTS = (0x3F99AAAB, 0x3FAB1CBE)
 _FINITE = ("scale_arithmetic", "rounding", "overflow", "clamp", "int8_range")
 
 
@@ -68,6 +71,21 @@ def scaled_pools(setting: Setting) -> tuple[Maker, ...]:
         Pool("NaN and infinity", (), others, (0,)),
     )
     return (*(lambda _, pool=pool: pool for pool in made), places)
+
+
+def scaled_products(setting: Setting) -> Pool:
+    """The pool of `dequantize`: every scale with every code, after many numbers of tensors."""
+    fmt = block_format(setting.format)
+    size, count = fmt.elements_per_block, fmt.element.code_count
+    codes = (np.arange(-(-count // size) * size, dtype=np.uint64) % count).reshape(-1, size)
+    scales = np.repeat(np.arange(fmt.scale.code_count, dtype=np.uint64), len(codes))
+    blocks = np.column_stack([scales, np.tile(codes, (fmt.scale.code_count, 1))])
+    if not fmt.tensor_scale:
+        return Pool("products", (), blocks, range(0, len(blocks), 8))
+    numbers = np.array([*sorted({*_plain(fmt).values()}), *_OTHERS, *_NEAR_MIDPOINTS], np.uint64)
+    first = np.repeat(numbers, len(blocks))
+    words = np.column_stack([first, np.tile(blocks, (len(numbers), 1))])
+    return Pool("products", (), words, range(0, len(words), len(blocks) - 1))
 
 
 def scaled_places(

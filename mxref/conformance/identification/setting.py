@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.blocks.two_level import TensorScaleKind
 from mxref.cases.answers import reads
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -14,11 +15,12 @@ from mxref.formats.catalog import (
     ScaleFormat,
     block_format,
 )
-from mxref.operations.blocks import SCALED_ELEMENT_CHOICES
+from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
 from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.policy.choices import ScaleArithmetic
 from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["OF_OPERANDS", "Setting"]
+__all__ = ["OF_OPERANDS", "Setting", "same_products"]
 
 #: Choices of operands that are asked about in linear layers; others are taken to be those of `ocp`.
 OF_OPERANDS = ("rounding", "overflow", "scale_rule", "int8_range", "int8_emax")
@@ -83,3 +85,17 @@ class Setting:
     def layout(self) -> FloatLayout:
         """The float type; float32 where there is none."""
         return LAYOUTS.get(self.float, F32)
+
+
+def same_products(setting: Setting) -> tuple[tuple[str, ...], str]:
+    """Arithmetics that are one function in `dequantize`, with the reason.
+
+    >>> same_products(Setting("dequantize", "nvfp4", "f32"))[0]
+    ('transformer_engine_4over6', 'transformer_engine_4over6_mse')
+    """
+    if not block_format(setting.format).tensor_scale:
+        every = tuple(one.value for one in ScaleArithmetic)
+        return every, "without a tensor scale there is one product"
+    of_256 = TensorScaleKind.AMAX_256
+    some = tuple(one for one, kind in TENSOR_KINDS.items() if kind is of_256)
+    return some, "products do not show how scales were chosen"

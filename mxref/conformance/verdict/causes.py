@@ -117,6 +117,8 @@ def find_causes(
         stages = class_cause(op, whole, meant) or stages
     if stages is not None and stages.complete:
         return (stages,)
+    if any(PROFILES[one.profile].stages.blocks for one in outcomes if one.profile):
+        return ()  # stages over a policy do not say what differs from another formula
     if shift is not None:
         return (shift,)
     near = max((nearest, *profiles[:1]), key=lambda one: one.same)

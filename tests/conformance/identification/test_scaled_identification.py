@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from mxref import exact
+from mxref.bits.floats import LAYOUTS
 from mxref.conformance import target_of
 from mxref.conformance.identification.identify import Identified, identify
 
@@ -94,4 +96,52 @@ def test_a_kernel_of_no_policy_is_contradicted() -> None:
 
     kernel = types.SimpleNamespace(quantize=quantize, FORMATS=["nvfp4"], FLOATS=["f32"])
     (one,) = identify(target_of(kernel, "kernel"), ["quantize"], ["nvfp4"], ["f32"])
+    assert not one.consistent
+
+
+def found_products(
+    format: str, arithmetic: str, float: str, *, ignores: bool = False
+) -> Identified:
+    """What `identify` says of the twin's products."""
+    scale = "ue5m3" if format == "fp4_ue5m3" else "ue4m3"
+
+    @functools.cache
+    def word(tensor: int | None, scale_code: int, code: int) -> int:
+        return exact.dequantize_scaled(tensor, scale_code, code, "e2m1", scale, arithmetic, float)
+
+    def dequantize(scales: Any, codes: Any, format: str, dtype: Any, *tensor_scale: Any) -> Any:
+        tensor = int(tensor_scale[0].view(np.uint32)) if tensor_scale and not ignores else None
+        rows = zip(scales.tolist(), codes.tolist(), strict=True)
+        words = [[word(tensor, one, code) for code in row] for one, row in rows]
+        return np.array(words, LAYOUTS[float].uint).view(dtype)
+
+    kernel = types.SimpleNamespace(dequantize=dequantize, FORMATS=[format], FLOATS=[float])
+    (one,) = identify(target_of(kernel, "kernel"), ["dequantize"], [format], [float])
+    return one
+
+
+@pytest.mark.parametrize("float", ["f32", "bf16", "f16", "f64"])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_each_arithmetic_of_products_is_named(arithmetic: str, float: str) -> None:
+    one = found_products("nvfp4", arithmetic, float)
+    assert one.consistent
+    (shown,) = one.findings
+    alike = {name for name in ARITHMETICS if "4over6" in name}
+    assert {*shown.values} == (alike if arithmetic in alike else {arithmetic})
+    assert bool(shown.because) == (arithmetic in alike)
+    assert one.vectors is not None
+    assert one.vectors.asked == (90 if float == "f32" else 0)
+
+
+@pytest.mark.parametrize("format", ["fp4_ue4m3", "fp4_ue5m3"])
+def test_without_a_tensor_scale_there_is_one_product(format: str) -> None:
+    one = found_products(format, "cublas", "f32")
+    assert one.consistent
+    (shown,) = one.findings
+    assert {*ARITHMETICS} <= {*shown.values}
+
+
+def test_a_product_of_no_arithmetic_is_contradicted() -> None:
+    """It leaves the scale of the tensor out, which only other numbers than 1 show."""
+    one = found_products("nvfp4", "exact", "f32", ignores=True)
     assert not one.consistent

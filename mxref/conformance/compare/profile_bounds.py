@@ -1,0 +1,55 @@
+"""Right answers where the arithmetic of a profile is not defined to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import block_format
+from mxref.profiles import Profile
+from mxref.profiles.stages import Rows
+from mxref.support.distinct import distinct
+
+__all__ = ["nearest_admitted"]
+
+Words = NDArray[np.uint64]
+
+
+def nearest_admitted(
+    file: VectorFile, inputs: Words, wanted: Words, answers: Words, profile: Profile | None
+) -> Words:
+    """The admitted answers that are nearest to some answers; the wanted ones where one is right.
+
+    An admitted scale lies between the lowest and the highest, and so does an element of the same
+    sign, under the scale that was given.
+
+    Args:
+        file: operation, format and float type.
+        inputs: the words of the cases, one a row.
+        wanted: the profile's own answers.
+        answers: those that are compared with them.
+        profile: the profile compared with, if any.
+    """
+    if profile is None or profile.stages.bounds is None or file.op != "quantize":
+        return wanted
+    fmt = block_format(file.format)
+    if answers.shape[1] != 1 + fmt.elements_per_block:
+        return wanted
+    layout, sign = LAYOUTS[file.float], np.uint8(fmt.element.sign_bit)
+    found, first = wanted.copy(), int(fmt.tensor_scale)
+    numbers = inputs[:, 0] if first else np.zeros(len(inputs), np.uint64)
+    known = answers[:, 0] < np.uint64(fmt.scale.code_count)
+    for number in distinct(numbers[known]).tolist():
+        some = np.flatnonzero(known & (numbers == np.uint64(number)))
+        words = inputs[some, first:].astype(layout.uint)
+        g = float(np.uint32(number).view(np.float32)) if first else None
+        rows = Rows.of(words, layout, fmt.element, profile.policy)
+        scales = answers[some, 0].astype(np.uint8)
+        with np.errstate(all="ignore"):
+            (low, least), (high, most) = profile.stages.bounds(rows, g, fmt, scales)
+        found[some, 0] = np.clip(scales, low, high)
+        size, top = answers[some, 1:] & ~np.uint64(sign), least & sign
+        found[some, 1:] = np.clip(size, least & ~sign, most & ~sign) | top
+    return found
