@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from mxref._public import *
 
 __all__ = [
+    "ADDERS",
     "VECTORS_VERSION",
+    "Adder",
     "Blocks",
     "Policy",
     "TensorScale",
@@ -33,6 +35,7 @@ __all__ = [
     "linear_gradients",
     "matmul",
     "matmul_bounds",
+    "mma",
     "pack",
     "pack_blocks",
     "pack_scales",

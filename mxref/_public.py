@@ -22,8 +22,11 @@ from mxref.packing.elements import unpack_blocks as unpack_blocks
 from mxref.packing.scales import pack_scales as pack_scales
 from mxref.packing.scales import unpack_scales as unpack_scales
 from mxref.policy.policy import Policy as Policy
+from mxref.products.adders import ADDERS as ADDERS
+from mxref.products.adders import Adder as Adder
 from mxref.products.dot import matmul as matmul
 from mxref.products.dot import matmul_bounds as matmul_bounds
 from mxref.products.linear import linear as linear
 from mxref.products.linear import linear_gradients as linear_gradients
+from mxref.products.mma import mma as mma
 from mxref.profiles import profile as profile

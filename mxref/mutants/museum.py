@@ -30,6 +30,7 @@ from mxref.mutants.shared_scale_mutants import SCALES
 from mxref.mutants.sources import sources
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
+from mxref.mutants.unit_mutants import UNITS
 from mxref.mutants.weight_only_mutants import WEIGHT_ONLY
 from mxref.operations.registry import REGISTRY
 
@@ -63,6 +64,7 @@ _TABLES: tuple[Mutants, ...] = (
     SCALE_ORDER_MUTANTS,
     TENSORS,
     MATMULS,
+    UNITS,
     LINEARS,
     AFFINE,
     INTEGER_OPERATIONS,

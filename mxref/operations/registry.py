@@ -69,6 +69,7 @@ _CALLS = {
     "linear_qcs8w": "weight_only.LinearQcs8w",
     "linear_qcs4w": "weight_only.LinearQcs4w",
     "qlinear_matmul": "quantized_products.QlinearMatmul",
+    "mma": "matrix_units.Mma",
 }
 _WEIGHT_ONLY = tuple(name for name, place in _CALLS.items() if place.startswith("weight_only."))
 

@@ -1,11 +1,11 @@
 """Dot products as adders give them: four orders of float32 additions, three tensor cores.
 
 Everything is computed with float64 numbers, and in a way that no rounding mode and no flushing
-changes: a product of two elements with their scales is exact, integers round sums to float32
-(`mxref.bits.float32.fl`), and what a tensor core aligns are multiples of one power of two, whose
-sums fit 53 bits. NaN and Inf codes count as zeros here: the caller sets the outputs they reach.
+changes: a product of two elements with their scales is exact, and integers round sums to float32
+(`mxref.bits.float32.fl`). NaN and Inf codes count as zeros here: the caller sets the outputs they
+reach.
 
-Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; MMA-Sim, arXiv 2511.10909 (the tensor cores).
+Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2.
 """
 
 from __future__ import annotations
@@ -13,45 +13,27 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, F64, compose, split
-from mxref.formats.catalog import ElementFormat
-from mxref.numbers.element import decode
 from mxref.policy.choices import Accumulation
+from mxref.products.adders import ADDERS, Adder
 from mxref.products.operand import Operand
-
-I16 = NDArray[np.int16]
+from mxref.products.steps import NONE, Factors, finite_codes, outer, power, stepped
 
 _OUTPUTS = 1 << 15  # of a chunk: a few float64 arrays of so many numbers stay in the cache
-_ZERO = -(1 << 13)  # exponent of a zero: that of a product with one is below _ZERO // 2
 _BLOCK = 32  # elements that share a scale on tensor cores
-_FP8 = ("e5m2", "e4m3")
-_SMALLEST_NORMAL = float.fromhex("0x1p-126")  # of float32; powers are inexact in some modes
-_BEYOND = float.fromhex("0x1p128")
-
-
-@dataclass(frozen=True, slots=True)
-class _Core:
-    """How a tensor core adds the products of a step to the sum so far."""
-
-    fraction_bits: int  #: terms become multiples of 2**(e - fraction_bits), e the largest exponent
-    step: int  #: products that are added at once
-    group: int  #: products that are summed exactly into one term, with the exponent of the scales
-    zero: int  #: exponent of a term that is zero
-    output_bits: int  #: fraction bits of the sum after a step
-    formats: tuple[str, ...]  #: elements that are multiplied
 
 
 _CORES = {
-    Accumulation.ALIGNED_25: _Core(25, 32, 1, -133, 23, (*_FP8, "e3m2", "e2m3", "e2m1")),
-    Accumulation.ALIGNED_35: _Core(35, 64, 16, -139, 23, ("e2m1",)),
-    # Codes without scales have no product between 0 and 2**-32: here -133 decides nothing.
-    Accumulation.ALIGNED_13: _Core(13, 32, 1, -133, 13, _FP8),
+    Accumulation.ALIGNED_25: ADDERS["blackwell_mxf8f6f4"],
+    Accumulation.ALIGNED_35: ADDERS["blackwell_mxf4"],
+    # Codes without scales have no product between 0 and 2**-32: its exponent of a zero, -133,
+    # decides nothing.
+    Accumulation.ALIGNED_13: ADDERS["hopper_fp8"],
 }
 
 
@@ -59,8 +41,7 @@ _CORES = {
 class _Factors:
     """Some rows of an operand, k first."""
 
-    values: F64Array  #: (K, rows), elements, times their scales unless those come later
-    exponents: I16  #: (K, rows), what a tensor core reads as the exponents of `values`
+    elements: Factors  #: (K, rows), times their scales unless those come later
     powers: F64Array  #: (runs, rows), the scales
     run: int
     length: int
@@ -146,49 +127,27 @@ def check_adder(a: Operand, b: Operand, how: Accumulation) -> None:
             )
 
 
-@functools.cache
-def _code_tables(fmt: ElementFormat) -> tuple[F64Array, I16]:
-    """The value and the exponent of each code; that of a subnormal is the least exponent."""
-    numbers = np.asarray(decode(np.arange(fmt.code_count), fmt, np.float64))
-    values = np.where(np.isfinite(numbers), numbers, 0)
-    exponents = np.maximum(np.frexp(values)[1] - 1, fmt.emin)
-    return values, np.where(values == 0, _ZERO, exponents).astype(np.int16)
-
-
 def _factors(operand: Operand, rows: slice, how: Accumulation) -> _Factors:
     """Rows as an adder reads them, filled with zeros to whole steps of a tensor core."""
     core = _CORES.get(how)
     codes = np.ascontiguousarray(operand.codes[rows].T)
-    table = _code_tables(operand.format)
-    values, exponents = table[0][codes], table[1][codes]
+    table = finite_codes(operand.format)
+    values, exponents = table.values[codes], table.exponents[codes]
     scales = np.ascontiguousarray(operand.scales[rows].T).astype(np.int16) - np.int16(127)
     if how not in (Accumulation.SCALES_LAST, Accumulation.ALIGNED_13):
         each = np.repeat(scales, operand.run, axis=0)
-        values *= _power(each)
+        values *= power(each)
         if core is not None:
             own = exponents if core.group == 1 else 0
-            exponents = np.where(exponents == _ZERO, _ZERO, each + own)
-    filled = ((0, -len(codes) % core.step if core else 0), (0, 0))
-    values = np.pad(values, filled)
-    exponents = np.pad(exponents, filled, constant_values=_ZERO)
-    return _Factors(values, exponents, _power(scales), operand.run, operand.length)
-
-
-def _power(exponent: NDArray[Any]) -> F64Array:
-    """2**exponent, for exponents from -1022 to 1023."""
-    power: F64Array = ((exponent.astype(np.int64) + 1023) << 52).view(np.float64)
-    return power
-
-
-def _outer(x: F64Array, y: F64Array) -> F64Array:
-    products: F64Array = x[:, None] * y
-    return products
+            exponents = np.where(exponents == NONE, NONE, each + own)
+    elements = Factors(values, exponents).filled(core.step if core else 1)
+    return _Factors(elements, power(scales), operand.run, operand.length)
 
 
 def _products(a: _Factors, b: _Factors, first: int, end: int) -> Iterator[F64Array]:
     """Products as float32 has them, in the order of k."""
     for k in range(first, end):
-        yield fl(_outer(a.values[k], b.values[k]))
+        yield fl(outer(a.elements.values[k], b.elements.values[k]))
 
 
 def _added(terms: Iterator[F64Array]) -> F64Array:
@@ -222,67 +181,31 @@ def _by_block(a: _Factors, b: _Factors) -> F64Array:
 
 def _scales_last(a: _Factors, b: _Factors) -> F64Array:
     sums = (_added(_products(a, b, *run)) for run in a.runs)
-    scales = (fl(_outer(*powers)) for powers in zip(a.powers, b.powers, strict=True))
+    scales = (fl(outer(*powers)) for powers in zip(a.powers, b.powers, strict=True))
     return _added(fl(total * scale) for total, scale in zip(sums, scales, strict=True))
 
 
-def _aligned(a: _Factors, b: _Factors, core: _Core) -> F64Array:
-    total = _nothing(a, b)
-    for first in range(0, len(a.values), core.step):
-        total = _step(a, b, first, total, core)
-    return total
+def _aligned(a: _Factors, b: _Factors, core: Adder) -> F64Array:
+    return stepped(a.elements, b.elements, _nothing(a, b), core)
 
 
-def _aligned_codes(a: _Factors, b: _Factors, core: _Core) -> F64Array:
+def _aligned_codes(a: _Factors, b: _Factors, core: Adder) -> F64Array:
     """The codes of each block on a tensor core; scales and sums of blocks in float32."""
-    sums = (_step(a, b, first, _nothing(a, b), core) for first, _ in a.runs)
-    scales = (_outer(*powers) for powers in zip(a.powers, b.powers, strict=True))
+    sums = (
+        stepped(
+            a.elements.rows(first, first + core.step),
+            b.elements.rows(first, first + core.step),
+            _nothing(a, b),
+            core,
+        )
+        for first, _ in a.runs
+    )
+    scales = (outer(*powers) for powers in zip(a.powers, b.powers, strict=True))
     return _added(fl(total * scale) for total, scale in zip(sums, scales, strict=True))
 
 
 def _nothing(a: _Factors, b: _Factors) -> F64Array:
-    return np.zeros((a.values.shape[1], b.values.shape[1]))
-
-
-def _step(a: _Factors, b: _Factors, first: int, total: F64Array, core: _Core) -> F64Array:
-    """The products of one step and the sum so far: aligned, truncated, added, truncated.
-
-    A term is below 2**(e + 2), or that of a group below 2**(e + 10), e being its own exponent, so
-    what is added are at most 33 integers below 2**27 or 5 below 2**45: float64 has every sum.
-    """
-    groups = [slice(k, k + core.group) for k in range(first, first + core.step, core.group)]
-    largest = _exponent(total)
-    some_zero = total == 0
-    for group in groups:
-        pairs = zip(a.exponents[group], b.exponents[group], strict=True)
-        exponent = functools.reduce(np.maximum, (x[:, None] + y for x, y in pairs))
-        np.maximum(largest, exponent, out=largest)
-        some_zero |= exponent < _ZERO // 2
-    np.maximum(largest, core.zero, out=largest, where=some_zero)
-    unit = _power(largest - core.fraction_bits)
-    one_over = _power(core.fraction_bits - largest)
-    aligned = np.trunc(total * one_over)
-    for group in groups:
-        factors = zip(a.values[group], b.values[group], strict=True)
-        term = functools.reduce(np.add, (_outer(x, y) for x, y in factors))
-        term *= one_over
-        aligned += np.trunc(term, out=term)
-    return _truncated(aligned * unit, core.output_bits)
-
-
-def _exponent(x: F64Array) -> I16:
-    """The exponents of float32 numbers: that of subnormals is -126, of zeros _ZERO."""
-    field = (x.view(np.int64) >> 52 & 0x7FF) - 1023
-    return np.where(x == 0, _ZERO, np.clip(field, -126, 128)).astype(np.int16)
-
-
-def _truncated(x: F64Array, fraction_bits: int) -> F64Array:
-    """Toward zero to float32 with so many fraction bits; Inf beyond it."""
-    cut = 52 - fraction_bits
-    kept = (x.view(np.int64) >> cut << cut).view(np.float64)
-    unit = np.ldexp(_SMALLEST_NORMAL, -fraction_bits)
-    kept = np.where(np.abs(x) < _SMALLEST_NORMAL, np.trunc(x / unit) * unit, kept)
-    return np.where(np.abs(x) >= _BEYOND, np.copysign(np.inf, x), kept)
+    return np.zeros((a.elements.values.shape[1], b.elements.values.shape[1]))
 
 
 _WAYS: dict[Accumulation, Callable[[_Factors, _Factors], F64Array]] = {

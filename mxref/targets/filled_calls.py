@@ -57,6 +57,7 @@ _AXES: Mapping[str, _Axes] = {
     "linear_qcs8w": _Axes(("mk", "nk", "=n"), ("mn",)),
     "linear_qcs4w": _Axes(("mk", "nK", "=n"), ("mn",)),
     "qlinear_matmul": _Axes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2}),
+    "mma": _Axes(("mk", "kn", "mn"), ("mn",)),
     "rescale": _Axes(("nc", "=c", "=c"), ("nc",), {0: 3}),
     "grid_sample": _Axes(("chw", "rs2"), ("crs",)),
     "pack_int4": _Axes(("nk",), ("nK",)),
@@ -66,7 +67,9 @@ _AXES: Mapping[str, _Axes] = {
 SIZES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((*_OF_ROWS, "pack", "unpack", "quantize_affine", "dequantize_affine"), ("n",)),
     **dict.fromkeys(("quantize_tensor", "pack_scales", "unpack_scales"), ("r", "c")),
-    **dict.fromkeys(("matmul", "linear_qcs8w", "linear_qcs4w", "qlinear_matmul"), ("m", "n", "k")),
+    **dict.fromkeys(
+        ("matmul", "linear_qcs8w", "linear_qcs4w", "qlinear_matmul", "mma"), ("m", "n", "k")
+    ),
     "linear": ("r", "n", "k"),
     "linear_gradients": ("n", "k"),
     "rescale": ("n", "c"),

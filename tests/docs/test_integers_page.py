@@ -29,7 +29,7 @@ SIGNATURES = {
     if op in CALL_OPERATIONS and not result.startswith("Q")
 }
 KINDS = {"float", "int", "bool", "str", "None", "dtype", "float32", "int32"}
-KINDS |= {"int8", "uint8", "int16", "uint16"}
+KINDS |= {"int8", "uint8", "int16", "uint16", "float16", "bfloat16"}
 
 
 def said(text: str) -> tuple[set[str], set[int]]:

@@ -56,7 +56,7 @@ _INTEGERS = (
 )
 _FLOATS = (
     *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
-    *("quantize_tensor", "linear", "linear_gradients"),
+    *("quantize_tensor", "linear", "linear_gradients", "mma"),
 )
 _PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w")
 #: The kinds that operations' calls cannot have, by the reason.

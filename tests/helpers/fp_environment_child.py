@@ -17,6 +17,8 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.golden.regen import _make
 from mxref.golden.vector_cases import file_tasks
+from mxref.operands.draws import Draws
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.products.accumulation import accumulated
@@ -129,6 +131,11 @@ def digest() -> str:
         for format in FORMATS[how]:
             rows = drawn((format, FORMATS[how][0]), 96, 12, np.random.default_rng(0))
             add(accumulated(*rows, how))
+    unit = CALL_OPERATIONS["mma"]
+    for format in unit.formats:
+        for i in range(8):
+            words = unit.question(format, Draws(f"modes {i}"), i).astype(np.uint64)
+            add(unit.fast(format, unit.slot, words[np.newaxis], "default"))
     return total.hexdigest()
 
 

@@ -69,6 +69,8 @@ def integer_facts(
             units = list(rescaled(format, words, want, chosen))
         case "qlinear_matmul":
             units = list(multiplied(format, words, want))
+        case "mma":
+            units = list(added(words, want))
         case _:
             units = list(sampled(words, want, format, chosen))
     more = (
@@ -205,6 +207,19 @@ def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts
             unit |= {f"{name} magnitude": size, f"{name} significand": significand(size)}
         code = signed(word, 8) if format == "int8" else word
         yield unit | result(code)
+
+
+def added(words: list[int], want: list[int]) -> Iterator[Facts]:
+    m, k, n, *rest = words
+    for i, word in enumerate(rest[: len(want)]):
+        unit = {"m": m, "k": k, "n": n, "rows": m, "columns": n, "row": i // n, "column": i % n}
+        unit |= {"columns behind": n - 1 - i % n, "c input": input_class(word, "f32")}
+        size = magnitude(word, "f32")
+        yield unit | {
+            "c sign": SIGNS[word >> 31],
+            "c magnitude": size,
+            "c significand": significand(size),
+        }
 
 
 def sampled(

@@ -10,6 +10,7 @@ from product_targets import blocks
 
 import mxref
 from mxref import integer
+from mxref.operations.matrix_units import unit_numbers
 
 Array = Any
 
@@ -101,6 +102,10 @@ def grid_sample(q: Array, grid: Array, align: bool, padding: Any, zero: int) -> 
     return integer.grid_sample(q, grid, align_corners=align, padding=padding, zero_point=zero)
 
 
+def mma(a: Array, b: Array, c: Array, adder: str, format_a: str, format_b: str) -> Array:
+    return mxref.mma(unit_numbers(a, format_a), unit_numbers(b, format_b), c, adder=adder)
+
+
 RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "encode": mxref.encode,
     "decode": mxref.decode,
@@ -129,4 +134,5 @@ RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "linear_qcs8w": integer.linear_qcs8w,
     "linear_qcs4w": integer.linear_qcs4w,
     "qlinear_matmul": integer.qlinear_matmul,
+    "mma": mma,
 }

@@ -39,6 +39,7 @@ ASKED: dict[str, tuple[str, Any, dict[int, tuple[int, ...]]]] = {
     "linear_qcs8w": ("int8.f32", (4, 8, 16), {0: (4, 16), 1: (8, 16), 2: (8,)}),
     "linear_qcs4w": ("int4.f32", (1, 4, 2), {0: (1, 2), 1: (4, 1), 2: (4,)}),
     "qlinear_matmul": ("uint8.bytes", (8, 16, 32), {0: (8, 32), 3: (32, 16), 4: (16,)}),
+    "mma": ("hopper_fp8-e4m3-e4m3.f32", (8, 16, 32), {0: (8, 32), 1: (32, 16), 2: (8, 16)}),
 }
 
 TILES = "ocp+scale_layout=tiles_128x4"

@@ -45,6 +45,7 @@ _EQUAL = {
     "layer": ("rows", "outputs"),
     "layer_groups": ("rows", "outputs"),
     "qlinear_matmul": ("rows", "columns"),
+    "mma": ("rows", "columns"),
 }
 
 

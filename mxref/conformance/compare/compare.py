@@ -295,7 +295,7 @@ def same_answers(
     if equal.all():
         return equal
     floats = (*PRODUCT_OPERATIONS, *WEIGHT_ONLY_OPERATIONS)
-    if file.op in ("decode", "decode_scale", "dequantize", *floats):
+    if file.op in ("decode", "decode_scale", "dequantize", "mma", *floats):
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if bits or file.op not in _OF_CODES:

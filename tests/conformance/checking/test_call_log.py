@@ -36,6 +36,7 @@ FILES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("pack_int4", "unpack_int4"), ("int4.bytes", "")),
     "rescale": ("int8-int8.bytes", ""),
     **dict.fromkeys(("grid_sample", "qlinear_matmul"), ("int8.bytes", "")),
+    "mma": ("hopper_f16-bf16-bf16.f32", ""),
     "linear_qcs8w": ("int8.f32", ""),
     "linear_qcs4w": ("int4.f32", ""),
 }

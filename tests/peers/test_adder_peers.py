@@ -1,0 +1,65 @@
+"""Named adders of plain arrays against MMA-Sim's matrix units, bit for bit, zeros with signs.
+
+MMA-Sim 2.1.1 comes with the extra `peers`. NaN is compared as a class.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plain_rows import PLAIN, before, drawn, with_few_specials, words
+from shares import Share
+
+from mxref import ADDERS, mma
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
+from mmasim_units import UNITS, Unit
+
+ROWS = 40  # of both sides of a call
+IDS = [unit.name.replace(" ", "_") for unit in UNITS]
+
+
+def pairs(unit: Unit) -> list[tuple[str, str]]:
+    every = itertools.product(unit.formats, repeat=2)
+    return [(a, b) for a, b in every if a == b or "16" not in a + b]
+
+
+def unequal(unit: Unit, pair: tuple[str, str], length: int, seed: int, rows: int = ROWS) -> int:
+    """How many outputs of a drawn product differ."""
+    state = np.random.default_rng([seed, length, *unit.name.encode(), *"-".join(pair).encode()])
+    a, b = (drawn(state, one, (rows, length), special=seed % 4 == 3) for one in pair)
+    if seed % 4 == 2:
+        with_few_specials(state, a)
+        with_few_specials(state, b)
+    c = before(state, ADDERS[unit.adder].output, (rows, rows))
+    if seed % 2:
+        c = np.zeros_like(c)
+    wanted, found = unit.run(a, b, c, pair), mma(a, b.T, c, adder=unit.adder)
+    same = (words(wanted) == words(found)) | (np.isnan(wanted) & np.isnan(found))
+    return int((~same).sum())
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=IDS)
+def test_units_equal_mmasim(unit: Unit, share: Share) -> None:
+    """4,800 outputs of a unit and more; with --complete 100,000, and 1,000 sums of 4,096."""
+    every, outputs = pairs(unit), 0
+    wanted = 100_000 if share.complete else 4_800
+    multiples = [n for n in (1, 2, 3, 5, 8, 16, 64) if n * unit.k <= 256]
+    for seed in itertools.count():
+        for i, pair in enumerate(every):
+            length = unit.k * multiples[(seed + i) % len(multiples)]
+            assert unequal(unit, pair, length, seed) == 0, (pair, length, seed)
+            outputs += ROWS * ROWS
+        if outputs >= wanted:
+            break
+    if share.complete:
+        for seed, pair in enumerate((every * 4)[:4]):
+            assert unequal(unit, pair, 4096, seed, 16) == 0, (pair, seed)
+
+
+def test_every_named_adder_has_a_unit() -> None:
+    assert {unit.adder for unit in UNITS} == set(PLAIN)
