@@ -102,7 +102,8 @@ def _eager_quantize(
     kind = _EAGER[str(np.dtype(dtype))]
     if axis is None:
         codes = torch.quantize_per_tensor(tensor(values), scale, zero, kind).int_repr()
-        return np.clip(array(codes), low, high)
+        whole: Array = np.clip(array(codes), low, high)
+        return whole
 
     def rows(values: Array, scale: Array, zero: Array, axis: int = 0) -> Array:
         given = tensor(values), tensor(scale), tensor(zero), axis, kind
