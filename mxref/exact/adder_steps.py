@@ -1,4 +1,4 @@
-"""One output of a matrix unit in fractions: the slow twin of named adders on plain numbers.
+"""One output of a matrix unit in fractions: the slow twin of adders on plain numbers.
 
 Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909.
 """

@@ -79,7 +79,10 @@ def mma(
     """
     chosen = adder_of(adder)
     if chosen.blocks:
-        raise ValueError(f"adder must have no scales for plain arrays, got {adder}: call matmul")
+        raise ValueError(
+            f"adder must have no scales for plain arrays, got {adder}: call matmul with an aligned "
+            "accumulation"
+        )
     some = [_matrix(a, "a"), _matrix(b, "b")]
     left, right = (_factors(one, name, chosen) for one, name in zip(some, "ab", strict=True))
     if len(left.values.T) != len(right.values):
