@@ -136,6 +136,9 @@ def blocks(under: Under) -> Iterator[Block]:
         yield from _infinite(under)
     if under.scale == UE4M3 and layout in (F32, BF16):
         yield from _lanes(under)
+    else:  # where no lane has a negative largest element
+        block = [bits ^ layout.sign_bit for bits in _element_ties(under.one, 0, under)]
+        yield f"minus_ties_under_{under.one:02x}", block, ("tie", *under.flags(under.one))
 
 
 def under_tensor(under: Under) -> Iterator[Block]:
