@@ -102,12 +102,12 @@ class Adder:
             ),
             (
                 "rounding",
-                self._is_aligned or self.rounding is Rounding.TIES_TO_EVEN,
+                self.is_aligned or self.rounding is Rounding.TIES_TO_EVEN,
                 "ties_to_even unless fraction_bits are given without later_bits",
             ),
             (
                 "zero_exponent",
-                not self._is_aligned or -200 <= (self.zero_exponent or 1) <= -19,
+                not self.is_aligned or -200 <= (self.zero_exponent or 1) <= -19,
                 "from -200 to -19 where the sum so far is a term",
             ),
             (
@@ -127,10 +127,10 @@ class Adder:
     @property
     def zero_is_positive(self) -> bool:
         """Whether a result that is zero has no sign."""
-        return self._is_aligned or self.promotion is not None
+        return self.is_aligned or self.promotion is not None
 
     @property
-    def _is_aligned(self) -> bool:
+    def is_aligned(self) -> bool:
         """Whether the sum so far is one of the terms that are aligned."""
         return self.fraction_bits is not None and self.later_bits is None
 
