@@ -23,6 +23,10 @@ _FNUZ = ("e5m2fnuz", "e4m3fnuz")
 _FORMATS = (*_F8F6F4, *_FNUZ, *_F16, "tf32", "f32")
 #: Bits of a sum of terms that float64 still holds: terms of two bits more, 32 of them and the sum.
 _MOST_BITS = 44
+#: Of an adder: positive integers, but for the last one.
+_INTEGERS = (
+    "step", "group", "output_bits", "promotion", "fraction_bits", "later_bits", "zero_exponent",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,12 @@ class Adder:
     def __post_init__(self) -> None:
         if not isinstance(self.rounding, Rounding):
             object.__setattr__(self, "rounding", _rounding(self.rounding))
-        for name in ("step", "group", "output_bits", "promotion", "fraction_bits", "later_bits"):
+        for name in _INTEGERS:
             value = getattr(self, name)
-            if value is not None and integer(value, name) < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value}")
+            if value is not None:
+                object.__setattr__(self, name, integer(value, name))
+                if value < 1 and name != "zero_exponent":
+                    raise ValueError(f"{name} must be a positive integer, got {value}")
         rules = (
             ("step", self.step <= 64, "at most 64"),
             ("group", self.step % self.group == 0, "a divisor of step"),

@@ -231,9 +231,10 @@ def _chains(rounding: str, bits: int | None, step: int | None) -> Chains | None:
         return None
     if rounding != "any":
         raise ValueError(f"rounding must be any where bits and step are given, got {rounding}")
-    if not 1 <= integer(bits, "bits") <= 44:
+    bits, step = integer(bits, "bits"), integer(step, "step")
+    if not 1 <= bits <= 44:
         raise ValueError(f"bits must be from 1 to 44, got {bits}")
-    if integer(step, "step") < 1:
+    if step < 1:
         raise ValueError(f"step must be a positive integer, got {step}")
     return Chains(step, bits, min(bits, F32.mantissa_bits))
 
