@@ -39,7 +39,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "identify": (*_ELEMENTS, _SCALES, *_BLOCKS),
-    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
+    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, OTHER_BLOCK_FORMATS),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 

@@ -19,6 +19,7 @@ from mxref.bits.floats import (
     compose,
     float_array,
     floats_from,
+    layout_of,
     patterns,
     refuse_masked,
     split,
@@ -29,6 +30,7 @@ from mxref.products.adders import Adder, adder_of
 from mxref.products.chains import ChainIntervals, Chains
 from mxref.products.intervals import Bounds, bound_patterns
 from mxref.products.steps import NONE, Factors, every_code, exponents_of, outer, stepped
+from mxref.support.host_arrays import unpacked_array
 from mxref.support.threads import for_each, thread_count
 
 __all__ = ["mma", "mma_bounds"]
@@ -51,9 +53,9 @@ def mma(
     """C + A·B of plain arrays, added step by step as a matrix unit does, bit for bit.
 
     Args:
-        a: (M, K), numbers of a type of ml_dtypes or NumPy that the adder multiplies: FP8, FP6, FP4,
-            float16, bfloat16; float32 where the adder has tf32 (the last 13 bits are not read) or
-            f32.
+        a: (M, K), numbers of a type of ml_dtypes, NumPy or torch that the adder multiplies: FP8,
+            FP6, FP4, float16, bfloat16; float32 where the adder has tf32 (the last 13 bits are not
+            read) or f32.
         b: (K, N), of such a type.
         c: (M, N) of the adder's output, float32 or float16; zeros if None.
         adder: an `Adder`, or the name of one of `ADDERS`.
@@ -79,16 +81,17 @@ def mma(
     (array([[1.]], dtype=float32), array([[1.0000305]], dtype=float32))
     """
     chosen = adder_of(adder)
-    left, right, before = _terms(a, b, c, chosen, adder)
+    some = _arrays(a, b, c)
+    left, right, before = _terms(some, chosen, adder)
     left, right = left.filled(chosen.step), right.filled(chosen.step)
     shape, layout = before.shape, LAYOUTS[chosen.output]
-    bits = floats_out(out, shape, layout, *(np.asarray(x) for x in (a, b, c) if x is not None))
+    bits = floats_out(out, shape, layout, *some)
 
     def multiply(part: tuple[slice, slice]) -> None:
         rows, columns = part
-        some = _some(left, rows), _some(right, columns)
+        x, y = _some(left, rows), _some(right, columns)
         with np.errstate(over="ignore", invalid="ignore"):  # Inf minus Inf
-            total = chained(*some, before[part], chosen)
+            total = chained(x, y, before[part], chosen)
         total = np.where(np.isnan(total), np.nan, total)
         if chosen.zero_is_positive:
             total = np.where(total == 0, 0.0, total)
@@ -141,7 +144,7 @@ def mma_bounds(
             f"adder must align the sum so far with the products, got {adder}: call mma, whose "
             "order is known"
         )
-    left, right, before = _terms(a, b, c, chosen, adder)
+    left, right, before = _terms(_arrays(a, b, c), chosen, adder)
     chains = Chains.of(chosen)
     columns = chosen.step << chains.layout.mantissa_bits
     if len(left.values) > columns:
@@ -186,13 +189,21 @@ def chained(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
     return total
 
 
+def _arrays(a: ArrayLike, b: ArrayLike, c: ArrayLike | None) -> list[NDArray[Any]]:
+    some = [_matrix(a, "a"), _matrix(b, "b")]
+    return some if c is None else [*some, float_array(c, "c")[0]]
+
+
 def _terms(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike | None, adder: Adder, name: str | Adder
+    arrays: list[NDArray[Any]], adder: Adder, name: str | Adder
 ) -> tuple[Factors, Factors, F64Array]:
-    """Both factors, k first, and the sums before."""
+    """Both factors, k first, and the sums before: of a, b and, if it is given, c."""
     if adder.blocks:
-        raise ValueError(f"adder must have no scales for plain arrays, got {name}: call matmul")
-    left, right = _factors(a, "a", adder), _factors(b, "b", adder)
+        raise ValueError(
+            f"adder must have no scales for plain arrays, got {name}: call matmul with an aligned "
+            "accumulation"
+        )
+    left, right = (_factors(one, side, adder) for one, side in zip(arrays, "ab", strict=False))
     if len(left.values.T) != len(right.values):
         raise ValueError(
             f"b must have as many rows as a has columns, {len(left.values.T)}, "
@@ -200,7 +211,9 @@ def _terms(
         )
     left = Factors(np.ascontiguousarray(left.values.T), np.ascontiguousarray(left.exponents.T))
     shape = left.values.shape[1], right.values.shape[1]
-    before = np.zeros(shape) if c is None else _numbers_of(c, shape, LAYOUTS[adder.output])
+    before = np.zeros(shape)
+    if len(arrays) > 2:
+        before = _numbers_of(arrays[2], shape, LAYOUTS[adder.output])
     return left, right, before
 
 
@@ -213,28 +226,33 @@ def _some(side: Factors, columns: slice) -> Factors:
     return Factors(np.ascontiguousarray(values), np.ascontiguousarray(exponents))
 
 
-def _numbers_of(c: ArrayLike, shape: tuple[int, int], layout: FloatLayout) -> F64Array:
+def _numbers_of(c: NDArray[Any], shape: tuple[int, int], layout: FloatLayout) -> F64Array:
     """The numbers of c in float64."""
-    array, found = float_array(c, "c")
-    if found != layout:
-        raise TypeError(f"c must be {layout.dtype}, which the adder gives, got {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"c must have the shape of the product, {shape}, got {array.shape}")
-    return as_float64(patterns(array, layout), layout).view(np.float64)
+    if layout_of(c.dtype) != layout:
+        raise TypeError(f"c must be {layout.dtype}, which the adder gives, got {c.dtype}")
+    if c.shape != shape:
+        raise ValueError(f"c must have the shape of the product, {shape}, got {c.shape}")
+    return as_float64(patterns(c, layout), layout).view(np.float64)
 
 
-def _factors(values: ArrayLike, parameter: str, adder: Adder) -> Factors:
-    """The numbers of a matrix and their exponents, as they lie."""
+def _matrix(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """A matrix on the host, of any type."""
     refuse_masked(values, parameter)
-    array = np.asarray(values)
+    array = unpacked_array(values, parameter)
     if array.ndim != 2:
         raise ValueError(f"{parameter} must have two axes, got shape {array.shape}")
+    return array
+
+
+def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
+    """The numbers of a matrix and their exponents, as they lie."""
     small = _SMALL.get(array.dtype.name)
     name = _name(array, small, adder)
     if name not in adder.formats:
+        known = ", ".join(dict.fromkeys(map(_dtype_name, adder.formats)))
         raise TypeError(
-            f"{parameter} must have elements of {' '.join(adder.formats)}, which the adder "
-            f"multiplies, got {array.dtype}"
+            f"{parameter} must have elements of {known}, which the adder multiplies, "
+            f"got {array.dtype}: convert explicitly"
         )
     if small is not None:
         table, codes = every_code(small), array.view(np.uint8) & np.uint8(small.code_count - 1)
@@ -251,9 +269,17 @@ def _factors(values: ArrayLike, parameter: str, adder: Adder) -> Factors:
     return Factors(numbers, exponents)
 
 
-def _name(array: NDArray[np.generic], small: ElementFormat | None, adder: Adder) -> str:
+def _name(array: NDArray[Any], small: ElementFormat | None, adder: Adder) -> str:
     """What the elements are called among the formats of adders."""
     if small is not None:
         return small.name
-    found = next((n for n, layout in LAYOUTS.items() if array.dtype == layout.dtype), "")
+    native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+    found = next((name for name, layout in LAYOUTS.items() if native == layout.dtype), "")
     return "tf32" if found == "f32" and "tf32" in adder.formats else found
+
+
+def _dtype_name(name: str) -> str:
+    """The dtype of a format of adders."""
+    if name in CODE_FORMATS:
+        return str(CODE_FORMATS[name].dtype_name)
+    return str(LAYOUTS["f32" if name == "tf32" else name].dtype)
