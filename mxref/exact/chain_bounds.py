@@ -105,16 +105,16 @@ def _ends(
     if special[1] == NAN:
         return (kind.quiet_nan,) * 3
     steps, half = -(-len(products) // how.step), Fraction(1, 2 ** (sums.fraction_bits + 1))
-    kept = half if how.output == "f16" else Fraction(1, 2**how.kept)
+    kept = half if how.kept is None or how.output == "f16" else Fraction(1, 2**how.kept)
     growth = 1 + 4 * half * steps
-    error = Fraction(len(products) + steps, 2 ** (how.bits or 0)) + steps * (
-        kept + Fraction(1, 2**24)
-    )
+    error = Fraction(len(products) + steps, 2**how.bits) + steps * (kept + Fraction(1, 2**24))
     least = Fraction(2) ** max(how.zero or 1 - sums.bias, 1 - sums.bias)
     size = sum(sizes, Fraction(0)) + (abs(fraction(before)) if before[1] > 0 else 0)
     # Sums of multiples of `unit`, none of which is cut off.
     unit = min((abs(_last_bit(term)) for term in terms), default=least)
-    whole = unit * 2 ** min((how.bits or 0), how.kept if how.output == "f32" else 10)
+    whole = unit * 2 ** min(
+        how.bits, sums.fraction_bits if how.kept is None else min(how.kept, sums.fraction_bits)
+    )
     radius = Fraction(0) if max(size, least) <= whole else growth * error * (size + least)
     exact = sum(terms, Fraction(0))
     ends = [dyadic(exact - radius), dyadic(exact + radius)]
