@@ -36,6 +36,7 @@ __all__ = [
     "matmul",
     "matmul_bounds",
     "mma",
+    "mma_bounds",
     "pack",
     "pack_blocks",
     "pack_scales",

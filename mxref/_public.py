@@ -29,4 +29,5 @@ from mxref.products.dot import matmul_bounds as matmul_bounds
 from mxref.products.linear import linear as linear
 from mxref.products.linear import linear_gradients as linear_gradients
 from mxref.products.mma import mma as mma
+from mxref.products.mma import mma_bounds as mma_bounds
 from mxref.profiles import profile as profile

@@ -88,7 +88,7 @@ def multiplied(
     how = look_up(UNITS, "unit", unit) if isinstance(unit, str) else unit
     flushes = how.kind == "tree" and how.flushes
     pairs = [
-        (_read(x, format_a, flushes=flushes), _read(y, format_b, flushes=flushes))
+        (read_factor(x, format_a, flushes=flushes), read_factor(y, format_b, flushes=flushes))
         for x, y in zip(a, b, strict=True)
     ]
     zero = (_ZERO, 0), (_ZERO, 0)
@@ -107,8 +107,15 @@ def multiplied(
     return write_float(found if has_sign else _ZERO, kind)
 
 
-def _read(bits: int, name: str, *, flushes: bool) -> tuple[Number, int]:
-    """A number, and its exponent, that of a subnormal being the least one."""
+def read_factor(bits: int, name: str, *, flushes: bool = False) -> tuple[Number, int]:
+    """Read a number, and its exponent, that of a subnormal being the least one.
+
+    bits, name: a pattern and its format, as in `multiplied`. flushes: subnormals of a float type
+    are zeros.
+
+    >>> read_factor(0x01, "e4m3"), read_factor(0x0001, "f16")
+    (((0, 1, -9), -6), ((0, 1, -24), -14))
+    """
     if name in ELEMENTS:
         fmt = ELEMENTS[name]
         number = read_code(bits, fmt)

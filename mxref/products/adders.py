@@ -23,6 +23,10 @@ _FNUZ = ("e5m2fnuz", "e4m3fnuz")
 _FORMATS = (*_F8F6F4, *_FNUZ, *_F16, "tf32", "f32")
 #: Bits of a sum of terms that float64 still holds: terms of two bits more, 32 of them and the sum.
 _MOST_BITS = 44
+#: Of an adder: positive integers, but for the last one.
+_INTEGERS = (
+    "step", "group", "output_bits", "promotion", "fraction_bits", "later_bits", "zero_exponent",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +90,12 @@ class Adder:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounding", _rounding(self.rounding))
-        for name in ("step", "group", "output_bits", "promotion", "fraction_bits", "later_bits"):
+        for name in _INTEGERS:
             value = getattr(self, name)
-            if value is not None and integer(value, name) < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value}")
-        if self.zero_exponent is not None:
-            integer(self.zero_exponent, "zero_exponent")
+            if value is not None:
+                object.__setattr__(self, name, integer(value, name))
+                if value < 1 and name != "zero_exponent":
+                    raise ValueError(f"{name} must be a positive integer, got {value}")
         for name in ("formats", "blocks"):
             if not isinstance(getattr(self, name), tuple):
                 raise TypeError(f"{name} must be a tuple, got {getattr(self, name)!r}")
@@ -103,7 +107,7 @@ class Adder:
 
     def _rules(self) -> Iterator[tuple[str, bool, str]]:
         """Each rule: of what, whether it holds, and how it is told."""
-        aligned, later, zero = self._is_aligned, self.later_bits is not None, self.zero_exponent
+        aligned, later, zero = self.is_aligned, self.later_bits is not None, self.zero_exponent
         even, narrow = self.rounding is Rounding.TIES_TO_EVEN, self.output == "f16"
         yield "step", self.step <= 64, "at most 64"
         yield "group", self.step % self.group == 0, "a divisor of step"
@@ -157,10 +161,10 @@ class Adder:
     @property
     def zero_is_positive(self) -> bool:
         """Whether a result that is zero has no sign."""
-        return self._is_aligned or self.promotion is not None
+        return self.is_aligned or self.promotion is not None
 
     @property
-    def _is_aligned(self) -> bool:
+    def is_aligned(self) -> bool:
         """Whether the sum so far is one of the terms that are aligned."""
         return self.fraction_bits is not None and self.later_bits is None
 

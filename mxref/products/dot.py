@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mxref.bits.floats import (
+    F32,
     F64,
     Bool,
     FloatLayout,
@@ -27,6 +28,7 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import accumulated, check_adder
+from mxref.products.chains import Chains, block_ends
 from mxref.products.exact_sums import infinities, known_sums, patterns_of
 from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import Operand, check_pair, operand
@@ -36,6 +38,7 @@ from mxref.products.run_products import (
     special_values,
     sums_of_products,
 )
+from mxref.support.integers import integer
 from mxref.support.threads import for_each, thread_count
 
 #: Rows and columns of a part of the product: its sums stay in the cache.
@@ -112,14 +115,16 @@ def matmul_bounds(
     dtype: DTypeLike = np.float32,
     *,
     rounding: Literal["nearest", "any"] = "nearest",
+    bits: int | None = None,
+    step: int | None = None,
 ) -> Bounds:
-    """What float32 accumulations of a product may give, in any order: intervals, and overflow.
+    """What accumulations of a product may give, in any order: intervals, and overflow.
 
     With n nonzero products of magnitudes that add up to A, a sum in float32 lies within
     (n - 1) 2**-24 A + n 2**-150 of the exact one (`nearest`), or (2K + 2) 2**-23 A + K 2**-149
     (`any`). It is exact if all products are multiples of a power of two u, at least 2**-149, and A
     is at most 2**24 u (`nearest`), or 2**19 u (`any`). The ends are rounded to the dtype, as the
-    sums are.
+    sums are. `bits` and `step` are for adders that keep fewer bits.
 
     Args:
         a: as in `matmul`.
@@ -127,6 +132,12 @@ def matmul_bounds(
         dtype: as in `matmul`.
         rounding: `nearest`: each addition rounds to nearest, in any order or tree, with FMA or not;
             `any`: adders that truncate and do not normalize, too.
+        bits: 1 to 44, under `any`, with `step`: adders that cut terms so many bits below the
+            largest exponent, and sums to as many fraction bits or 23. A subnormal element counts as
+            the smallest normal one in the sum A' of magnitudes. The distance is
+            (1 + 2**-22 N) ((K + N) 2**-bits + N (2**-min(bits, 23) + 2**-24)) (A' + 2**-126), with
+            N = K / step, rounded up.
+        step: how many products, and one sum, such an adder adds at once.
 
     Returns:
         `lo` and `hi`, the ends, and `overflow`: floats of the shape that `matmul` gives. -0 and +0
@@ -136,9 +147,10 @@ def matmul_bounds(
         allowed. `hold` of the three says which numbers of an array are allowed.
 
     Raises:
-        TypeError, ValueError: as `matmul`; another rounding; K of 2**22 and more.
+        TypeError, ValueError: as `matmul`; another rounding; bits or step without the other, under
+            `nearest`, or out of range; K of 2**22 and more.
 
-    Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43.
+    Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43, N47.
 
     >>> import mxref
     >>> a = mxref.quantize(np.float32([256.0, 2.0**-7]), "mxfp8_e4m3")
@@ -147,11 +159,13 @@ def matmul_bounds(
     (65535.99609375, 65536.0078125)
     >>> bounds.hold(np.float32([65536.0, 65536.02])).tolist()
     [True, False]
+    >>> float(matmul_bounds(a, a, rounding="any", bits=13, step=32).lo)
+    65503.99609375
     """
     if rounding not in ("nearest", "any"):
         raise ValueError(f"rounding must be nearest or any, got {rounding!r}")
-    layout = layout_of(dtype)
-    ends, _, shape = _bounds(a, b, layout, rounding)
+    layout, chains = layout_of(dtype), _chains(rounding, bits, step)
+    ends, _, shape = _bounds(a, b, layout, rounding, chains)
     return Bounds(*(floats_from(end.reshape(shape), layout) for end in ends))
 
 
@@ -185,9 +199,16 @@ def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.f
 
 
 def _bounds(
-    a: BlockFields, b: BlockFields, layout: FloatLayout, rounding: str
+    a: BlockFields,
+    b: BlockFields,
+    layout: FloatLayout,
+    rounding: str,
+    chains: Chains | None = None,
 ) -> tuple[NDArray[Any], Bool, tuple[int, ...]]:
-    """Patterns of the bounds; where every order of additions gives one sum; the shape of both."""
+    """Patterns of the bounds; where every order of additions gives one sum; the shape of both.
+
+    Of chains, only the patterns and the shape.
+    """
     left, right, shape = _operands(a, b)
     if left.length >= 1 << 22:
         raise ValueError(f"a must have fewer than 2**22 elements in a row, got {left.length}")
@@ -195,8 +216,27 @@ def _bounds(
     free = np.empty(ends.shape[1:], bool)
     for part in _parts(left, right):
         some = _rows(left, part[0]), _rows(right, part[1])
-        ends[(slice(None), *part)], free[part] = interval_ends(*some, layout, rounding)
+        if chains is None:
+            ends[(slice(None), *part)], free[part] = interval_ends(*some, layout, rounding)
+        else:
+            ends[(slice(None), *part)] = block_ends(*some, chains, layout)
     return ends, free, shape
+
+
+def _chains(rounding: str, bits: int | None, step: int | None) -> Chains | None:
+    """What `bits` and `step` say."""
+    if bits is None or step is None:
+        if bits is not step:
+            raise ValueError(f"bits and step must be given together, got bits={bits}, step={step}")
+        return None
+    if rounding != "any":
+        raise ValueError(f"rounding must be any where bits and step are given, got {rounding}")
+    bits, step = integer(bits, "bits"), integer(step, "step")
+    if not 1 <= bits <= 44:
+        raise ValueError(f"bits must be from 1 to 44, got {bits}")
+    if step < 1:
+        raise ValueError(f"step must be a positive integer, got {step}")
+    return Chains(step, bits, min(bits, F32.mantissa_bits))
 
 
 def _operands(a: BlockFields, b: BlockFields) -> tuple[Operand, Operand, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +170,24 @@ def interval_ends(
     """Patterns of the three arrays of `Bounds`, and where every order of additions gives one."""
     intervals = _Intervals(a, b, rounding)
     nan, infinite = special_values(a, b)
+    found = bound_patterns(intervals, nan, infinite, layout)
+    return found, (nan | (infinite != 0) | intervals.exact) & (found[0] == found[2])
+
+
+class Intervals(Protocol):
+    """Intervals of sums of finite terms."""
+
+    def end(self, sign: int, *, to_odd: bool) -> F64Array:
+        """The upper end, or with -1 the lower one, rounded once to float64."""
+
+    def may_overflow(self, sign: int) -> Bool:
+        """Where a sum of some of the terms may become infinite, with this sign."""
+
+
+def bound_patterns(
+    intervals: Intervals, nan: Bool, infinite: NDArray[np.int64], layout: FloatLayout
+) -> NDArray[Any]:
+    """Patterns of the three arrays of `Bounds`, given where sums are NaN or infinite."""
     up, down = (intervals.may_overflow(sign) | (infinite == sign) for sign in (1, -1))
     ends = []
     for sign in (-1, 1):
@@ -178,8 +196,7 @@ def interval_ends(
     signs = up.astype(np.int64) - down
     ends.append(np.where(signs != 0, infinities(signs, layout), ends[0]))
     ends[2][up & down] = layout.nan_bits
-    found = np.where(nan, layout.uint.type(layout.nan_bits), np.stack(ends))
-    return found, (nan | (infinite != 0) | intervals.exact) & (found[0] == found[2])
+    return np.where(nan, layout.uint.type(layout.nan_bits), np.stack(ends))
 
 
 def _is_exact(a: Operand, b: Operand, sizes: F64Array, bits: int) -> Bool:

@@ -13,6 +13,7 @@ from mxref.bits.floats import (
     F32,
     F64,
     LAYOUTS,
+    Bool,
     FloatLayout,
     Floats,
     compose,
@@ -26,11 +27,13 @@ from mxref.bits.floats import (
 from mxref.bits.out import floats_out
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.products.adders import Adder, adder_of
-from mxref.products.steps import Factors, every_code, exponents_of, stepped
+from mxref.products.chains import ChainIntervals, Chains
+from mxref.products.intervals import Bounds, bound_patterns
+from mxref.products.steps import NONE, Factors, every_code, exponents_of, outer, stepped
 from mxref.support.host_arrays import unpacked_array
 from mxref.support.threads import for_each, thread_count
 
-__all__ = ["mma"]
+__all__ = ["mma", "mma_bounds"]
 
 #: Outputs of a part: a few float64 arrays of so many numbers stay in the cache.
 _ROWS, _COLUMNS = 64, 256
@@ -78,26 +81,10 @@ def mma(
     (array([[1.]], dtype=float32), array([[1.0000305]], dtype=float32))
     """
     chosen = adder_of(adder)
-    if chosen.blocks:
-        raise ValueError(
-            f"adder must have no scales for plain arrays, got {adder}: call matmul with an aligned "
-            "accumulation"
-        )
-    some = [_matrix(a, "a"), _matrix(b, "b")]
-    left, right = (_factors(one, name, chosen) for one, name in zip(some, "ab", strict=True))
-    if len(left.values.T) != len(right.values):
-        raise ValueError(
-            f"b must have as many rows as a has columns, {len(left.values.T)}, "
-            f"got {len(right.values)}"
-        )
-    left = Factors(np.ascontiguousarray(left.values.T), np.ascontiguousarray(left.exponents.T))
+    some = _arrays(a, b, c)
+    left, right, before = _terms(some, chosen, adder)
     left, right = left.filled(chosen.step), right.filled(chosen.step)
-    shape = left.values.shape[1], right.values.shape[1]
-    layout = LAYOUTS[chosen.output]
-    before = np.zeros(shape)
-    if c is not None:
-        some.append(float_array(c, "c")[0])
-        before = _numbers_of(some[-1], shape, layout)
+    shape, layout = before.shape, LAYOUTS[chosen.output]
     bits = floats_out(out, shape, layout, *some)
 
     def multiply(part: tuple[slice, slice]) -> None:
@@ -115,6 +102,83 @@ def mma(
     return floats_from(bits, layout)
 
 
+def mma_bounds(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, *, adder: str | Adder
+) -> Bounds:
+    """What a matrix unit may give for C + A·B, in whatever order its steps take the products.
+
+    Steps may be of fewer products than the adder's if there are no more of them than K / step,
+    rounded up. They may be chains of any lengths, whose results float32 adds to nearest, as it does
+    where sums are promoted. Of K products the distance is at most
+    (1 + 4 u N) ((K + N) 2**-fraction_bits + N (w + 2**-24)) (A' + 2**least) in N steps: w is
+    2**-output_bits, or u of a sum rounded to nearest, u is 2**-24, or 2**-11 in float16, and
+    A' is the sum of magnitudes, in which a subnormal number counts as the smallest normal one.
+    `least` is the exponent of the smallest normal sum, or that of a zero if it is larger.
+
+    Args:
+        a: as in `mma`.
+        b: as in `mma`.
+        c: as in `mma`.
+        adder: as in `mma`, one that aligns the sum so far with the products; its `promotion` makes
+            no difference.
+
+    Returns:
+        `lo`, `hi` and `overflow`, as `matmul_bounds` gives them, of the adder's output.
+
+    Raises:
+        TypeError, ValueError: as `mma`; an adder that does not align the sum so far; more steps
+            than 2**23, or 2**10 with sums in float16.
+
+    Source: SPEC_NOTES N47.
+
+    >>> import ml_dtypes
+    >>> a, b = np.zeros((2, 1, 64), ml_dtypes.float8_e4m3fn)
+    >>> a[0, [0, 32]], b[0, [0, 32]] = (1, 2.0**-9), (1, 2.0**-6)
+    >>> low, high, _ = mma_bounds(a, b.T, adder="hopper_fp8")
+    >>> low.item(), high.item()
+    (0.9917275905609131, 1.008333444595337)
+    """
+    chosen = adder_of(adder)
+    if not chosen.is_aligned:
+        raise ValueError(
+            f"adder must align the sum so far with the products, got {adder}: call mma, whose "
+            "order is known"
+        )
+    left, right, before = _terms(_arrays(a, b, c), chosen, adder)
+    chains = Chains.of(chosen)
+    columns = chosen.step << chains.layout.mantissa_bits
+    if len(left.values) > columns:
+        raise ValueError(f"a must have at most {columns} columns, got {len(left.values)}")
+    bits: NDArray[Any] = np.empty((3, *before.shape), chains.layout.uint)
+    for rows, some in itertools.product(*(_slices(n, _ROWS) for n in before.shape)):
+        x, y = _some(left, rows), _some(right, some)
+        nan, infinite = _special(x, y, before[rows, some])
+        finite = (_finite(x), _finite(y), _finite_only(before[rows, some]))
+        intervals = ChainIntervals(*finite, chains)
+        bits[:, rows, some] = bound_patterns(intervals, nan, infinite, chains.layout)
+    return Bounds(*(floats_from(end, chains.layout) for end in bits))
+
+
+def _special(a: Factors, b: Factors, before: F64Array) -> tuple[Bool, NDArray[np.int64]]:
+    """Where sums are NaN, and elsewhere the signs of those that are infinite."""
+    total = np.where(np.isfinite(before), 0, before)
+    some = ~(np.isfinite(a.values).all(axis=1) & np.isfinite(b.values).all(axis=1))
+    with np.errstate(invalid="ignore"):
+        for x, y in zip(a.values[some], b.values[some], strict=True):
+            total = total + outer(x, y)
+    return np.isnan(total), np.where(np.isinf(total), np.sign(total), 0).astype(np.int64)
+
+
+def _finite(side: Factors) -> Factors:
+    values = _finite_only(side.values)
+    return Factors(values, np.where(values == 0, NONE, side.exponents).astype(np.int16))
+
+
+def _finite_only(values: F64Array) -> F64Array:
+    """Zeros in place of Inf and NaN."""
+    return np.where(np.isfinite(values), values, 0.0)
+
+
 def chained(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
     """The sums after all steps, with promotion if the adder has it."""
     if adder.promotion is None:
@@ -123,6 +187,34 @@ def chained(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
         some = [side.rows(first, first + adder.promotion) for side in (a, b)]
         total = fl(total + stepped(some[0], some[1], np.zeros(total.shape), adder))
     return total
+
+
+def _arrays(a: ArrayLike, b: ArrayLike, c: ArrayLike | None) -> list[NDArray[Any]]:
+    some = [_matrix(a, "a"), _matrix(b, "b")]
+    return some if c is None else [*some, float_array(c, "c")[0]]
+
+
+def _terms(
+    arrays: list[NDArray[Any]], adder: Adder, name: str | Adder
+) -> tuple[Factors, Factors, F64Array]:
+    """Both factors, k first, and the sums before: of a, b and, if it is given, c."""
+    if adder.blocks:
+        raise ValueError(
+            f"adder must have no scales for plain arrays, got {name}: call matmul with an aligned "
+            "accumulation"
+        )
+    left, right = (_factors(one, side, adder) for one, side in zip(arrays, "ab", strict=False))
+    if len(left.values.T) != len(right.values):
+        raise ValueError(
+            f"b must have as many rows as a has columns, {len(left.values.T)}, "
+            f"got {len(right.values)}"
+        )
+    left = Factors(np.ascontiguousarray(left.values.T), np.ascontiguousarray(left.exponents.T))
+    shape = left.values.shape[1], right.values.shape[1]
+    before = np.zeros(shape)
+    if len(arrays) > 2:
+        before = _numbers_of(arrays[2], shape, LAYOUTS[adder.output])
+    return left, right, before
 
 
 def _slices(count: int, size: int) -> list[slice]:

@@ -1,0 +1,197 @@
+"""Intervals that no chain of aligned steps leaves, in whatever order products are added.
+
+Source: SPEC_NOTES N47.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, LAYOUTS, Bool, FloatLayout
+from mxref.policy.choices import Rounding
+from mxref.products.adders import Adder
+from mxref.products.exact_sums import ExactSums, F64Array, known_sums
+from mxref.products.intervals import bound_patterns
+from mxref.products.operand import Operand
+from mxref.products.run_products import special_values
+from mxref.products.steps import NONE, Factors, finite_codes, outer, power
+
+_UNIT = 700  # every end is a multiple of 2**-_UNIT
+_NO_BIT = 900  # the last bit of a zero: above that of every product
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Sums in aligned steps of some products and a sum so far, whose results float32 may add.
+
+    Args:
+        step: products that are added at once, at most.
+        fraction_bits: what terms keep below the largest exponent, at least.
+        output_bits: fraction bits that a result of a step keeps.
+        nearest: whether it is rounded to nearest; else toward zero.
+        least: the exponent of subnormal sums and of zeros, whichever is larger.
+        layout: the type of the results.
+    """
+
+    step: int
+    fraction_bits: int
+    output_bits: int
+    nearest: bool = False
+    least: int = F32.emin
+    layout: FloatLayout = F32
+
+    @classmethod
+    def of(cls, adder: Adder) -> Chains:
+        """The chains of an adder that aligns the sum so far, too."""
+        layout, nearest = LAYOUTS[adder.output], adder.rounding is Rounding.TIES_TO_EVEN
+        kept = layout.mantissa_bits if nearest else adder.output_bits
+        least = max(layout.emin, adder.zero_exponent or layout.emin)
+        return cls(adder.step, adder.fraction_bits or 0, kept, nearest, least, layout)
+
+    def growth(self, length: int) -> Fraction:
+        """How many times a sum may be the magnitudes in it, and 2**least."""
+        return 1 + Fraction(4 * -(-length // self.step), 2 << self.layout.mantissa_bits)
+
+    def error(self, length: int) -> Fraction:
+        """The distance from the exact sum, in sizes of products and of C, and 2**least."""
+        steps = -(-length // self.step)
+        cut = Fraction(length + steps, 1 << self.fraction_bits)
+        rounded = Fraction(1, 1 << self.output_bits + self.nearest) + Fraction(1, 1 << 24)
+        return self.growth(length) * (cut + steps * rounded)
+
+
+def block_ends(a: Operand, b: Operand, chains: Chains, layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of the three arrays of `Bounds` of products of blocks."""
+    before = np.zeros((len(a.codes), len(b.codes)))
+    intervals = ChainIntervals(_scaled(a), _scaled(b), before, chains)
+    return bound_patterns(intervals, *special_values(a, b), layout)
+
+
+def _scaled(side: Operand) -> Factors:
+    """The elements of rows, k first, with their scales; Inf and NaN count as zeros."""
+    codes = np.ascontiguousarray(side.codes[:, : side.length].T)
+    table = finite_codes(side.format)
+    scales = np.repeat(side.scales.T.astype(np.int16) - np.int16(127), side.run, axis=0)
+    scales, exponents = scales[: side.length], table.exponents[codes]
+    exponents = np.where(exponents == NONE, NONE, exponents + scales)
+    return Factors(table.values[codes] * power(scales), exponents)
+
+
+class ChainIntervals:
+    """Ends of intervals around sums of products and a sum before them, all finite."""
+
+    def __init__(self, a: Factors, b: Factors, before: F64Array, chains: Chains) -> None:
+        """Add up products, and their sizes: what an adder may take the largest exponent to be."""
+        self.chains, self.length = chains, len(a.values)
+        self.terms = _Terms(a.values, b.values, before)
+        self.of_sizes = _Terms(_sizes(a), _sizes(b), np.abs(before))
+        self.sums, self.sizes = self.terms.sums(), self.of_sizes.sums()
+        #: Where nothing is cut off in any order.
+        self.exact = self._is_exact()
+        self.sizes.add(np.full(before.shape, self._rest))
+
+    @property
+    def _rest(self) -> float:
+        return float(np.ldexp(1.0, self.chains.least))
+
+    def _is_exact(self) -> Bool:
+        """Where all terms are multiples of a number that sizes hold in all the bits."""
+        unit = _last_bits(self.terms.before)
+        for x, y in zip(_last_bits(self.terms.x), _last_bits(self.terms.y), strict=True):
+            np.minimum(unit, x[:, None] + y, out=unit)
+        bits = min(self.chains.fraction_bits, self.chains.output_bits)
+        found: Bool = self.sizes.head <= np.ldexp(2.0**bits, unit)
+        return found & (unit >= self.chains.least - bits)
+
+    def end(self, sign: int, *, to_odd: bool) -> F64Array:
+        """An end of the interval: the sums plus or minus the distance."""
+        error = sign * self.chains.error(self.length)
+        sums = self.sums.copy()
+        for part in _parts(error):
+            sums.add_product(np.where(self.exact, 0, part), self.sizes)
+
+        def exactly(row: int, column: int) -> tuple[int, int]:
+            total = self.terms.at(row, column)
+            if not self.exact[row, column]:
+                total += error * (self.of_sizes.at(row, column) + Fraction(self._rest))
+            return int(total * (1 << _UNIT)), _UNIT
+
+        return known_sums(sums, exactly, to_odd=to_odd)
+
+    def may_overflow(self, sign: int) -> Bool:
+        """Where a sum of some of the terms may become infinite, with this sign."""
+        layout, growth = self.chains.layout, self.chains.growth(self.length)
+        largest = np.ldexp(2.0 - 2.0 ** -(layout.mantissa_bits + 1), layout.bias)
+        if self.sizes.head.max(initial=0) * float(growth) < largest / 2:
+            return np.zeros(self.exact.shape, bool)
+        terms = _Terms(self.terms.x, self.terms.y, self.terms.before, sign)
+        some, sums = terms.sums(), ExactSums(self.exact.shape)
+        some.add(np.full(self.exact.shape, self._rest))
+        for part in _parts(growth):
+            sums.add_product(np.full(self.exact.shape, part), some)
+
+        def exactly(row: int, column: int) -> tuple[int, int]:
+            total = growth * (terms.at(row, column) + Fraction(self._rest))
+            return int(total * (1 << _UNIT)), _UNIT
+
+        found: Bool = known_sums(sums, exactly, to_odd=True) >= largest
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Products of columns of x and of y, and what was before them; or those of one sign alone."""
+
+    x: F64Array
+    y: F64Array
+    before: F64Array
+    sign: int = 0
+
+    def sums(self) -> ExactSums:
+        """The sums; of one sign, of the magnitudes."""
+        found = ExactSums(self.before.shape)
+        for term in itertools.chain([self.before], map(outer, self.x, self.y)):
+            found.add(np.maximum(self.sign * term, 0) if self.sign else term)
+        return found
+
+    def at(self, row: int, column: int) -> Fraction:
+        """One of them."""
+        pairs = zip(self.x[:, row].tolist(), self.y[:, column].tolist(), strict=True)
+        terms = [Fraction(self.before[row, column].item())]
+        terms += [Fraction(x) * Fraction(y) for x, y in pairs]
+        if self.sign:
+            terms = [max(self.sign * term, Fraction(0)) for term in terms]
+        return sum(terms, Fraction(0))
+
+
+def _sizes(side: Factors) -> F64Array:
+    """Magnitudes, those of subnormals raised to the power of two of the exponent."""
+    floor = np.where(side.exponents == NONE, 0, side.exponents)
+    return np.where(side.values == 0, 0, np.maximum(np.abs(side.values), power(floor)))
+
+
+def _last_bits(values: F64Array) -> NDArray[np.int16]:
+    """The exponents of the last bits; _NO_BIT of zeros."""
+    bits = values.view(np.int64)
+    significand = bits & (1 << 52) - 1 | 1 << 52
+    last = (significand & -significand).astype(np.float64).view(np.int64)
+    exponents = (bits >> 52 & 0x7FF) + (last >> 52) - (2 * 1023 + 52)
+    return np.where(values == 0, _NO_BIT, exponents).astype(np.int16)
+
+
+def _parts(number: Fraction) -> Iterator[float]:
+    """Numbers of at most 26 bits that add up to a multiple of a power of two."""
+    rest, power_of_two = number.numerator, number.denominator
+    while rest:
+        drop = max(abs(rest).bit_length() - 26, 0)
+        part = abs(rest) >> drop << drop
+        part = part if rest > 0 else -part
+        yield part / power_of_two
+        rest -= part
