@@ -116,9 +116,9 @@ WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], dict[str, int
         "rescale", "int8-int8", lambda r, *_: r.shape[0] > 1000,
         {"rows": 1001}, "",
     ),
-    "the fifth channel of an image": (
-        "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 4)[:, None, None],
-        {"channels": 5}, "",
+    "the seventh channel of an image": (
+        "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 6)[:, None, None],
+        {"channels": 7}, "",
     ),
     "more than 256 columns": (
         "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 256,
@@ -309,10 +309,10 @@ def searched(op: str, format: str, function: Function) -> Report:
 
 
 def far_ties(r: Array, x: Array, scale: Any, *_: Any) -> Any:
-    """Some ties at 140 to 8000, beyond those of the vectors."""
+    """Some ties at 260 to 8000, beyond those of the vectors."""
     with np.errstate(all="ignore"):
         y = np.abs(np.float32(x) * (np.float32(1) / np.float32(scale)))
-        return (np.abs(y % 64 - 30) < 20) & (y - np.floor(y) == 0.5) & (y > 140) & (y < 8000)
+        return (np.abs(y % 64 - 30) < 20) & (y - np.floor(y) == 0.5) & (y > 260) & (y < 8000)
 
 
 def odd_heights(r: Array, q: Array, *_: Any) -> Any:

@@ -4,6 +4,7 @@ x / (s T) and amax / (6 T) have float64 quotients that lie on the same side of e
 the exact ones: a threshold times s T has at most 31 bits, and x has 24.
 """
 
+import ml_dtypes
 import numpy as np
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -67,7 +68,13 @@ def scales_of(scale_codes):
 
 def narrowed(values, dtype):
     with np.errstate(all="ignore"):
-        return np.where(np.isnan(values), np.nan, values).astype(dtype)
+        values = np.where(np.isnan(values), np.nan, values)
+        if dtype == ml_dtypes.bfloat16:  # whose cast rounds to float32 first: here to odd
+            single = values.astype(np.float32)
+            other = np.nextafter(single, np.where(single < values, np.inf, -np.inf), dtype="f4")
+            even = (single.view(np.uint32) & 1 == 0) & np.isfinite(single) & (single != values)
+            values = np.where(even, other, single)
+        return values.astype(dtype)
 
 
 def dequantize(scale_codes, codes, format, dtype, tensor_scale=1.0):
