@@ -31,6 +31,7 @@ FLT_MAX = float.fromhex("0x1.fffffep127")
 _SMALLEST = float.fromhex("0x1p-149")
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _SMALLEST_NORMAL = (1023 - 126) << 52
+_LEAST_NORMAL = float.fromhex("0x1p-126")
 _INF = 0x7FF << 52
 
 
@@ -60,6 +61,15 @@ def fl(x: F64Array) -> F64Array:
         rounded = np.where(subnormal, wide(small, F32).view(np.int64), rounded)
     result: F64Array = (rounded | (bits & ~_MAGNITUDE)).view(np.float64)
     return result
+
+
+def flushed(x: F64Array) -> F64Array:
+    """float32 numbers with zeros of their sign in place of subnormal ones.
+
+    >>> flushed(np.array([-(2.0**-127), 2.0**-126])).tolist()
+    [-0.0, 1.1754943508222875e-38]
+    """
+    return np.where(np.abs(x) < _LEAST_NORMAL, np.copysign(0.0, x), x)
 
 
 def fl_sum(x: F64Array, y: F64Array) -> F64Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from fractions import Fraction
 from typing import Any
 
 from mxref.cli.explain_numbers import check_format
@@ -94,21 +93,15 @@ def _made(code: int, fmt: CodeFormat) -> str:
     return f"{sign}{significand}{exponent}"
 
 
-def _values(fmt: CodeFormat) -> list[tuple[float, int]]:
-    """Every number but -0, in rising order, with its code."""
-    codes = (code for code in range(fmt.code_count) if math.isfinite(fmt.value(code)))
-    some = [(fmt.value(code), code) for code in codes]
-    return sorted(one for one in some if one != (0.0, fmt.sign_bit) or not fmt.sign_bit)
-
-
 def _beside(code: int, fmt: CodeFormat) -> str:
     """The numbers below and above."""
+    from mxref.golden.explain_number import finite_numbers
     from mxref.operands.shown import show_code
 
     value = fmt.value(code)
     if not math.isfinite(value):
         return ""
-    values = _values(fmt)
+    values = finite_numbers(fmt)
     below = [one for number, one in values if number < value]
     above = [one for number, one in values if number > value]
     parts = [f"{show_code(below[-1], fmt)} below" if below else "no number below"]
@@ -118,33 +111,31 @@ def _beside(code: int, fmt: CodeFormat) -> str:
 
 def _numbers(code: int, fmt: CodeFormat) -> str:
     """The numbers that become the code to nearest, ties to even, beyond the largest by `ocp`."""
+    from mxref.golden.explain_number import finite_numbers
     from mxref.numbers.element import encode
 
-    value = fmt.value(code)
-    if fmt is E8M0 or not fmt.subnormals or not math.isfinite(value):
+    if fmt is E8M0 or not fmt.subnormals or not math.isfinite(fmt.value(code)):
         return ""
-    if isinstance(fmt, ElementFormat) and code == fmt.sign_bit:
-        return "" if fmt.twos_complement else "-0, and negative numbers that round to 0"
-    written = not (isinstance(fmt, ElementFormat) and fmt.twos_complement)
-    values = [one for one in _values(fmt) if written or one[1] != fmt.sign_bit]
-    place = [number for number, _ in values].index(value)
+    element = fmt if isinstance(fmt, ElementFormat) else None
+    written = element is None or not element.twos_complement
+    if element is not None and code == fmt.sign_bit:
+        return "-0, and negative numbers that round to 0" if written else ""
+    values = [one for one in finite_numbers(fmt) if written or one[1] != fmt.sign_bit]
+    place = [one for _, one in values].index(code)
     ends = []
     for other, far in ((place - 1, -math.inf), (place + 1, math.inf)):
         if 0 <= other < len(values):
-            ends.append(float((Fraction(values[other][0]) + Fraction(value)) / 2))
-        elif (
-            isinstance(fmt, ElementFormat) and encode([_MOST * (1 if far > 0 else -1)], fmt) == code
-        ):
-            ends.append(far)
+            ends.append(float((values[other][0] + values[place][0]) / 2))
         else:
-            ends.append(math.nan)
+            saturates = element and encode([math.copysign(_MOST, far)], element) == code
+            ends.append(far if saturates else math.nan)
     if code == 0 and written:  # what rounds to 0 from below is -0
         ends[0] = 0.0
     if math.isnan(sum(ends)):
         return ""
     tie = "ties included" if code % 2 == 0 else "ties excluded"
     infinite = [end for end in ends if math.isinf(end)]
-    if infinite and isinstance(fmt, ElementFormat) and encode(infinite, fmt) != code:
+    if infinite and element and encode(infinite, element) != code:
         tie += ", infinity excluded"
     low_text, high_text = (_shortest(end) for end in ends)
     return f"from {low_text} to {high_text}, {tie}, to nearest with ties to even"

@@ -36,7 +36,7 @@ def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dic
     Raises:
         ValueError: a shape or a block that is not positive.
     """
-    order = next(order for layout, order in SCALE_ORDERS.items() if layout.value == name)
+    order = _order(name)
     data: dict[str, Any] = {
         "scale layout": name,
         "filled up to multiples of": [order.rows, order.columns],
@@ -59,8 +59,7 @@ def scale_layout_data(name: str, shape: Sequence[int] | None, block: int) -> dic
         "bytes that fill up": _filler(order, rows, blocks),
         "byte": " + ".join(filter(None, map(_term, parts))) or "0",
         "examples": [
-            {"row": row, "block": at, "byte": sum(part.of(row, at) for part in parts)}
-            for row, at in places
+            {"row": row, "block": at, "byte": _byte(parts, row, at)} for row, at in places
         ],
     }
 
@@ -104,15 +103,23 @@ def print_scale_layout(
 def print_addresses(name: str) -> None:
     """Print where the scales of a matrix of 256 x 256 elements lie, with a part of the matrix."""
     data = scale_layout_data(name, (256, 256), _MX)
-    order = next(order for layout, order in SCALE_ORDERS.items() if layout.value == name)
+    order = _order(name)
     print_part("address", f"of the scale of row r and block b of 256 rows of 8: {data['byte']}")
     parts = order.parts(256, 8)
     blocks = range(8)
     print_text("            r \\ b" + "".join(f"{b:6}" for b in blocks))
     for row in _ROWS:
-        bytes_ = (sum(part.of(row, b) for part in parts) for b in blocks)
-        print_text(f"            {row:5}" + "".join(f"{one:6}" for one in bytes_))
+        print_text(f"            {row:5}" + "".join(f"{_byte(parts, row, b):6}" for b in blocks))
     print_part("a matrix", f"mxref formats {name} --shape 128 256 says where its scales lie")
+
+
+def _order(name: str) -> ScaleOrder:
+    return next(order for layout, order in SCALE_ORDERS.items() if layout.value == name)
+
+
+def _byte(parts: Sequence[Part], row: int, block: int) -> int:
+    """Where the scale of a block lies."""
+    return sum(part.of(row, block) for part in parts)
 
 
 def _filler(order: ScaleOrder, rows: int, blocks: int) -> list[list[int]]:

@@ -16,7 +16,7 @@ from mxref.exact.sources import prepared, read_checked
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["answers", "fraction", "nearest_codes", "neighbours", "parse_number"]
+__all__ = ["answers", "finite_numbers", "fraction", "nearest_codes", "neighbours", "parse_number"]
 
 _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
 
@@ -89,7 +89,7 @@ def neighbours(
     >>> neighbours(Fraction(-7), E2M1)
     (None, (15, Fraction(1, 1)))
     """
-    finite = _finite(fmt)
+    finite = finite_numbers(fmt)
     below = max((pair for pair in finite if pair[0] <= number), default=None)
     above = min((pair for pair in finite if pair[0] >= number), default=None)
     return (
@@ -105,13 +105,13 @@ def nearest_codes(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction
     >>> [(code, float(value)) for code, value in nearest_codes(Fraction(9, 4), E2M1)]
     [(3, 1.5), (4, 2.0), (5, 3.0), (6, 4.0)]
     """
-    finite = _finite(fmt)
+    finite = finite_numbers(fmt)
     count = sum(value <= number for value, _ in finite)
     return [(code, value) for value, code in finite[max(count - 2, 0) : count + 2]]
 
 
 @functools.cache
-def _finite(fmt: CodeFormat) -> list[tuple[Fraction, int]]:
+def finite_numbers(fmt: CodeFormat) -> list[tuple[Fraction, int]]:
     """The numbers of a format in order, each once with its code: of the two zeros +0."""
     codes: dict[Fraction, int] = {}
     for code in range(fmt.code_count):

@@ -250,6 +250,7 @@ class Quantize(_OfBlocks):
 class Dequantize(_OfBlocks):
     """Blocks back to floats."""
 
+    one_nan = True
     name = "dequantize"
     parameters = "scale_codes, codes, format, dtype"
     blocks = "codes"

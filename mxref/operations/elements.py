@@ -96,6 +96,7 @@ class _OfScales(ToCodes):
 class _FromCodes(Operation):
     """An operation from codes to floats, one call for all cases."""
 
+    one_nan = True
     from_codes = True
 
     def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:

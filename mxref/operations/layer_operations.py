@@ -40,6 +40,7 @@ __all__ = ["LayerOperation", "Linear", "LinearGradients"]
 class LayerOperation(Operation):
     """An operation on a linear layer, all of whose words are floats."""
 
+    one_nan = True
     varied = single = True
     #: How many words stand before the arrays.
     sizes: ClassVar[int] = 4

@@ -32,6 +32,7 @@ __all__ = ["Mma", "unit_numbers"]
 class Mma(CallOperation):
     """A matrix unit: sums of float32, which it adds products to in steps."""
 
+    one_nan = True
     name = "mma"
     parameters = "a, b, c, adder, format_a, format_b"
     formats = (

@@ -58,6 +58,8 @@ class Operation(ABC):
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: Whether the words out are floats of which every NaN is right where one is.
+    one_nan: ClassVar[bool] = False
     #: Of operations on whole blocks, what a block has at first: numbers, or codes.
     blocks: ClassVar[str] = ""
     #: How many arrays its function returns; of two the first has scale codes.

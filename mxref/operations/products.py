@@ -145,6 +145,7 @@ def bounds(
 class Matmul(Operation):
     """Dot products of blocks, whose words are those of `mxref.operations.product_words`."""
 
+    one_nan = True
     name = "matmul"
     parameters = "scales_a, codes_a, scales_b, codes_b, format_a, format_b"
     varied = True

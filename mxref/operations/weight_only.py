@@ -47,6 +47,7 @@ _ONE = 0x3F800000
 class WeightOnlyOperation(CallOperation):
     """A layer whose weights are integers."""
 
+    one_nan = True
     slot = "f32"
     parameters = "x, w, scales"
     #: The largest |w + 8| + 8.

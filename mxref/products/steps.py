@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import F64Array, fl, rounded
+from mxref.bits.float32 import F64Array, fl, flushed, rounded
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import ElementFormat
 from mxref.numbers.element import decode
@@ -243,17 +243,12 @@ def _integer(number: float) -> int:
 
 def _tree(a: Factors, b: Factors, first: int, total: F64Array, adder: Adder) -> F64Array:
     """Products and sums in float32, neighbours first."""
-    flushed = _flushed if adder.flush else np.asarray
-    terms = [flushed(fl(one)) for one in _products(a, b, slice(first, first + adder.step))]
+    flush = flushed if adder.flush else np.asarray
+    terms = [flush(fl(one)) for one in _products(a, b, slice(first, first + adder.step))]
     while len(terms) > 1:
         pairs = zip(terms[::2], terms[1::2], strict=True)
-        terms = [flushed(fl(x + y)) for x, y in pairs]
+        terms = [flush(fl(x + y)) for x, y in pairs]
     if adder.flush:
-        total = _plus_zero(_flushed(total))
-    found: F64Array = flushed(fl(_plus_zero(total + terms[0])))
+        total = _plus_zero(flushed(total))
+    found: F64Array = flush(fl(_plus_zero(total + terms[0])))
     return found
-
-
-def _flushed(x: F64Array) -> F64Array:
-    """Zeros, with the sign, in place of subnormal float32 numbers."""
-    return np.where(np.abs(x) < _SMALLEST_NORMAL, np.copysign(0.0, x), x)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref.bits.float32 import FLT_MAX, F64Array, fl
+from mxref.bits.float32 import FLT_MAX, F64Array, fl, flushed
 from mxref.bits.floats import U8
 from mxref.bits.reciprocals import Reciprocals, reciprocals
 from mxref.blocks.arithmetics import numbers
@@ -42,14 +42,9 @@ _Wanted = Callable[[F64Array, float, F64Array], F64Array]
 _Factor = Callable[[F64Array, float, _Pick, _Pick], F64Array]
 
 
-def _flushed(x: F64Array) -> F64Array:
-    """float32 numbers with zeros in place of subnormal ones, as `-use_fast_math` has them."""
-    return np.where(np.abs(x) < 2.0**-126, np.copysign(0.0, x), x)
-
-
 def _product(a: F64Array | float, b: F64Array | float) -> F64Array:
     """A float32 product whose operands and result are flushed."""
-    return _flushed(fl(_flushed(np.asarray(a)) * _flushed(np.asarray(b))))
+    return flushed(fl(flushed(np.asarray(a)) * flushed(np.asarray(b))))
 
 
 def cutlass_wanted(amax: F64Array, g: float, sixth: F64Array) -> F64Array:
@@ -75,7 +70,7 @@ def flashinfer_factor(s: F64Array, g: float, pick: _Pick, inner: _Pick) -> F64Ar
 def largest_seen(rows: Rows) -> F64Array:
     """The largest magnitude among numbers and infinities; NaN of a block of NaN; flushed."""
     every = np.isnan(rows.x).all(axis=1)
-    return np.where(every, np.nan, _flushed(largest_number(rows)))
+    return np.where(every, np.nan, flushed(largest_number(rows)))
 
 
 @dataclass(frozen=True, slots=True)

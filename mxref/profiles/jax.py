@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.float32 import F64Array, flushed, rounded
 from mxref.bits.floats import F16, F32, F64, I64, FloatLayout
 from mxref.formats.catalog import E5M2, E8M0
 from mxref.policy.policy import Policy
@@ -29,7 +29,6 @@ from mxref.profiles.stages import (
 
 __all__ = ["PROFILES"]
 
-_SMALLEST_NORMAL = 2.0**-126
 _FLOAT16_SCALE_00 = 2.0**-15
 
 
@@ -81,8 +80,7 @@ def _in_type(x: F64Array, rows: Rows) -> F64Array:
     """A result rounded to the type of the arithmetic, then to that of the values."""
     if rows.layout is F16:
         return rounded(x, F16)
-    x = rounded(x, F32)
-    return rounded(np.where(np.abs(x) < _SMALLEST_NORMAL, np.copysign(0.0, x), x), rows.layout)
+    return rounded(flushed(rounded(x, F32)), rows.layout)
 
 
 _CASTS = ("e5m2", "e4m3", "e2m1")

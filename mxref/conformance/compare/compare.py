@@ -23,8 +23,7 @@ from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
     CALL_OPERATIONS,
-    PRODUCT_OPERATIONS,
-    WEIGHT_ONLY_OPERATIONS,
+    REGISTRY,
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -294,8 +293,7 @@ def same_answers(
     equal: NDArray[np.bool_] = want == got
     if equal.all():
         return equal
-    floats = (*PRODUCT_OPERATIONS, *WEIGHT_ONLY_OPERATIONS)
-    if file.op in ("decode", "decode_scale", "dequantize", "mma", *floats):
+    if REGISTRY[file.op].one_nan:
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if bits or file.op not in _OF_CODES:

@@ -21,7 +21,7 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, same_width
-from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "scales_alone", "shown"]
@@ -89,7 +89,7 @@ def comparable(
         answers = without_bias_gradient(answers, words)
     if setting.op in PRODUCT_OPERATIONS:  # the sign of a zero depends on much else
         answers = np.where(answers == np.uint64(layout.sign_bit), np.uint64(0), answers)
-    if setting.op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS):
+    if REGISTRY[setting.op].one_nan:
         magnitude = answers & np.uint64(layout.sign_bit - 1)
         is_nan = (magnitude > np.uint64(layout.inf_bits)) & (answers != np.uint64(NO_WORD))
         one_nan: NDArray[np.uint64] = np.where(is_nan, np.uint64(layout.nan_bits), answers)
