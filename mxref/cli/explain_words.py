@@ -59,7 +59,7 @@ def _show_word(data: dict[str, Any]) -> None:
     ]
     if members:
         print_rows(("what is chosen", "profiles"), members)
-        print_wrapped(f"more of one: mxref explain {data['choices'][0]['choice']}")
+        print_wrapped(f"more of one: mxref explain choice {data['choices'][0]['choice']}")
 
 
 def explain_case(options: argparse.Namespace) -> Explanation | None:

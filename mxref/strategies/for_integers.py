@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mxref.operands import fields as of_fields
 from mxref.operands.draws import Draws
-from mxref.operands.kinds import Floats, Integers, Kind, Scales, Size
+from mxref.operands.kinds import Codes, Floats, Integers, Kind, Scales, Size
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.strategies.for_floats import patterns
@@ -93,6 +93,8 @@ def _values(kind: Kind) -> st.SearchStrategy[int]:
     """Values of a kind, simple ones first."""
     if isinstance(kind, Integers):
         return st.integers(kind.low, kind.high)
+    if isinstance(kind, Codes):
+        return st.integers(0, kind.fmt.code_count - 1)
     if isinstance(kind, Scales):
         return st.sampled_from(_SCALES) | st.integers(kind.low, kind.high)
     if isinstance(kind, Floats):

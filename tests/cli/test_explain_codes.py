@@ -98,7 +98,7 @@ def test_a_flag_names_choices_and_who_does_what() -> None:
     _, output = output_of("mxref explain underflow")
     assert "underflow_sign=kept" in output
     assert "microxcaling_cuda" in output
-    assert "more of one: mxref explain underflow_sign" in output
+    assert "more of one: mxref explain choice underflow_sign" in output
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def no_rounding_of_long_shifts(
 def zeros_beyond_the_right(q: Any, grid: Any, align: bool, padding: str, zero: int) -> Any:
     right = grid_sample(q, grid, align_corners=align, padding=padding, zero_point=zero)
     lost = (grid[..., 0] > 30000) & (padding == "border")
-    return np.where(lost, zero, right).astype(q.dtype)
+    return np.where(lost, 0, right).astype(q.dtype)
 
 
 def odd_columns_unsigned(packed: Any, k: int) -> Any:

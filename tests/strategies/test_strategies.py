@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, run, table_steps
-from hypothesis import Phase, find, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from refused import assert_says, refusals
 
 import mxref
 from mxref import strategies
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import READS, Policy
 from mxref.strategies.for_floats import limit_patterns, threshold_patterns
 
@@ -357,3 +358,21 @@ def test_without_hypothesis_one_sentence_says_what_to_install(tmp_path: Path) ->
         "ImportError: mxref.strategies needs the package hypothesis: "
         "in a checkout of mxref, pip install -e '.[fuzz]', elsewhere pip install hypothesis"
     )
+
+
+@pytest.mark.parametrize(
+    ("op", "format"),
+    [(op, format) for op, one in CALL_OPERATIONS.items() for format in one.formats],
+)
+def test_every_operation_of_calls_has_cases_that_it_answers(op: str, format: str) -> None:
+    """All kinds of values are drawn; a case that the reference cannot read would raise."""
+    one, sizes = CALL_OPERATIONS[op], set()
+
+    @settings(max_examples=8, database=None, derandomize=True, deadline=None)
+    @given(strategies.integer_cases(op, format))
+    def answered(words: list[int]) -> None:
+        sizes.add(len(words))
+        assert one.answer(format, words, one.first_policy(format))
+
+    answered()
+    assert len(sizes) > 1
