@@ -127,10 +127,12 @@ def dequantize_file(block: str, layout: FloatLayout) -> VectorFile:
         for scale in scales
         for start in range(0, len(codes), size)
     ]
-    entries += [
+    asked = {entry.inputs for entry in entries}
+    turned = [
         CaseInput(f"{scale:02x}_turned", (scale, *_turned(index, count, size)), "M17")
         for index, scale in enumerate(scales)
     ]
+    entries += [entry for entry in turned if entry.inputs not in asked]
     return _file("dequantize", block, layout, (), entries)
 
 
