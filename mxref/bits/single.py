@@ -118,7 +118,10 @@ def float32_patterns(values: ArrayLike, parameter: str) -> NDArray[np.uint32]:
     """
     bits, layout = bits_of(values, parameter)
     if layout == F64:
-        raise TypeError(f"{parameter} must be float32, float16 or bfloat16: round float64 first")
+        raise TypeError(
+            f"{parameter} must be float32, float16 or bfloat16, got float64: round first, for "
+            f"example {parameter}.astype(numpy.float32)"
+        )
     return as_float32(bits, layout)
 
 

@@ -18,6 +18,10 @@ from mxref.cli.text_tables import table_lines
 _FEW, _LEAST = 2, 1
 #: If a clause has more members, or longer names, no profiles are shown beside them.
 _MANY, _LONG = 14, 30
+#: Strong words, code, and emphasis.
+_MARKS = re.compile(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`|(?<![\w*])\*(\w[^*\n]*)\*(?![\w*])")
+#: Between two cells of a table, which may be empty.
+_BAR = re.compile(r"(?<= )\|(?= )")
 
 
 def explain_clause(options: argparse.Namespace) -> list[Explanation]:
@@ -154,19 +158,21 @@ def _text_of_the_standard(clause: Clause) -> str:
 
 
 def _lines(markdown: str) -> Iterator[str]:
-    """Markdown as lines of plain text: paragraphs, bullets and tables."""
-    for block in re.split(r"\n\n+|\n(?=- )", _plain(markdown)):
-        rows = block.splitlines()
+    """Markdown as lines of plain text: paragraphs, bullets, those below them, and tables."""
+    for block in re.split(r"\n\n+|\n(?= *- )", _plain(markdown)):
+        margin = " " * (len(block) - len(block.lstrip(" ")))
+        rows = [row.strip() for row in block.splitlines()]
         if rows[0].startswith("| "):
-            cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+            cells = [[cell.strip() for cell in _BAR.split(row[1:-1])] for row in rows]
             head, _, *body = cells
-            for lines in table_lines([head, *body], WIDTH):
-                yield from lines
+            for lines in table_lines([head, *body], WIDTH - len(margin)):
+                yield from (margin + line for line in lines)
         else:
-            indent = "  " * rows[0].startswith("- ")
-            yield from textwrap.wrap(" ".join(block.split()), WIDTH - 2, subsequent_indent=indent)
+            indent = margin + "  " * rows[0].startswith("- ")
+            text = margin + " ".join(" ".join(rows).split())
+            yield from textwrap.wrap(text, WIDTH - 2, subsequent_indent=indent)
 
 
 def _plain(markdown: str) -> str:
     """Markdown without its marks of code and emphasis."""
-    return re.sub(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`", lambda m: m[1] or m[2], markdown)
+    return _MARKS.sub(lambda m: m[1] or m[2] or m[3], markdown)

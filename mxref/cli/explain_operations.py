@@ -36,10 +36,12 @@ def _of_mx(name: str) -> dict[str, Any]:
 
 def _of_calls(name: str) -> dict[str, Any]:
     """The facts about an operation of calls; its definition is that of the public function."""
+    import mxref
     from mxref import integer
     from mxref.operations.registry import CALL_OPERATIONS
 
     operation = CALL_OPERATIONS[name]
+    function = getattr(integer, name, None) or getattr(mxref, name)
     kinds = {n: kind for one in operation.formats for n, kind in operation.kinds(one).items()}
     rows = [
         {
@@ -52,8 +54,9 @@ def _of_calls(name: str) -> dict[str, Any]:
     return {
         "kind": "operation",
         "name": name,
-        "about": (inspect.getdoc(getattr(integer, name, operation)) or "").partition("\n")[0],
+        "about": (inspect.getdoc(function) or "").partition("\n")[0],
         "called": operation.called_as(operation.formats[0]),
+        "page": operation.page,
         "formats": list(operation.formats),
         "choices": rows,
     }
@@ -68,7 +71,7 @@ def _show_mx(data: dict[str, Any]) -> None:
 def _show_calls(data: dict[str, Any]) -> None:
     print_heading(f"operation {data['name']}")
     print_part("is", data["about"])
-    print_part("a target", f"has {data['called']}, as docs/integers.md says")
+    print_part("a target", f"has {data['called']}, as {data['page']} says")
     print_part("formats", ", ".join(data["formats"]))
     rows = [(one["choice"], ", ".join(one["members"]), one["of"]) for one in data["choices"]]
     if rows:

@@ -143,9 +143,9 @@ def explain_format(
     fmt = _coded()[name]
     codes = _codes(fmt, every=every, whole=whole)
     if as_json:
-        print(json.dumps({**_properties(fmt), **_precision(fmt), "codes": codes}, indent=1))
+        print(json.dumps({**_properties(fmt), **precision_of(fmt), "codes": codes}, indent=1))
         return True
-    for key, value in {**_properties(fmt), **_precision(fmt)}.items():
+    for key, value in {**_properties(fmt), **precision_of(fmt)}.items():
         print(f"{key:14} {_text(value)}")
     print()
     header = ("code", "bits", "value", "hex value", "note")
@@ -163,7 +163,7 @@ def format_data(typed: str) -> dict[str, Any] | None:
     if name not in _coded():
         return None
     fmt = _coded()[name]
-    return {**_properties(fmt), **_precision(fmt), "codes": _codes(fmt, every=True)}
+    return {**_properties(fmt), **precision_of(fmt), "codes": _codes(fmt, every=True)}
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
@@ -187,22 +187,22 @@ def _properties(fmt: CodeFormat) -> dict[str, Any]:
     return fields
 
 
-def _precision(fmt: CodeFormat) -> dict[str, Any]:
+def precision_of(fmt: CodeFormat) -> dict[str, Any]:
     """The largest relative error of a normal number, to nearest, and the ulp of each binade."""
     if _is_integer(fmt):
         return {"ulp": f"2^-{fmt.mantissa_bits} throughout"}
     if not fmt.subnormals and not fmt.mantissa_bits:
         return {"largest error": "1/3 of a number, to nearest"}
     first, last = 1 - fmt.bias, math.frexp(fmt.max_normal)[1] - 1
-    ulps = {e: f"2^{e - fmt.mantissa_bits} from 2^{e}" for e in range(first, last + 1)}
+    ulps = [f"2^{e - fmt.mantissa_bits} from 2^{e}" for e in range(first, last + 1)]
     if fmt.subnormals:
-        ulps[first] = f"2^{first - fmt.mantissa_bits} from 0"
+        ulps[0] = f"2^{first - fmt.mantissa_bits} from 0"
     if len(ulps) > _BINADES:
-        ulps = {first: ulps[first], first + 1: ulps[first + 1], 0: "...", last: ulps[last]}
+        ulps = [*ulps[:2], "...", ulps[-1]]
     error = (1 << fmt.mantissa_bits + 1) + 1
     return {
         "largest error": f"1/{error} of a normal number, to nearest: {100 / error:.3g} %",
-        "ulp": ", ".join(ulps.values()),
+        "ulp": ", ".join(ulps),
     }
 
 

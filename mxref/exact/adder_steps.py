@@ -1,4 +1,4 @@
-"""One output of a matrix unit in fractions: the slow twin of named adders on plain numbers.
+"""One output of a matrix unit in fractions: the slow twin of adders on plain numbers.
 
 Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909.
 """
@@ -23,9 +23,11 @@ class Unit(NamedTuple):
     step: int
     bits: int = 0  # below the largest exponent
     zero: int = 0  # the exponent of a zero
-    kept: int = 23  # fraction bits of the sum of a step
+    kept: int | None = 23  # fraction bits of the sum of a step; None: rounded to nearest even
     output: str = "f32"  # f16 is rounded to nearest even
     promotion: int = 0  # products before the sum is added up in float32
+    later: int = 31  # below the largest exponent in AMD's second alignment, less one
+    flushes: bool = True  # of a tree: subnormal numbers are zeros
 
 
 UNITS: Final[Mapping[str, Unit]] = {
@@ -53,8 +55,6 @@ UNITS: Final[Mapping[str, Unit]] = {
     "cdna3_fp8": Unit("halves", 16, 24),
     "fma_f32": Unit("exact", 1),
 }
-# Of AMD's second alignment: bits of the products' sum below the largest exponent, less one.
-_LATER: Final = 31
 _ZERO: Final = (0, 0, 0)
 
 
@@ -86,7 +86,7 @@ def multiplied(
     ('0x3f800000', '0x3f800100')
     """
     how = look_up(UNITS, "unit", unit) if isinstance(unit, str) else unit
-    flushes = how.kind == "tree"
+    flushes = how.kind == "tree" and how.flushes
     pairs = [
         (_read(x, format_a, flushes=flushes), _read(y, format_b, flushes=flushes))
         for x, y in zip(a, b, strict=True)
@@ -130,13 +130,13 @@ def _step(
     """The sum so far after one step."""
     if how.kind == "tree":
         terms = [_product(x, y) for (x, _), (y, _) in pairs]
-        terms = [_flushed(converted(term, FLOATS["f32"])) for term in terms]
+        terms = [_flushed(converted(term, FLOATS["f32"]), how) for term in terms]
         while len(terms) > 1:
-            terms = [_flushed(_added(*terms[i : i + 2])) for i in range(0, len(terms), 2)]
-        before = _flushed(total)
-        return _flushed(_added(before if before[1] else _ZERO, terms[0]))
+            terms = [_flushed(_added(*terms[i : i + 2]), how) for i in range(0, len(terms), 2)]
+        before = _flushed(total, how)
+        return _flushed(_added(before if before[1] else _ZERO, terms[0]), how)
     products = [_product(x, y) for (x, _), (y, _) in pairs]
-    if how.kind == "later":
+    if how.kind in ("later", "halves"):
         beyond = [n > 0 and floor_log2(n, e) >= 128 for _, n, e in products]
         products = [(p[0], INF, 0) if b else p for p, b in zip(products, beyond, strict=True)]
     special = _special([*products, total])
@@ -176,8 +176,9 @@ def _added(x: Number, y: Number) -> Number:
     return special or converted(dyadic(fraction(x) + fraction(y)), FLOATS["f32"])
 
 
-def _flushed(x: Number) -> Number:
-    return (x[0], 0, 0) if x[1] > 0 and floor_log2(*x[1:]) < -126 else x
+def _flushed(x: Number, how: Unit) -> Number:
+    small = how.flushes and x[1] > 0 and floor_log2(*x[1:]) < -126
+    return (x[0], 0, 0) if small else x
 
 
 def _exponent(x: Fraction, least: int) -> int:
@@ -193,7 +194,7 @@ def _aligned(terms: Sequence[Term], total: Number, how: Unit) -> Number:
     every = [*terms, Term(fraction(total), _exponent(fraction(total), least))]
     unit = Fraction(2) ** (max(t.exponent if t.number else how.zero for t in every) - how.bits)
     exact = sum(math.trunc(term.number / unit) for term in every) * unit
-    if how.output == "f16":
+    if how.output == "f16" or how.kept is None:
         return converted(dyadic(exact), kind)
     last = Fraction(2) ** (_exponent(exact, least) - how.kept)
     sign, n, e = dyadic(math.trunc(exact / last) * last)
@@ -218,8 +219,8 @@ def _later(terms: Sequence[Term], total: Number, how: Unit) -> Number:
     top = max([own, *largest])
     if lanes == 2 and own < top - how.bits - 1:
         before = Fraction(0)
-    found = _floor(dot, top - _LATER - 1) + _floor(before, top - how.bits)
-    found = _floor(found, _exponent(found, -126) - _LATER)
+    found = _floor(dot, top - how.later - 1) + _floor(before, top - how.bits)
+    found = _floor(found, _exponent(found, -126) - how.later)
     return converted(dyadic(found), FLOATS["f32"])
 
 

@@ -59,6 +59,8 @@ class CallOperation(ChoosingOperation):
     slot: ClassVar[str] = "bytes"
     #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
     mutants: ClassVar[tuple[Any, ...]] = ()
+    #: The page that says how a target is called.
+    page: ClassVar[str] = "docs/integers.md"
     #: How many of its fields, the last ones, are what it works on; those before are parameters.
     worked_on: ClassVar[int] = 1
 

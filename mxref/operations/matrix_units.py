@@ -49,6 +49,7 @@ class Mma(CallOperation):
         "cdna3_fp8-e4m3fnuz-e4m3fnuz",
     )
     slot = "f32"
+    page = "docs/products.md"
     clauses = {"N47": "matrix units"}  # noqa: RUF012
     models = {  # noqa: RUF012
         "M25": "matrix units: the last place below the largest term, in one step and in the next, "

@@ -6,7 +6,7 @@ Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909, release 2.1.1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mxref.policy.choices import Rounding
@@ -40,16 +40,18 @@ class Adder:
         zero_exponent: that of a term that is zero; None: a zero product has none, and a sum so far
             that is zero that of subnormals.
         group: products that are added exactly first, into one term, whose exponent is that of the
-            scales.
+            scales, under `blocks`.
         later_bits: None: the sum so far is a term of the step. Else products alone are aligned, and
             their sum and the sum so far then once more, cut toward minus infinity: the former at
             `later_bits` + 1, the latter at `fraction_bits`, and their sum at `later_bits` below its
             own exponent.
         halves: under `later_bits`, even and odd products are aligned apart first, and a sum so far
             that is less than 2**(e - fraction_bits - 1) counts as zero.
-        tree: products are rounded to float32, added in pairs and pairs of pairs, each sum rounded.
+        tree: products are rounded to float32, added in pairs and pairs of pairs, each sum rounded;
+            without `fraction_bits`.
         flush: subnormal inputs, products and sums become zeros, under `tree`.
-        output: f32 or f16, the type of the sum after each step.
+        output: f32, or f16 without `later_bits`, `tree` and `promotion`: the type of the sum after
+            each step.
         rounding: to the output, `toward_zero` or `ties_to_even`.
         output_bits: fraction bits that are kept, under `toward_zero`.
         promotion: after so many products the sum is added to another one in float32, to nearest
@@ -58,6 +60,7 @@ class Adder:
         blocks: numbers of elements that share a scale; empty: there are no scales.
 
     Raises:
+        TypeError: numbers that are no integers, or names that are no tuple.
         ValueError: numbers that mean nothing, or that are not computed exactly here.
 
     Source: SPEC_NOTES N47.
@@ -82,47 +85,74 @@ class Adder:
     blocks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rounding, Rounding):
-            object.__setattr__(self, "rounding", _rounding(self.rounding))
+        object.__setattr__(self, "rounding", _rounding(self.rounding))
         for name in ("step", "group", "output_bits", "promotion", "fraction_bits", "later_bits"):
             value = getattr(self, name)
             if value is not None and integer(value, name) < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value}")
-        rules = (
-            ("step", self.step <= 64, "at most 64"),
-            ("group", self.step % self.group == 0, "a divisor of step"),
-            ("fraction_bits", (self.fraction_bits or 1) <= _MOST_BITS, f"at most {_MOST_BITS}"),
-            ("output", self.output in ("f32", "f16"), "f32 or f16"),
-            ("output_bits", self.output_bits <= 23, "at most 23"),
-            (
-                "rounding",
-                self.rounding is Rounding.TIES_TO_EVEN
-                or (self.rounding is Rounding.TOWARD_ZERO and self.output == "f32"),
-                "ties_to_even, or toward_zero under output=f32",
-            ),
-            (
-                "rounding",
-                self._is_aligned or self.rounding is Rounding.TIES_TO_EVEN,
-                "ties_to_even unless fraction_bits are given without later_bits",
-            ),
-            (
-                "zero_exponent",
-                not self._is_aligned or -200 <= (self.zero_exponent or 1) <= -19,
-                "from -200 to -19 where the sum so far is a term",
-            ),
-            (
-                "later_bits",
-                self.later_bits is None or (self.fraction_bits or 99) < self.later_bits < 40,
-                "more than fraction_bits, and less than 40",
-            ),
-            ("halves", not self.halves or self.later_bits is not None, "False without later_bits"),
-            ("tree", not self.tree or self.step in (2, 4), "False unless step is 2 or 4"),
-            ("flush", not self.flush or self.tree, "False without tree"),
-            ("promotion", not (self.promotion or 0) % self.step, "a multiple of step"),
-        )
-        for name, holds, rule in rules:
+        if self.zero_exponent is not None:
+            integer(self.zero_exponent, "zero_exponent")
+        for name in ("formats", "blocks"):
+            if not isinstance(getattr(self, name), tuple):
+                raise TypeError(f"{name} must be a tuple, got {getattr(self, name)!r}")
+        for name, holds, rule in self._rules():
             if not holds:
-                raise ValueError(f"{name} must be {rule}, got {getattr(self, name)}")
+                value = getattr(self, name)
+                got = value.value if isinstance(value, Rounding) else value
+                raise ValueError(f"{name} must be {rule}, got {got}")
+
+    def _rules(self) -> Iterator[tuple[str, bool, str]]:
+        """Each rule: of what, whether it holds, and how it is told."""
+        aligned, later, zero = self._is_aligned, self.later_bits is not None, self.zero_exponent
+        even, narrow = self.rounding is Rounding.TIES_TO_EVEN, self.output == "f16"
+        yield "step", self.step <= 64, "at most 64"
+        yield "group", self.step % self.group == 0, "a divisor of step"
+        yield "group", self.group == 1 or bool(self.blocks), "1 without blocks"
+        yield (
+            "fraction_bits",
+            (self.fraction_bits or 1) <= _MOST_BITS,
+            f"at most {_MOST_BITS}",
+        )
+        yield "output", self.output in ("f32", "f16"), "f32 or f16"
+        yield (
+            "rounding",
+            even or (self.rounding is Rounding.TOWARD_ZERO and not narrow),
+            "ties_to_even, or toward_zero under output=f32",
+        )
+        yield (
+            "rounding",
+            aligned or even,
+            "ties_to_even unless fraction_bits are given without later_bits",
+        )
+        yield "output_bits", self.output_bits <= 23, "at most 23"
+        yield "output_bits", self.output_bits == 23 or not even, "23 without toward_zero"
+        yield (
+            "zero_exponent",
+            not aligned or (zero is not None and -200 <= zero <= -19),
+            "from -200 to -19 where the sum so far is a term",
+        )
+        yield "zero_exponent", aligned or zero is None, "None unless the sum so far is a term"
+        yield (
+            "later_bits",
+            self.later_bits is None or (self.fraction_bits or 99) < self.later_bits < 40,
+            "more than fraction_bits, and less than 40",
+        )
+        yield "halves", not self.halves or (later and self.step > 1), "False without later_bits"
+        yield "tree", not self.tree or self.step in (2, 4), "False unless step is 2 or 4"
+        yield (
+            "tree",
+            not self.tree or self.fraction_bits is None,
+            "False if fraction_bits are given",
+        )
+        yield "flush", not self.flush or self.tree, "False without tree"
+        yield "promotion", not (self.promotion or 0) % self.step, "a multiple of step"
+        yield (
+            "output",
+            not (narrow and (later or self.tree or self.promotion)),
+            "f32 under later_bits, tree or promotion",
+        )
+        known = bool(self.formats) and all(name in _FORMATS for name in self.formats)
+        yield "formats", known, f"some of {' '.join(_FORMATS)}"
 
     @property
     def zero_is_positive(self) -> bool:
@@ -144,11 +174,13 @@ class Adder:
         return f"Adder({', '.join(changed)})"
 
 
-def _rounding(name: str) -> Rounding:
+def _rounding(got: str | Rounding) -> Rounding:
     known = {member.value: member for member in Rounding}
-    if name not in known:
-        raise ValueError(unknown_name("rounding", name, known))
-    return known[name]
+    if isinstance(got, Rounding):
+        return got
+    if not isinstance(got, str) or got not in known:
+        raise ValueError(unknown_name("rounding", got, known))
+    return known[got]
 
 
 def _nvidia(bits: int, step: int, zero: int, *formats: str, kept: int = 23) -> Adder:
@@ -214,6 +246,6 @@ def adder_of(adder: str | Adder) -> Adder:
     """
     if isinstance(adder, Adder):
         return adder
-    if adder not in ADDERS:
+    if not isinstance(adder, str) or adder not in ADDERS:
         raise ValueError(unknown_name("adder", adder, ADDERS))
     return ADDERS[adder]

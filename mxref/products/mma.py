@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from mxref.bits.floats import (
     compose,
     float_array,
     floats_from,
+    layout_of,
     patterns,
     refuse_masked,
     split,
@@ -25,6 +27,7 @@ from mxref.bits.out import floats_out
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.products.adders import Adder, adder_of
 from mxref.products.steps import Factors, every_code, exponents_of, stepped
+from mxref.support.host_arrays import unpacked_array
 from mxref.support.threads import for_each, thread_count
 
 __all__ = ["mma"]
@@ -47,9 +50,9 @@ def mma(
     """C + A·B of plain arrays, added step by step as a matrix unit does, bit for bit.
 
     Args:
-        a: (M, K), numbers of a type of ml_dtypes or NumPy that the adder multiplies: FP8, FP6, FP4,
-            float16, bfloat16; float32 where the adder has tf32 (the last 13 bits are not read) or
-            f32.
+        a: (M, K), numbers of a type of ml_dtypes, NumPy or torch that the adder multiplies: FP8,
+            FP6, FP4, float16, bfloat16; float32 where the adder has tf32 (the last 13 bits are not
+            read) or f32.
         b: (K, N), of such a type.
         c: (M, N) of the adder's output, float32 or float16; zeros if None.
         adder: an `Adder`, or the name of one of `ADDERS`.
@@ -76,8 +79,12 @@ def mma(
     """
     chosen = adder_of(adder)
     if chosen.blocks:
-        raise ValueError(f"adder must have no scales for plain arrays, got {adder}: call matmul")
-    left, right = _factors(a, "a", chosen), _factors(b, "b", chosen)
+        raise ValueError(
+            f"adder must have no scales for plain arrays, got {adder}: call matmul with an aligned "
+            "accumulation"
+        )
+    some = [_matrix(a, "a"), _matrix(b, "b")]
+    left, right = (_factors(one, name, chosen) for one, name in zip(some, "ab", strict=True))
     if len(left.values.T) != len(right.values):
         raise ValueError(
             f"b must have as many rows as a has columns, {len(left.values.T)}, "
@@ -87,14 +94,17 @@ def mma(
     left, right = left.filled(chosen.step), right.filled(chosen.step)
     shape = left.values.shape[1], right.values.shape[1]
     layout = LAYOUTS[chosen.output]
-    before = np.zeros(shape) if c is None else _numbers_of(c, shape, layout)
-    bits = floats_out(out, shape, layout, *(np.asarray(x) for x in (a, b, c) if x is not None))
+    before = np.zeros(shape)
+    if c is not None:
+        some.append(float_array(c, "c")[0])
+        before = _numbers_of(some[-1], shape, layout)
+    bits = floats_out(out, shape, layout, *some)
 
     def multiply(part: tuple[slice, slice]) -> None:
         rows, columns = part
-        some = _some(left, rows), _some(right, columns)
+        x, y = _some(left, rows), _some(right, columns)
         with np.errstate(over="ignore", invalid="ignore"):  # Inf minus Inf
-            total = chained(*some, before[part], chosen)
+            total = chained(x, y, before[part], chosen)
         total = np.where(np.isnan(total), np.nan, total)
         if chosen.zero_is_positive:
             total = np.where(total == 0, 0.0, total)
@@ -124,28 +134,33 @@ def _some(side: Factors, columns: slice) -> Factors:
     return Factors(np.ascontiguousarray(values), np.ascontiguousarray(exponents))
 
 
-def _numbers_of(c: ArrayLike, shape: tuple[int, int], layout: FloatLayout) -> F64Array:
+def _numbers_of(c: NDArray[Any], shape: tuple[int, int], layout: FloatLayout) -> F64Array:
     """The numbers of c in float64."""
-    array, found = float_array(c, "c")
-    if found != layout:
-        raise TypeError(f"c must be {layout.dtype}, which the adder gives, got {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"c must have the shape of the product, {shape}, got {array.shape}")
-    return as_float64(patterns(array, layout), layout).view(np.float64)
+    if layout_of(c.dtype) != layout:
+        raise TypeError(f"c must be {layout.dtype}, which the adder gives, got {c.dtype}")
+    if c.shape != shape:
+        raise ValueError(f"c must have the shape of the product, {shape}, got {c.shape}")
+    return as_float64(patterns(c, layout), layout).view(np.float64)
 
 
-def _factors(values: ArrayLike, parameter: str, adder: Adder) -> Factors:
-    """The numbers of a matrix and their exponents, as they lie."""
+def _matrix(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """A matrix on the host, of any type."""
     refuse_masked(values, parameter)
-    array = np.asarray(values)
+    array = unpacked_array(values, parameter)
     if array.ndim != 2:
         raise ValueError(f"{parameter} must have two axes, got shape {array.shape}")
+    return array
+
+
+def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
+    """The numbers of a matrix and their exponents, as they lie."""
     small = _SMALL.get(array.dtype.name)
     name = _name(array, small, adder)
     if name not in adder.formats:
+        known = ", ".join(dict.fromkeys(map(_dtype_name, adder.formats)))
         raise TypeError(
-            f"{parameter} must have elements of {' '.join(adder.formats)}, which the adder "
-            f"multiplies, got {array.dtype}"
+            f"{parameter} must have elements of {known}, which the adder multiplies, "
+            f"got {array.dtype}: convert explicitly"
         )
     if small is not None:
         table, codes = every_code(small), array.view(np.uint8) & np.uint8(small.code_count - 1)
@@ -162,9 +177,17 @@ def _factors(values: ArrayLike, parameter: str, adder: Adder) -> Factors:
     return Factors(numbers, exponents)
 
 
-def _name(array: NDArray[np.generic], small: ElementFormat | None, adder: Adder) -> str:
+def _name(array: NDArray[Any], small: ElementFormat | None, adder: Adder) -> str:
     """What the elements are called among the formats of adders."""
     if small is not None:
         return small.name
-    found = next((n for n, layout in LAYOUTS.items() if array.dtype == layout.dtype), "")
+    native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+    found = next((name for name, layout in LAYOUTS.items() if native == layout.dtype), "")
     return "tf32" if found == "f32" and "tf32" in adder.formats else found
+
+
+def _dtype_name(name: str) -> str:
+    """The dtype of a format of adders."""
+    if name in CODE_FORMATS:
+        return str(CODE_FORMATS[name].dtype_name)
+    return str(LAYOUTS["f32" if name == "tf32" else name].dtype)

@@ -193,7 +193,7 @@ def _aligned_later(a: Factors, b: Factors, first: int, total: F64Array, adder: A
     dot = _floor(dot, e - (later + 1))
     before = _floor(total, e - bits)
     if adder.halves:
-        before = np.where(own < e - (bits + 1), 0.0, before)
+        before = np.where((own < e - (bits + 1)) & np.isfinite(total), 0.0, before)
     found = _plus_zero(dot + before)
     cut = np.maximum(_field(found), -126) - later
     return fl(np.where(np.isfinite(found), _floor(found, cut), found))

@@ -28,6 +28,19 @@ def test_every_significand() -> None:
         assert np.array_equal(found.highest * 2.0**25, high)
 
 
+def test_n46_two_numbers_lie_within_an_ulp_or_four() -> None:
+    """Four of 1 / 2, as those below it are half as far apart; typed, then of every significand."""
+    found = reciprocals(np.array([2.0, 6.0]))
+    lowest = [float.fromhex(one) for one in ("0x1.fffffcp-2", "0x1.555554p-3")]
+    highest = [float.fromhex(one) for one in ("0x1.000002p-1", "0x1.555556p-3")]
+    assert (found.lowest.tolist(), found.highest.tolist()) == (lowest, highest)
+    for start in range(1 << 23, 1 << 24, 1 << 21):
+        x = np.arange(start, start + (1 << 21))
+        found = reciprocals(x / 2.0**23)
+        low, high = (one.astype(np.float32).view(np.int32) for one in (found.lowest, found.highest))
+        assert np.array_equal(high - low + 1, np.where(x == 1 << 23, 4, 2))
+
+
 @pytest.mark.parametrize("exponent", [-126, -125, -1, 0, 100, 124, 125])
 def test_other_binades(exponent: int) -> None:
     """Of 1 / x in fractions: the floats beside the bounds are more than an ulp away."""

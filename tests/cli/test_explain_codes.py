@@ -14,7 +14,8 @@ from pages import output_of
 
 import mxref
 from mxref.cli.explain_codes import code_data, code_of
-from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, element_format
+from mxref.cli.formats_verb import precision_of
+from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, ElementFormat, element_format
 
 
 @pytest.mark.parametrize("name", MX_ELEMENTS)
@@ -114,6 +115,18 @@ def test_precision(name: str, error: str | None, ulp: str) -> None:
     assert f"ulp            {ulp}" in output
     assert ("largest error" in output) == (error is not None)
     assert error is None or f"largest error  {error}" in output
+
+
+@pytest.mark.parametrize(
+    ("bias", "ulp"),
+    [
+        (2, "2^-4 from 0, 2^-3 from 2^0, ..., 2^10 from 2^13"),
+        (15, "2^-17 from 0, 2^-16 from 2^-13, ..., 2^-3 from 2^0"),
+    ],
+)
+def test_ulps_of_formats_whose_second_or_last_binade_begins_at_1(bias: int, ulp: str) -> None:
+    fmt = ElementFormat(f"of_bias_{bias}", exponent_bits=4, mantissa_bits=3, bias=bias)
+    assert precision_of(fmt)["ulp"] == ulp
 
 
 @pytest.mark.parametrize("name", ["e2m1", "e3m2", "e2m3", "e4m3", "e5m2"])

@@ -1,4 +1,4 @@
-"""The tables of docs/integers.md: what `mxref.integer` has, and how a target is called."""
+"""The tables of docs/integers.md: what `mxref.integer` has, what libraries do, how it is called."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mxref.operands.draws import Draws
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 
 PAGE = (ROOT / "docs" / "integers.md").read_text("utf-8")
+PRODUCTS = (ROOT / "docs" / "products.md").read_text("utf-8")
 
 
 def test_the_table_has_every_public_name() -> None:
@@ -22,10 +23,19 @@ def test_the_table_has_every_public_name() -> None:
     assert named == {*integer.__all__}
 
 
+def test_the_table_of_libraries_has_the_choices_of_the_ledger() -> None:
+    rows = re.findall(r"^\| [^|]*\| `([a-z_0-9]+=[^`|]*)` \|$", PAGE, re.MULTILINE)
+    ledger = (ROOT / "docs" / "ledger" / "integers.md").read_text("utf-8")
+    run = re.findall(r"^\| \[[^|]*\| `([^`|]*)` \| quantize_affine", ledger, re.MULTILINE)
+    assert {*rows} == {*run}
+
+
 #: Functions of a target, their parameters and what is said of each, and what they return.
 SIGNATURES = {
     op: (re.findall(r"`(\w+)` ((?:[^;`]|`int\d_groups`|`pack_int4`)+)", parameters), result)
-    for op, parameters, result in re.findall(r"^\| `(\w+)` \| (`.+?) \| (\w.+?) \|$", PAGE, re.M)
+    for op, parameters, result in re.findall(
+        r"^\| `(\w+)` \| (`.+?) \| (\w.+?) \|$", f"{PAGE}\n{PRODUCTS}", re.M
+    )
     if op in CALL_OPERATIONS and not result.startswith("Q")
 }
 KINDS = {"float", "int", "bool", "str", "None", "dtype", "float32", "int32"}
@@ -52,6 +62,7 @@ def given(values: list[Any]) -> tuple[set[str], set[int]]:
 @pytest.mark.parametrize("op", CALL_OPERATIONS)
 def test_the_signatures_are_those_of_the_calls(op: str) -> None:
     parameters, result = SIGNATURES[op]
+    assert f"\n| `{op}` | `" in (ROOT / CALL_OPERATIONS[op].page).read_text("utf-8")
     assert f"{op}({', '.join(name for name, _ in parameters)})" == REGISTRY[op].called_as("int8")
     files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
     one = CALL_OPERATIONS[op]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,14 @@ from helpers import vector_file
 
 import mxref
 from mxref.conformance import Extent, Report, TargetError, check, target_of
+from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz import fuzz
+from mxref.conformance.fuzzing.fuzz_call import FuzzCall
+from mxref.conformance.fuzzing.reproduce import reproduction
+from mxref.conformance.fuzzing.trial import Trial
 from mxref.conformance.verdict.one_sentence import verdict_text
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 EXTENT = Extent(elements=3_000)
 
@@ -81,6 +88,65 @@ def test_a_counterexample_has_a_column_of_scales() -> None:
     (row,) = fuzz(target_of(kernel, "kernel"), floats=["f32"], examples=20)
     assert row.found is not None
     assert "tensor_scale = np.array([[0x" in row.found.code
+
+
+def before_it(scale_codes: Any, codes: Any, format: str, dtype: Any, tensor_scale: Any) -> Any:
+    """In calls of more than 40 rows, under the scale of the row before."""
+    scales = np.roll(tensor_scale, 1, axis=0) if len(codes) > 40 else tensor_scale
+    return dequantize(scale_codes, codes, format, dtype, scales)
+
+
+def tenth(scale_codes: Any, codes: Any, format: str, dtype: Any, tensor_scale: Any) -> Any:
+    """One scale for the call, and the tenth row negated."""
+    found = mxref.dequantize(
+        codes, dtype, scale_codes=scale_codes[:, None], block_format=format,
+        tensor_scale=tensor_scale,
+    )  # fmt: skip
+    found[9:10] *= -1
+    return found
+
+
+@pytest.mark.parametrize("function", [before_it, tenth])
+def test_code_of_a_counterexample_of_many_rows_reproduces_it(
+    function: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = SimpleNamespace(dequantize=function, FORMATS=["nvfp4"])
+    kernel.ROW_SCALES = function is before_it
+    (row,) = fuzz(target_of(kernel, "kernel"), floats=["f32"])
+    assert row.found is not None
+    assert_reproduces(row.found.code, row.found.failure, kernel, monkeypatch, capsys)
+
+
+def test_code_of_one_of_two_tensors_has_its_rows_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = SimpleNamespace(dequantize=tenth, FORMATS=["nvfp4"])
+    target, file = target_of(kernel, "kernel"), without_cases("dequantize", "nvfp4", "f32")
+    block = [0x38, *[0x02] * 16]
+    call = FuzzCall(np.array([[0x3F800000, *block], [0x40000000, *block]], np.uint64), size=19)
+    failure = Trial(target, file, Policy(), None).failure(call)
+    assert failure is not None
+    assert failure.index == 18  # the tenth under the scale 1, of which there are ten
+    code = reproduction(target, file, call, failure)
+    assert "40000000" not in code
+    assert_reproduces(code, failure, kernel, monkeypatch, capsys)
+
+
+def assert_reproduces(
+    code: str,
+    failure: Failure,
+    kernel: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Run the code, which prints the wanted and the given words."""
+    module = ModuleType("kernel")
+    vars(module).update(vars(kernel))
+    monkeypatch.setitem(sys.modules, "kernel", module)
+    exec(code, {})
+    want, got = (line.split()[1:] for line in capsys.readouterr().out.splitlines())
+    assert want == [f"{word:08x}" for word in failure.want]
+    assert got == [f"{word:08x}" for word in failure.got or ()] != want
 
 
 def test_calls_are_not_filled_up_with_rows_that_have_no_scale() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterator, Sequence
@@ -43,14 +44,26 @@ def reproduction(
         failure: the failure of one case.
         changes: whether the answer is not the same each time: the code asks many times.
     """
-    inputs = call.rows
     command = getattr(target, "command", None)
     if command is not None:
-        return "\n".join(_shell(command, file, inputs[call.order], failure))
+        return "\n".join(_shell(command, file, call.rows[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
-    if REGISTRY[file.op].varied or (scaled is not None and scaled.tensor_scale):
-        inputs = inputs[failure.index : failure.index + 1]  # asked one by one
-    return "\n".join(_python(target, file, call.of(inputs), failure, changes=changes))
+    function = getattr(target, "operations", {}).get(file.op)
+    if REGISTRY[file.op].varied:
+        call = call.alone(failure.index)
+    elif scaled is not None and scaled.tensor_scale and not getattr(function, "row_scales", False):
+        call, failure = _of_one_tensor(call, failure)
+    return "\n".join(_python(target, file, call, failure, changes=changes))
+
+
+def _of_one_tensor(call: FuzzCall, failure: Failure) -> tuple[FuzzCall, Failure]:
+    """The part of a call that has the tensor scale of a failure, which is asked by itself."""
+    rows = call.rows[call.order]
+    same = rows[:, 0] == rows[failure.index, 0]
+    if same.all():
+        return call, failure
+    place = int(np.count_nonzero(same[: failure.index]))
+    return FuzzCall(rows[same], call.memory), dataclasses.replace(failure, index=place)
 
 
 def _shell(
@@ -68,7 +81,7 @@ def _shell(
 def _python(
     target: Target, file: VectorFile, call: FuzzCall, failure: Failure, *, changes: bool
 ) -> Iterator[str]:
-    assigned, expression = _call(target, file, call.rows)
+    assigned, arrays, expression = _call(target, file, call.rows)
     source, mode = split_spec(target.name)
     path = Path(source)
     is_file = path.suffix == ".py"
@@ -84,7 +97,7 @@ def _python(
     yield from (f"{name} = {value}" for name, value in assigned.items())
     yield from _MEMORY[call.memory]
     if call.size:
-        yield from (f"{name} = {_filled(name, call)}" for name in assigned)
+        yield from (f"{name} = {_filled(name, call)}" for name in arrays)
     ask = [f"result = {expression}", *_parts(file, call, failure)]
     want = f'print("want {words(failure.want, file.out_digits)}")'
     place = _first_wrong(file, failure)
@@ -155,8 +168,8 @@ _MEMORY = (
 )
 
 
-def _call(target: Target, file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
-    """The array arguments and the call, as code."""
+def _call(target: Target, file: VectorFile, inputs: Words) -> tuple[dict[str, str], list[str], str]:
+    """The array and scalar arguments as code, which of them are arrays, and the call."""
     function = getattr(target, "operations", {}).get(file.op)
     asked = next(calls_of(function, file, inputs))
     assigned: dict[str, str] = {}
@@ -167,7 +180,8 @@ def _call(target: Target, file: VectorFile, inputs: Words) -> tuple[dict[str, st
             shown.append(name)
         elif name != "dtype" or getattr(function, "takes_dtype", True):
             shown.append(_value(value))
-    return assigned, f"{file.op}({', '.join(shown)})"
+    arrays = [name for name, value in asked.arguments.items() if isinstance(value, np.ndarray)]
+    return assigned, arrays, f"{file.op}({', '.join(shown)})"
 
 
 def _value(value: object) -> str:

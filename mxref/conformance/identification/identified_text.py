@@ -63,8 +63,13 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
     if op in ("decode", "decode_scale"):
         return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
     if op == "dequantize":
-        scale, code = show_code(asked[0], E8M0), show_code(asked[word + 1], fmt)
-        return f"scale {scale}, code {code} -> {came or show_float(got, layout)}"
+        first = int(block_format(setting.format).tensor_scale)
+        under = f"tensor scale {show_float(asked[0], F32)}, " if first else ""
+        scale, code = (
+            show_code(asked[first], setting.scale),
+            show_code(asked[first + 1 + word], fmt),
+        )
+        return f"{under}scale {scale}, code {code} -> {came or show_float(got, layout)}"
     if op in ("quantize", "quantize_tensor") and (op == "quantize" or asked[:3] == (1, 32, 1)):
         first = int(block_format(setting.format).tensor_scale) if op == "quantize" else 3
         block = asked[first:]
