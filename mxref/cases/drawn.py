@@ -16,7 +16,6 @@ from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
 from mxref.formats.catalog import (
-    OTHER_BLOCK_FORMATS,
     BlockFormat,
     CodeFormat,
     ElementFormat,
@@ -81,7 +80,7 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     block = block_format(format)
     if op == "dequantize":
         return _scales_and_codes(draws, block, layout, count)
-    if format in OTHER_BLOCK_FORMATS:
+    if not block.scale.is_power:
         return _scaled_blocks(draws, block, layout, count)
     size = block.elements_per_block
     words = _blocks(draws, block.element, layout, -(-count * size // 32))

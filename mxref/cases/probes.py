@@ -19,9 +19,10 @@ from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
     E8M0,
-    OTHER_BLOCK_FORMATS,
     BlockFormat,
+    block_format,
 )
+from mxref.formats.scale_kinds import has_small_float_scales
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import REGISTRY
 
@@ -43,7 +44,7 @@ def probes(op: str, format: str, float: str) -> Words:
     >>> probes("encode", "e2m1", "bf16").shape, probes("dequantize", "mxfp4_e2m1", "f32").shape
     ((65536, 1), (256, 33))
     """
-    scaled = OTHER_BLOCK_FORMATS.get(format)
+    scaled = block_format(format) if has_small_float_scales(format) else None
     if op == "encode_stochastic":
         return np.zeros((0, 3), np.uint64)
     if op == "quantize_tensor":
@@ -60,9 +61,9 @@ def probes(op: str, format: str, float: str) -> Words:
         count = CODE_FORMATS[format].code_count if op == "decode" else E8M0.code_count
         return np.arange(count, dtype=np.uint64)[:, np.newaxis]
     if op == "dequantize":
-        return _scales_and_codes(BLOCK_FORMATS[format])
+        return _scales_and_codes(block_format(format))
     if op == "quantize":
-        return _blocks(BLOCK_FORMATS[format], layout)
+        return _blocks(block_format(format), layout)
     if layout.width == 16:
         words = np.arange(1 << 16, dtype=np.uint64)
     else:

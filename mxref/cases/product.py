@@ -128,12 +128,12 @@ def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
 
 
 def scale_blocks(
-    fmt: ElementFormat, code: int, first: int, last: int, float: str = F32.name
+    fmt: ElementFormat, code: int, first: int, last: int, float: str = F32.name, size: int = 32
 ) -> U32:
     """The blocks under the scale code of every amax from `first` to `last`."""
     layout = LAYOUTS[float]
     others = reachable(fmt, code, last) if layout is F32 else every_number(layout, code, last)
-    return with_largest(others, code + 256, first, last, layout, 32)
+    return with_largest(others, code + 256, first, last, layout, size)
 
 
 def with_largest(

@@ -39,7 +39,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "identify": (*_ELEMENTS, _SCALES, *_BLOCKS),
-    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, OTHER_BLOCK_FORMATS),
+    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), *_BLOCKS),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 
@@ -48,7 +48,7 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
     """The names of formats that verbs of a kind take, in lines.
 
     >>> [" ".join(line) for line in formats_of("blocks")][1]
-    'nvfp4 fp4_ue4m3 fp4_ue5m3'
+    'nvfp4 fp4_ue4m3 fp4_ue5m3 fp4_e8m0'
     """
     yield from FORMATS_OF[kind]
     if kind in ("fuzz", "identify", "vectors"):

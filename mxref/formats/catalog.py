@@ -239,13 +239,15 @@ BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     )
 }
 #: Block formats of others by name: with a scale of four or five exponent bits and a fraction, every
-#: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too. Source: SPEC_NOTES, Formats.
+#: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too; `fp4_e8m0` is `mxfp4_e2m1` in
+#: blocks of 16. Source: SPEC_NOTES, Formats.
 OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     f.name: f
     for f in (
         BlockFormat("nvfp4", E2M1, UE4M3, 16, tensor_scale=True),
         BlockFormat("fp4_ue4m3", E2M1, UE4M3, 16),
         BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
+        BlockFormat("fp4_e8m0", E2M1, E8M0, 16),
     )
 }
 #: The names of the formats of the standard, whatever is registered beside them.

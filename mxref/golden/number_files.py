@@ -14,11 +14,11 @@ from mxref.cases.drawn import drawn
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import (
-    BLOCK_FORMATS,
     E8M0,
     CodeFormat,
     ElementFormat,
     Specials,
+    block_format,
 )
 from mxref.golden import models
 from mxref.golden.case_inputs import CaseInput, cases_of
@@ -100,7 +100,7 @@ def quantize_file(block: str, layout: FloatLayout) -> VectorFile:
 
 
 def _blocks(block: str, layout: FloatLayout) -> Iterator[CaseInput]:
-    fmt, size = BLOCK_FORMATS[block].element, BLOCK_FORMATS[block].elements_per_block
+    fmt, size = block_format(block).element, block_format(block).elements_per_block
     seen: set[tuple[int, ...]] = set()
     makers = [("M9", designed_blocks), ("M9", infinity_blocks), ("M16", rounding_blocks)]
     if layout.name in ("f32", "bf16"):  # of the others a family of level 2
@@ -116,7 +116,7 @@ def _blocks(block: str, layout: FloatLayout) -> Iterator[CaseInput]:
 
 def dequantize_file(block: str, layout: FloatLayout) -> VectorFile:
     """A file of `dequantize` under scales that are powers of two."""
-    fmt = BLOCK_FORMATS[block]
+    fmt = block_format(block)
     count, size = fmt.element.code_count, fmt.elements_per_block
     codes = [code % count for code in range(-(-count // size) * size)]
     scales = (*(_F16_SCALES if layout.name == "f16" else _DEQUANTIZE_SCALES), 0xFF)
@@ -127,10 +127,12 @@ def dequantize_file(block: str, layout: FloatLayout) -> VectorFile:
         for scale in scales
         for start in range(0, len(codes), size)
     ]
-    entries += [
+    asked = {entry.inputs for entry in entries}
+    turned = [
         CaseInput(f"{scale:02x}_turned", (scale, *_turned(index, count, size)), "M17")
         for index, scale in enumerate(scales)
     ]
+    entries += [entry for entry in turned if entry.inputs not in asked]
     return _file("dequantize", block, layout, (), entries)
 
 

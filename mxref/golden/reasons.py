@@ -11,13 +11,13 @@ from mxref.cases.grid import grid, pattern
 from mxref.cases.words import SECTIONS
 from mxref.formats.catalog import (
     E8M0,
-    OTHER_BLOCK_FORMATS,
     OTHER_CODE_FORMATS,
     ElementFormat,
     Specials,
     block_format,
     element_format,
 )
+from mxref.formats.scale_kinds import has_small_float_scales
 from mxref.golden.case_inputs import Why, Words
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
@@ -66,7 +66,7 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     layout = LAYOUTS[float]
     if op in ("encode_scale", "decode_scale"):
         return (_encode_scale if op == "encode_scale" else _decode_scale)(layout)
-    if format in OTHER_BLOCK_FORMATS:
+    if has_small_float_scales(format):
         return _scaled(op, format, layout)
     if op in ("quantize", "dequantize"):
         element = block_format(format).element

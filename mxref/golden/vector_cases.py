@@ -46,6 +46,10 @@ __all__ = ["file_tasks", "made_files", "own_files", "vector_files"]
 
 #: Formats beside those of MX that have stored files: of `encode` and `decode`, float32 alone.
 _FNUZ = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ)
+#: The format in blocks of 16 under E8M0.
+_SIXTEEN = "fp4_e8m0"
+#: Float types of the stored files of `dequantize`.
+_DEQUANTIZED = ("f32", "bf16", "f16")
 
 
 def vector_files() -> Iterator[VectorFile]:
@@ -70,7 +74,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
         for name in LAYOUTS:
             yield partial(quantize_file, block, LAYOUTS[name])
     for block in BLOCK_FORMATS:
-        for name in ("f32", "bf16", "f16"):
+        for name in _DEQUANTIZED:
             yield partial(dequantize_file, block, LAYOUTS[name])
     for other in _FNUZ:
         yield partial(other_encode_file, other, LAYOUTS["f32"])
@@ -78,6 +82,10 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from stochastic_tasks()
     yield from layout_tasks()
     yield from scaled_tasks()
+    for name in LAYOUTS:
+        yield partial(quantize_file, _SIXTEEN, LAYOUTS[name])
+    for name in _DEQUANTIZED:
+        yield partial(dequantize_file, _SIXTEEN, LAYOUTS[name])
     yield from product_tasks()
     yield from linear_tasks()
     yield from call_tasks()

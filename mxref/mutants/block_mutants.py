@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.catalog import block_format
 from mxref.mutants.mutant import (
     BLOCKS,
+    POWER_BLOCKS,
     QUANTIZED,
     Function,
     Mutants,
@@ -62,7 +63,7 @@ def quantizer(
     element = Policy.parse(policy).element
 
     def quantize(values: NDArray[Any], format: str) -> Pair:
-        fmt = BLOCK_FORMATS[format].element
+        fmt = block_format(format).element
         bits, layout = bits_of(values)
         parts = split(bits, layout)
         top = amax(bits & layout.uint.type(layout.sign_bit - 1), parts)
@@ -164,7 +165,7 @@ def _neighbour(step: int) -> Function:
 STORED = {"C6q": -1, "C6r": -2, "C6s": 1}
 #: Facts about mutants that only significands of amax from the whole binade catch.
 _SIGNIFICANDS: dict[str, Any] = {"floats": ("f32", "bf16"), "model": "M17"}
-_quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
+_quantizes = partial(wrong, op="quantize", formats=POWER_BLOCKS, floats=QUANTIZED, model="M9")
 
 QUANTIZERS: Mutants = {
     **{
@@ -191,7 +192,7 @@ QUANTIZERS: Mutants = {
         quantizer(amax=lambda magnitudes, parts: magnitudes[:, 1:].max(axis=1))
     ),
     "C9c half_block_seen: sees the first sixteen elements only": _quantizes(
-        quantizer(amax=lambda magnitudes, parts: magnitudes[:, :16].max(axis=1))
+        quantizer(amax=lambda magnitudes, parts: magnitudes[:, :16].max(axis=1)), formats=BLOCKS
     ),
     "C10 nan_ignored: does not see NaN, as fmax": _quantizes(_by_policy(block_nan="ignore")),
     "C11a infinity_ignored: does not see infinities": _quantizes(_by_policy(block_inf="ignore")),
@@ -217,8 +218,10 @@ QUANTIZERS: Mutants = {
     "D7q multiplied_by_scale: multiplies by the scale instead of dividing": _quantizes(
         quantizer(divide=_multiplied)
     ),
-    "G4 wrong_axis: runs blocks along the other axis": _quantizes(_columns),
-    "G7 blocks_of_16: scales each half of a block by itself": _quantizes(_two_halves),
+    "G4 wrong_axis: runs blocks along the other axis": _quantizes(_columns, formats=BLOCKS),
+    "G7 blocks_of_16: scales each half of a block by itself": _quantizes(
+        _two_halves, formats=BLOCKS
+    ),
     "G8 scale_of_next_block: stores the scale of the next block": _quantizes(_neighbour(-1)),
     "G8h scale_of_block_above: stores the scale of the block before in a call": _quantizes(
         _neighbour(1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, U8, FloatLayout, Floats, Parts, compose, floats_from, layout_of
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat, block_format
 from mxref.mutants.mutant import Function
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import scale_parts
@@ -66,7 +66,7 @@ def dequantizer(
     """
 
     def dequantize(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Floats:
-        fmt, layout = BLOCK_FORMATS[format].element, layout_of(dtype)
+        fmt, layout = block_format(format).element, layout_of(dtype)
         scale, element = scales(), elements(fmt)
         nan = scale.is_nan[:, np.newaxis] | element.is_nan
         products = Parts(

@@ -9,6 +9,7 @@ import numpy as np
 
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.mutants.lifted_equivalents import KINDS
+from mxref.mutants.mutant import blocks_of
 from mxref.numbers.element import decode
 from mxref.numbers.scale import encode_scale, shared_scale
 
@@ -35,7 +36,7 @@ class Equivalent:
 
 
 _FP = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
-_FP_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
+_FP_BLOCKS = blocks_of(_FP)
 _ALL = (*_FP, "int8")
 _SINGLE = ("f32", "bf16")
 _SHORT = ("f32", "bf16", "f16")

@@ -22,6 +22,7 @@ from mxref.formats.catalog import ElementFormat, block_format
 from mxref.mutants.mutant import (
     BLOCKS,
     FLOATS,
+    POWER_BLOCKS,
     QUANTIZED,
     TENSORS_OF,
     Function,
@@ -285,8 +286,8 @@ def _mutants() -> Mutants:
             heading = f"C22{letter}{more} {name}{_ENDS[more]}: {words} {text}"
             own: dict[str, Any] = {"policy": policy, "spoil": change}
             blocks: dict[str, Any] = {"op": "quantize", "model": "M9"}
-            run = _in_blocks(change, policy)
-            add(heading, "q", "blocks", run, formats=BLOCKS, floats=QUANTIZED, **blocks, **own)
+            run, every = _in_blocks(change, policy), POWER_BLOCKS
+            add(heading, "q", "blocks", run, formats=every, floats=QUANTIZED, **blocks, **own)
             tensors: dict[str, Any] = {"op": "quantize_tensor", "model": "M11"}
             run = _in_tensors(change, policy)
             add(heading, "t", "tensors", run, formats=BLOCKS, floats=TENSORS_OF, **tensors, **own)

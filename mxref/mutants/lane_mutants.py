@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8, Bool, Floats, Parts, bits_of, floats_from
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.mutants import block_mutants, nvfp4_mutants
 from mxref.mutants.decoder import dequantizer
 from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant, Mutants, wrong
@@ -24,8 +24,8 @@ Pair = tuple[U8, U8]
 Lanes = int | list[int] | slice
 #: The float types that have vectors for every lane.
 FLOATS = ("f32", "bf16")
-#: The formats with small-float scales, whose blocks have 16 lanes.
-SCALED = ("fp4_ue4m3",)
+#: The formats whose blocks have 16 lanes.
+SIXTEEN = ("fp4_ue4m3", "fp4_e8m0")
 
 
 def _amax_without(unseen: Callable[[Parts], Bool], lanes: Lanes) -> Function:
@@ -37,7 +37,7 @@ def _amax_without(unseen: Callable[[Parts], Bool], lanes: Lanes) -> Function:
         return block_mutants.largest(seen, parts)
 
     mx, nvfp4 = block_mutants.quantizer(amax=amax), nvfp4_mutants.quantizer(amax=amax)
-    return lambda values, format: (mx if format in BLOCK_FORMATS else nvfp4)(values, format)
+    return lambda values, format: (mx if has_power_scales(format) else nvfp4)(values, format)
 
 
 def _with_lane(lane: int, codes: Callable[[Quantized, int], U8]) -> Function:
@@ -124,7 +124,7 @@ _dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZE
 
 def _in(lanes: range) -> tuple[str, ...]:
     """The block formats that have these lanes."""
-    return (*BLOCKS, *SCALED) if max(lanes) < 16 else BLOCKS
+    return (*BLOCKS, *SIXTEEN) if max(lanes) < 16 else BLOCKS
 
 
 def _each_lane() -> Mutants:

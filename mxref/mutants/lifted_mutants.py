@@ -13,8 +13,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
-from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, FLOATS, Function, Mutant, Mutants, moved_heading
+from mxref.mutants.mutant import (
+    BLOCKS,
+    ELEMENTS,
+    FLOATS,
+    Function,
+    Mutant,
+    Mutants,
+    blocks_of,
+    moved_heading,
+)
 from mxref.mutants.quotients import quantized
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
@@ -70,7 +78,7 @@ class _Place:
     words: str
     op: str
     lift: Callable[[Function], Function]
-    formats: dict[str, str]
+    formats: dict[str, tuple[str, ...]]
     floats: dict[str, str]
     model: str
 
@@ -82,7 +90,7 @@ class _Place:
             mutant,
             op=self.op,
             run=self.lift(mutant.run),
-            formats=tuple(self.formats[name] for name in mutant.formats if name in self.formats),
+            formats=tuple(one for name in mutant.formats for one in self.formats.get(name, ())),
             floats=tuple(name for name, own in self.floats.items() if own in mutant.floats),
             model=self.model,
         )
@@ -94,7 +102,8 @@ _DESIGNED = {
     "n": ("B7", "B7b", "B11", "B12"),
     "v": ("B7", "B7b", "B11", "B12"),
 }
-_ELEMENTS = {BLOCK_FORMATS[name].element.name: name for name in BLOCKS}
+_ELEMENTS = {name: blocks_of((name,)) for name in ELEMENTS}
+_OF_MX = {name: blocks_of((name,), BLOCKS) for name in ELEMENTS}
 _OWN = {name: name if name != "f16" else "f32" for name in FLOATS}
 #: Quotients of 16-bit floats by scales that are small floats are float32 numbers.
 _IN_FLOAT32 = {name: name if name == "f64" else "f32" for name in FLOATS}
@@ -105,7 +114,7 @@ _PLACES = (
         "tensors",
         "quantize_tensor",
         in_tensors,
-        _ELEMENTS,
+        _OF_MX,
         {name: name for name in ("f32", "bf16")},
         "M11",
     ),
@@ -114,11 +123,11 @@ _PLACES = (
         "fp4_ue4m3",
         "quantize",
         in_blocks,
-        {"e2m1": "fp4_ue4m3"},
+        {"e2m1": ("fp4_ue4m3",)},
         _IN_FLOAT32,
         "M16",
     ),
-    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": "nvfp4"}, _IN_FLOAT32, "M16"),
+    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": ("nvfp4",)}, _IN_FLOAT32, "M16"),
 )
 
 

@@ -27,6 +27,7 @@ from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
 from mxref.mutants.scale_order_mutants import SCALE_ORDER_MUTANTS
 from mxref.mutants.shared_scale_mutants import SCALES
+from mxref.mutants.sixteen_mutants import SIXTEENS
 from mxref.mutants.sources import sources
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
@@ -59,6 +60,7 @@ _TABLES: tuple[Mutants, ...] = (
     PRODUCTS,
     SCALED,
     NVFP4_SCALES,
+    SIXTEENS,
     PACKINGS,
     PLACES,
     SCALE_ORDER_MUTANTS,

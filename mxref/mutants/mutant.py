@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mxref.bits.floats import LAYOUTS
-from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, MX_ELEMENTS
+from mxref.formats.catalog import MX_BLOCKS, MX_ELEMENTS, block_format
 from mxref.mutants.sources import link
 
 __all__ = [
@@ -30,6 +30,8 @@ FP = (*FP8, *FP6_FP4)
 INT8 = ("int8",)
 ELEMENTS = MX_ELEMENTS
 BLOCKS = MX_BLOCKS
+#: The block formats whose scales are powers of two: those of MX, and one in blocks of 16.
+POWER_BLOCKS = (*BLOCKS, "fp4_e8m0")
 E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.
@@ -117,9 +119,9 @@ def origins(mutants: Iterable[Mutant]) -> Origins:
     return Origins(len(own), seen, len(all_of_them) - len(own))
 
 
-def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
-    """The block formats of some element formats."""
-    return tuple(name for name in BLOCKS if BLOCK_FORMATS[name].element.name in elements)
+def blocks_of(elements: tuple[str, ...], blocks: tuple[str, ...] = POWER_BLOCKS) -> tuple[str, ...]:
+    """Those of some block formats that have some element formats."""
+    return tuple(name for name in blocks if block_format(name).element.name in elements)
 
 
 #: Heading, "ID name: text" -> a mutant; a pair is one mistake alone and inside blocks.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8, Bool, bits_of
-from mxref.mutants.mutant import BLOCKS, Function, Mutants, wrong
+from mxref.mutants.mutant import POWER_BLOCKS, Function, Mutants, wrong
 from mxref.mutants.quotients import Quantized, quantized
 from mxref.numbers.element import encode
 
@@ -122,7 +122,7 @@ def _scale_stays(values: Values, scales: U8, codes: U8) -> None:
     scales[1:] = np.where(zeros[1:], scales[:-1], scales[1:])
 
 
-_quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=FLOATS, model="M17")
+_quantizes = partial(wrong, op="quantize", formats=POWER_BLOCKS, floats=FLOATS, model="M17")
 
 PAIRS: Mutants = {
     "P1 second_maximum_lost: makes the second of two largest elements zero": _quantizes(

@@ -21,9 +21,9 @@ from mxref.bits.floats import (
 )
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
-from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.formats.catalog import ElementFormat, block_format
 from mxref.mutants.decoder import Table, dequantizer
-from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutants, wrong
+from mxref.mutants.mutant import DEQUANTIZED, POWER_BLOCKS, Function, Mutants, wrong
 from mxref.numbers.codes import every_code
 from mxref.policy.policy import Policy
 
@@ -37,7 +37,7 @@ def by_policy(**choices: Any) -> Function:
     """A `dequantize` that follows another policy."""
 
     def run(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Floats:
-        fmt = BLOCK_FORMATS[format]
+        fmt = block_format(format)
         blocks = Blocks(codes, scale_codes[:, np.newaxis], fmt, 1, codes.shape)
         return dequantize(blocks, dtype, **choices)
 
@@ -101,7 +101,7 @@ def _subnormals_rounded(rounding: str) -> Function:
     return run
 
 
-dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZED, model="M10")
+dequantizes = partial(wrong, op="dequantize", formats=POWER_BLOCKS, floats=DEQUANTIZED, model="M10")
 
 PRODUCTS: Mutants = {
     "D5 float16_scale: holds the scale in float16": dequantizes(dequantizer(finish=_in_float16)),

@@ -153,7 +153,7 @@ TENSORS: Mutants = {
     ),
     **{
         moved_heading(heading, "t", "tensors"): _quantizes(
-            by_blocks(quantizer(scale=mutant.run)), formats=blocks_of(mutant.formats)
+            by_blocks(quantizer(scale=mutant.run)), formats=blocks_of(mutant.formats, BLOCKS)
         )
         for heading, mutant in SCALES.items()
         if mutant.run is not None and heading.startswith("C5")

@@ -88,12 +88,13 @@ class _OfBlocks(Operation):
         return f"{self.name}({self.parameters}{more})"
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether the format has scales of E8M0, or both references know the choices."""
-        if format not in OTHER_BLOCK_FORMATS:
+        """Whether scales are powers of two, or both references know the choices."""
+        fmt = block_format(format)
+        if fmt.scale.is_power:
             return True
         arithmetic = policy.scale.scale_arithmetic.value
         known = {"scale_arithmetic", "tail", *SCALED_ELEMENT_CHOICES}
-        kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
+        kind = arithmetic in TENSOR_KINDS or not fmt.tensor_scale
         return kind and set(self.changed(policy)) <= known
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
@@ -193,10 +194,11 @@ class Quantize(_OfBlocks):
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
         """The blocks, by the slow twin."""
-        if format in OTHER_BLOCK_FORMATS:
+        fmt = block_format(format)
+        if not fmt.scale.is_power:
             choices = policy_of(policy).choices()
-            return [_scaled_block(block_format(format), slot, w, choices) for w in questions]
-        fmt, read = block_format(format), self.twin_choices(policy)
+            return [_scaled_block(fmt, slot, w, choices) for w in questions]
+        read = self.twin_choices(policy)
         read["scale_format"] = fmt.scale.name
         blocks = (exact.quantize(w, slot, fmt.element.name, **read) for w in questions)
         return [(scale, *codes) for scale, codes in blocks]
@@ -242,7 +244,7 @@ class Quantize(_OfBlocks):
     ) -> NDArray[Any]:
         blocks = quantize(floats_of(words, slot), fmt, policy, tensor_scale=tensor)
         codes = blocks.codes
-        if fmt.name in OTHER_BLOCK_FORMATS:  # codes under a NaN scale are not compared
+        if not fmt.scale.is_power:  # codes under a NaN scale are not compared
             codes = codes * (blocks.scale_codes != np.uint8(max(fmt.scale.nan_codes)))
         return np.concatenate([blocks.scale_codes, codes], axis=-1)
 
@@ -278,7 +280,7 @@ class Dequantize(_OfBlocks):
         """The floats, by the slow twin."""
         fmt, read = block_format(format), self.twin_choices(policy)
         names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
-        if format not in OTHER_BLOCK_FORMATS:
+        if fmt.scale.is_power:
             read["scale_format"] = fmt.scale.name
             return [
                 tuple(exact.dequantize(w[0], one, names[0], slot, **read) for one in w[1:])

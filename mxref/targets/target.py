@@ -72,10 +72,11 @@ operations have choices of their own: a target is right if one policy gives all 
 need not say which. Of ``linear_qcs8w`` and ``linear_qcs4w`` it is right, too, if all are inside the
 bounds of float32 sums.
 
-Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
-asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
-Both are asked for only where ``FORMATS`` names them, and so are ``encode`` and ``decode`` of the
-formats that MX has not, such as ``e4m3fnuz``.
+Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements, and so
+have those of ``fp4_e8m0``: ``fp4_ue4m3`` and this one are asked as the MX formats are, and of
+``nvfp4`` the float32 scale of the tensor is the last argument. They are asked for only
+where ``FORMATS`` names them, and so are ``encode`` and ``decode`` of the formats that MX has not,
+such as ``e4m3fnuz``.
 
 ``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an
 object, a class or a namespace, so that one file may have several targets.

@@ -23,7 +23,7 @@ from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 
 LAYOUTS = (F32, BF16, F16, F64)
-TWO_LEVELS = tuple(OTHER_BLOCK_FORMATS)
+TWO_LEVELS = tuple(name for name, one in OTHER_BLOCK_FORMATS.items() if not one.scale.is_power)
 #: Scales of tensors: 1, 1 + 2**-23, two of full precision, and near the ends of float32.
 NUMBERS = (0x3F800000, 0x3F800001, 0x3A5F1D37, 0x3B124925, 0x7C123457, 0x05800001)
 DETERMINISTIC = [one.value for one in Rounding if not one.stochastic]

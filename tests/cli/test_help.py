@@ -88,7 +88,7 @@ def test_formats_of_blocks(tmp_path: Path, call: Call) -> None:
 
 
 def test_formats_that_are_swept(call: Call) -> None:
-    blocks = {*mxref.formats.BLOCK_FORMATS, "nvfp4", "fp4_ue4m3", "fp4_ue5m3"}
+    blocks = {*mxref.formats.BLOCK_FORMATS, "nvfp4", "fp4_ue4m3", "fp4_ue5m3", "fp4_e8m0"}
     for name in formats_of(call, "sweep"):
         op = "decode_scale" if name == "e8m0" else "decode"
         if name in blocks:

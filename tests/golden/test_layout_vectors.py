@@ -27,7 +27,7 @@ BEFORE = "scale_place=before"
 
 @functools.cache
 def files() -> dict[str, VectorFile]:
-    is_mine = ("fp4_ue4m3", "fp4_ue5m3", "nvfp4")
+    is_mine = ("fp4_ue4m3", "fp4_ue5m3", "nvfp4", "fp4_e8m0")
     return {f.stem: f for f in all_files() if f.op in LAYOUT_OPERATIONS or f.format in is_mine}
 
 
@@ -35,7 +35,7 @@ def files() -> dict[str, VectorFile]:
 def test_which_files_there_are() -> None:
     ops = [file.op for file in files().values()]
     wanted = {"pack": 3, "unpack": 15, "pack_scales": 1, "unpack_scales": 4, "pack_blocks": 6}
-    wanted |= {"unpack_blocks": 6, "quantize_tensor": 12, "quantize": 12, "dequantize": 12}
+    wanted |= {"unpack_blocks": 6, "quantize_tensor": 12, "quantize": 16, "dequantize": 15}
     assert {op: ops.count(op) for op in ops} == wanted
     assert sum(len(file.cases) for file in files().values()) > 4000
 

@@ -194,6 +194,17 @@ def test_scales_of_neighbours() -> None:
         assert read[:, 0].tolist() == [2.0, 1.0]
 
 
+def test_two_blocks_of_16_as_one_of_32() -> None:
+    """The third one stands alone: of 4 the scale is 1, of 8 and 16 it is 2 and 4."""
+    values = np.repeat(np.float32([[4.0], [8.0], [16.0]]), 16, axis=1)
+    scales, elements = run("G7d", values, "fp4_e8m0")
+    assert scales.tolist() == [128, 128, 129]
+    assert elements[:, 0].tolist() == [4, 6, 6]  # 4 / 2, 8 / 2 and 16 / 4
+    fours = np.full((3, 16), 6, np.uint8)
+    read = run("G7e", u8(127, 128, 129), fours, "fp4_e8m0", np.float32)
+    assert read[:, 0].tolist() == [4.0, 4.0, 16.0]
+
+
 @of("product")
 def test_products(id: str, want: str) -> None:
     ones = np.full((2, 64), ONE, np.uint8)

@@ -83,6 +83,7 @@ def test_every_encoder_stands_in_every_place() -> None:
     assert {mutant.lifted_from for mutant in lifted.values()} == {mutant.id for mutant in encoders}
     for mutant in encoders:
         blocks = {fmt.name for fmt in BLOCK_FORMATS.values() if fmt.element.name in mutant.formats}
+        blocks |= {"fp4_e8m0"} if "e2m1" in mutant.formats else set()
         own = lifted[f"{mutant.id}q"]
         assert (own.op, {*own.formats}) == ("quantize", blocks)
         assert {*own.floats} - {"f16"} == {*mutant.floats} - {"f16"}
@@ -101,7 +102,8 @@ def test_every_lane_has_every_fault() -> None:
         for lane in range(32):
             mutant = BY_ID[f"L{fault}.{lane:02}"]
             assert {*BLOCK_FORMATS} <= {*mutant.formats}
-            assert ("fp4_ue4m3" in mutant.formats) == (lane < 16)
+            for sixteen in ("fp4_ue4m3", "fp4_e8m0"):
+                assert (sixteen in mutant.formats) == (lane < 16)
             assert {*mutant.floats} == {"f32", "bf16"}
 
 
@@ -173,9 +175,11 @@ UNMUTATED = [
     ("shared_scale", scaler(), "shared_scale/e4m3.f64"),
     ("quantize", quantizer(), "quantize/mxfp6_e3m2.f32"),
     ("quantize", quantizer(), "quantize/mxint8.bf16"),
+    ("quantize", quantizer(), "quantize/fp4_e8m0.f32"),
     ("decode", decoder(), "decode/e5m2.f32"),
     ("dequantize", dequantizer(), "dequantize/mxfp8_e4m3.bf16"),
     ("dequantize", dequantizer(), "dequantize/mxfp8_e5m2.f32"),
+    ("dequantize", dequantizer(), "dequantize/fp4_e8m0.bf16"),
     ("quantize", scaled.quantizer(), "quantize/fp4_ue4m3.f32"),
     ("quantize", scaled.quantizer(), "quantize/fp4_ue4m3.bf16"),
     ("dequantize", scaled.dequantizer(), "dequantize/fp4_ue4m3.f32"),

@@ -13,7 +13,7 @@ from mxref.cases.records import Case, VectorFile
 from mxref.cases.words import SECTIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.golden.reasons import reason
 from mxref.operands.word_rows import padded, stripped
 from mxref.policy.choices import Standing
@@ -67,7 +67,7 @@ def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
     if file.op == "quantize_tensor":
         blocks = _wrong_blocks(file, failure)
         return next((clause for one in blocks if (clause := violated(*one, policy))), None)
-    if file.op != "quantize" or file.format not in BLOCK_FORMATS:
+    if file.op != "quantize" or not has_power_scales(file.format):
         if failure.case.required:
             return failure.case.rule
         return _excluded(file, failure.case, failure.got)
@@ -89,7 +89,7 @@ def clauses_violated(failures: Iterable[tuple[VectorFile, Failure]], policy: Pol
     """The clauses that require other answers than those of a target."""
     found: set[str] = set()
     for file, failure in failures:
-        is_block = file.op == "quantize" and file.format in BLOCK_FORMATS
+        is_block = file.op == "quantize" and has_power_scales(file.format)
         if is_block and _OF_BLOCKS in found:  # of blocks there is one clause
             continue
         if (clause := violated(file, failure, policy)) is not None:

@@ -33,6 +33,7 @@ from mxref.formats.catalog import (
     MX_ELEMENTS,
     OTHER_BLOCK_FORMATS,
 )
+from mxref.formats.scale_kinds import has_small_float_scales
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
@@ -252,7 +253,7 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
             formats = [name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8]
         yield from (
-            Setting(op, format, float, format in OTHER_BLOCK_FORMATS)
+            Setting(op, format, float, has_small_float_scales(format))
             for format in formats
             for float in floats
             if wanted(op, format, float)

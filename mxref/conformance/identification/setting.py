@@ -15,6 +15,7 @@ from mxref.formats.catalog import (
     ScaleFormat,
     block_format,
 )
+from mxref.formats.scale_kinds import has_small_float_scales
 from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.choices import ScaleArithmetic
@@ -68,7 +69,7 @@ class Setting:
     @property
     def is_scaled(self) -> bool:
         """Whether it is about blocks under scales that are small floats."""
-        return self.format in OTHER_BLOCK_FORMATS
+        return has_small_float_scales(self.format)
 
     @property
     def scale(self) -> ScaleFormat:

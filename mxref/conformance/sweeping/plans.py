@@ -23,6 +23,7 @@ from mxref.formats.catalog import (
     code_format,
     element_format,
 )
+from mxref.formats.scale_kinds import has_power_scales, has_small_float_scales
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import unknown_name
@@ -80,7 +81,7 @@ def _covered(target: Target, op: str, float: str, policy: Policy) -> tuple[str, 
     """The formats that a target covers in an operation, without blocks that read other choices."""
     found = _having(target, op, float)
     if on_blocks(op):
-        found = tuple(one for one in found if one in MX_BLOCKS or not _unread(op, one, policy))
+        found = tuple(one for one in found if has_power_scales(one) or not _unread(op, one, policy))
     if not found:
         raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
     return found
@@ -130,7 +131,7 @@ def _plan(
         has = f", but of {names}" if names else ""
         text = f"target {target.name} does not cover {op} of {format} with {float}{has}"
         raise TargetError(text)
-    unread = _unread(op, format, policy) if on_blocks(op) and format not in MX_BLOCKS else ""
+    unread = _unread(op, format, policy) if has_small_float_scales(format) else ""
     if unread:
         raise ValueError(f"policy of a sweep of {format} must {unread}, got {policy}")
     if not answerable(op, format, float, policy):

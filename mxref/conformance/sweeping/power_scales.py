@@ -17,7 +17,7 @@ from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.product import scale_blocks, scale_range
 from mxref.conformance.sweeping.block_questions import BlockKind, BlockQuestions, Words, keys_of
 from mxref.conformance.sweeping.plan import OwnTarget, Plan
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
+from mxref.formats.catalog import E8M0, ElementFormat, block_format
 from mxref.golden.level2 import CHECKED, compare
 
 __all__ = ["PowerScales"]
@@ -30,7 +30,7 @@ class PowerScales(BlockKind):
         """The number of scales; one that returns where exponents wrap counts again."""
         if plan.file.op == "dequantize":
             return E8M0.code_count
-        element = BLOCK_FORMATS[plan.file.format].element
+        element = block_format(plan.file.format).element
         return len(scale_range(element, plan.policy, plan.file.float))
 
     def questions(self, plan: Plan, index: int) -> BlockQuestions | None:
@@ -40,14 +40,15 @@ class PowerScales(BlockKind):
             DisagreementError: the two references differ.
         """
         file, policy = plan.file, plan.policy
-        fmt = BLOCK_FORMATS[file.format].element
+        block = block_format(file.format)
+        fmt, size = block.element, block.elements_per_block
         if file.op == "dequantize":
-            keys = _ramp(fmt)
+            keys = _ramp(fmt, size)
             inputs = np.insert(keys, 0, index, axis=1)
             answers = exact_answers(file.op, file.format, file.float, inputs.tolist(), policy)
             return _of_scale(index, inputs, keys, np.array(answers, np.uint64))
         scale, first, last = scale_range(fmt, policy, file.float)[index]
-        inputs = scale_blocks(fmt, scale, first, last, file.float).astype(np.uint64)
+        inputs = scale_blocks(fmt, scale, first, last, file.float, size).astype(np.uint64)
         if not inputs.size:
             return None
         parts = split(inputs, LAYOUTS[file.float])
@@ -62,7 +63,7 @@ def _of_scale(scale: int, inputs: Words, keys: Words, want: Words) -> BlockQuest
     return BlockQuestions(np.full(len(inputs), scale, np.uint64), inputs, keys, want)
 
 
-def _ramp(fmt: ElementFormat) -> Words:
-    """Every code, in blocks of 32, padded with the last code."""
-    codes = np.arange(max(fmt.code_count, 32), dtype=np.uint64)
-    return np.minimum(codes, np.uint64(fmt.code_count - 1)).reshape(-1, 32)
+def _ramp(fmt: ElementFormat, size: int) -> Words:
+    """Every code, in blocks of a size, padded with the last code."""
+    codes = np.arange(max(fmt.code_count, size), dtype=np.uint64)
+    return np.minimum(codes, np.uint64(fmt.code_count - 1)).reshape(-1, size)

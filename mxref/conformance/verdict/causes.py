@@ -22,7 +22,7 @@ from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants
 from mxref.conformance.verdict.stages.candidates import named
 from mxref.conformance.verdict.stages.classes import class_cause
 from mxref.conformance.verdict.stages.stage_cause import stage_cause
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -158,7 +158,9 @@ def _nearest_rule(
     another rule in few that lie between.
     """
     format = whole[0].questions.file.format
-    if op not in ("quantize", "shared_scale") or (op == "quantize" and format not in BLOCK_FORMATS):
+    if op not in ("quantize", "shared_scale") or (
+        op == "quantize" and not has_power_scales(format)
+    ):
         return None
     policies = [Policy.parse(nearest.policy).replace(scale_rule=rule.value) for rule in ScaleRule]
     try:

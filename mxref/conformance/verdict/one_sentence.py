@@ -9,7 +9,8 @@ from mxref.cases.answers import reads
 from mxref.conformance.verdict.call_dependence import uses_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
+from mxref.formats.catalog import ELEMENT_FORMATS, block_format
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles.registry import BUILT_IN
@@ -103,7 +104,7 @@ def _elements(row: VerifyRow) -> set[str]:
     if row.op in CALL_OPERATIONS:
         return set()
     names = row.format.split("-")
-    blocks = {block_format(name).element.name for name in names if name in BLOCK_FORMATS}
+    blocks = {block_format(name).element.name for name in names if has_power_scales(name)}
     return blocks | {name for name in names if name in ELEMENT_FORMATS}
 
 

@@ -18,7 +18,8 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.tensor_cases import scale_counts, tensors_of
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.parts import encoded, is_special, numbers_of
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, block_format
+from mxref.formats.catalog import E8M0, block_format
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.mutants.block_mutants import counted
 from mxref.numbers.e8m0 import NAN, codes_within
 from mxref.policy.policy import Policy
@@ -139,7 +140,7 @@ def shift_of(
         that fit, the plainest of those that give most.
     """
     format = whole[0].questions.file.format
-    if op not in SHIFTED or (op in _BLOCKS and format not in BLOCK_FORMATS):
+    if op not in SHIFTED or (op in _BLOCKS and not has_power_scales(format)):
         return None
     rules = ScaleRule if op in ("shared_scale", *_BLOCKS) else ()
     for policy in (*policies, *(policies[0].replace(scale_rule=rule.value) for rule in rules)):

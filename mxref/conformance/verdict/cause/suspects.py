@@ -32,9 +32,10 @@ from mxref.formats.catalog import (
     OWN_FORMATS,
     block_format,
 )
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.infinity_mutants import spoiled
-from mxref.mutants.mutant import FP, blocks_of
+from mxref.mutants.mutant import BLOCKS, FP, blocks_of
 from mxref.operands.word_rows import same_width
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
@@ -109,7 +110,7 @@ def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
     fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
     if fmt is not None and not fmt.tensor_scale:
         for part, whole in _PARTS.get(op, {}).items():
-            if part != "shared_scale" or format in BLOCK_FORMATS:
+            if part != "shared_scale" or has_power_scales(format):
                 yield _inside(whole, _mutants(part, fmt.element.name))
         for some in suspects("quantize", format) if op == "quantize_tensor" else ():
             yield _inside(parts.of_blocks, some)
@@ -147,7 +148,7 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
     like = {format}
     if format in OWN_FORMATS and format in {**ELEMENT_FORMATS, **BLOCK_FORMATS}:
         # What goes wrong in every float format of MX may do so in it.
-        like = set(blocks_of(FP) if format in BLOCK_FORMATS else FP)
+        like = set(blocks_of(FP, BLOCKS) if format in BLOCK_FORMATS else FP)
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m), m.policy)
         for m in mutants_of(op)

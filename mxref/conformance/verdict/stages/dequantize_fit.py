@@ -29,7 +29,8 @@ from mxref.conformance.verdict.stages.dequantize_steps import (
     shifted,
 )
 from mxref.conformance.verdict.stages.views import lanes_in_words
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.policy.policy import Policy
 
 __all__ = ["fit_products"]
@@ -51,7 +52,7 @@ def fit_products(whole: Sequence[Evidence], policy: Policy) -> Chain | None:
         policy: what is right.
     """
     file = whole[0].questions.file
-    if file.format not in {**BLOCK_FORMATS, **ELEMENT_FORMATS}:
+    if file.format not in ELEMENT_FORMATS and not has_power_scales(file.format):
         return None
     fmt = element_of(file.format)
     elements, scales = element_readings(fmt, policy), scale_readings(policy)

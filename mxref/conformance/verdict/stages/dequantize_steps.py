@@ -17,7 +17,8 @@ from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.suspects import Answer, right, suspects
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.classes import of_formats
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, CodeFormat, block_format
+from mxref.formats.scale_kinds import has_power_scales
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -169,7 +170,7 @@ class Steps:
 
 def element_of(format: str) -> CodeFormat:
     """The format itself, or that of the elements of its blocks."""
-    return BLOCK_FORMATS[format].element if format in BLOCK_FORMATS else ELEMENT_FORMATS[format]
+    return block_format(format).element if has_power_scales(format) else ELEMENT_FORMATS[format]
 
 
 def _readings(op: str, fmt: CodeFormat, policy: Policy) -> list[Reading]:
