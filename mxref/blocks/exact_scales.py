@@ -36,7 +36,8 @@ def tensor_scales(amax: Bits, layout: FloatLayout, fmt: BlockFormat) -> NDArray[
     parts = split(amax, layout)
     top = tuple(zip(largest_number(fmt.element), largest_number(fmt.scale), strict=True))
     ratio = quotient(parts, np.int64(top[0][0] * top[0][1]), np.int64(sum(top[1])))
-    found = np.clip(compose(ratio, F32), 1, F32.inf_bits - 1).astype(np.uint32)
+    least, most = np.uint32(1), np.uint32(F32.inf_bits - 1)
+    found = np.minimum(np.maximum(compose(ratio, F32), least), most)
     return np.where(parts.significand == 0, np.uint32(_ONE), found)
 
 

@@ -219,9 +219,8 @@ def _tensor_scale(
     # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
     limit = source.layout.inf_bits - (arithmetic is None)
     nan_too = arithmetic is not None and arithmetic.nan_in_amax
-    amax = _largest(source, tiling, None if nan_too else limit)
-    if of is not AmaxOf.ROW:
-        amax = amax.max(keepdims=True, initial=0)
+    axes = tiling.axes if of is AmaxOf.ROW else tuple(range(len(tiling.shape)))
+    amax = _largest(source, tiling, axes, None if nan_too else limit)
     if arithmetic is None:
         bits = tensor_scales(amax, source.layout, fmt)
     else:
@@ -232,22 +231,24 @@ def _tensor_scale(
     return one_or_rows(bits, kind)
 
 
-def _largest(source: Source, tiling: Tiling, limit: int | None) -> Bits:
-    """Patterns of the largest magnitude, up to a limit, of each row along the axes of blocks."""
+def _largest(
+    source: Source, tiling: Tiling, axes: tuple[int, ...], limit: int | None
+) -> NDArray[Any]:
+    """Patterns of the largest magnitudes up to a limit along axes, which then have the length 1."""
     uint, mask = source.layout.uint, source.layout.sign_bit - 1
-    amax = np.zeros([1 if a in tiling.axes else n for a, n in enumerate(tiling.shape)], uint)
+    amax = np.zeros([1 if axis in axes else n for axis, n in enumerate(tiling.shape)], uint)
     mapped = Mapped(source.array)
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.parts():
         bits, _ = source.exact_numbers(lifted[tile])
         # The largest of both signs: patterns of negative numbers are the larger ones.
-        signed = bits.view(f"i{uint.itemsize}").max(tiling.axes, keepdims=True)
-        both = bits.max(tiling.axes, keepdims=True) & uint.type(mask)
+        signed = bits.view(f"i{uint.itemsize}").max(axes, keepdims=True)
+        both = bits.max(axes, keepdims=True) & uint.type(mask)
         largest = np.maximum(both, np.maximum(signed, 0).view(uint))
         if limit is not None and (largest > limit).any():
             magnitude = bits & uint.type(mask)
-            largest = magnitude.max(tiling.axes, keepdims=True, initial=0, where=magnitude <= limit)
-        rows = tuple(slice(1) if a in tiling.axes else some for a, some in enumerate(tile))
+            largest = magnitude.max(axes, keepdims=True, initial=0, where=magnitude <= limit)
+        rows = tuple(slice(1) if axis in axes else some for axis, some in enumerate(tile))
         np.maximum(amax[rows], largest, out=amax[rows])
         mapped.use(bits.nbytes)
     return amax

@@ -185,6 +185,26 @@ def test_rows_along_any_axes(
         assert np.array_equal(read[part].view(np.uint32), one.dequantize().view(np.uint32))
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "fmt"),
+    [
+        ((5, 40), 1, NVFP4),
+        ((3, 40, 70), 1, NVFP4),
+        ((3, 40, 20), (1, 2), TILES),
+        ((3, (1 << 17) + 9), 1, LONG),
+    ],
+)
+def test_amax_is_that_of_a_row_along_any_axes(
+    shape: tuple[int, ...], axis: Any, fmt: catalog.BlockFormat
+) -> None:
+    x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+    blocks = mxref.quantize(x, fmt, axis=axis, tensor_scale="row")
+    axes = blocks.tiling.axes
+    for index in np.ndindex(*(1 if a in axes else n for a, n in enumerate(shape))):
+        part = tuple(slice(None) if a in axes else slice(i, i + 1) for a, i in enumerate(index))
+        assert blocks[part] == mxref.quantize(x[part], fmt, axis=axis)
+
+
 def test_parts_transposes_and_copies_have_their_scales() -> None:
     x = np.random.default_rng(1).standard_normal((3, 4, 32)).astype(np.float32)
     scales = np.float32([0.5, 1.5, 2.5]).reshape(3, 1, 1)
