@@ -7,9 +7,9 @@ block's scale code and the element codes; the answer is floats.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from mxref.operands.returned import array_of, code_words, float_words, pair_of
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
+from mxref.operations.placed import Placed
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
@@ -139,7 +140,7 @@ class _OfBlocks(Operation):
     def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call: scales of tensors are a column, one for each row."""
         fmt = block_format(format)
-        if not fmt.tensor_scale:
+        if not fmt.tensor_scale or len(fmt.block_shape) > 1:  # tiles have no scale of a row
             return self.calls(format, slot, words)
         scales = words[:, :1].astype(np.uint32).view(np.float32)
         return iter([self._asked(fmt, slot, words[:, 1:], slice(None), {"tensor_scale": scales})])
@@ -220,17 +221,18 @@ class Quantize(_OfBlocks):
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
-        values = floats_of(words, slot)
-        shape = values.shape
+        place = Placed.of(fmt, len(words))
+        values = place.elements(floats_of(words, slot))
 
         def read(result: object) -> NDArray[np.uint64]:
             scales, elements = pair_of("quantize", result)
             if not isinstance(scales, list | tuple):
                 scales = array_of(scales)
-                if scales.shape == (shape[0], 1):
-                    scales = scales[:, 0]
-            scale_words = code_words(scales, shape[:1], fmt.scale)[:, np.newaxis]
-            return np.concatenate([scale_words, code_words(elements, shape, fmt.element)], axis=1)
+                if scales.shape == (*place.of_scale, 1):
+                    scales = scales[..., 0]
+            scale_words = place.case_scales(code_words(scales, place.of_scale, fmt.scale))
+            codes = place.cases(code_words(elements, place.shape, fmt.element))
+            return np.concatenate([scale_words, codes], axis=1)
 
         return Asked(some, {"values": values, "format": fmt.name, **more}, read)
 
@@ -242,11 +244,13 @@ class Quantize(_OfBlocks):
         policy: AnyPolicy,
         tensor: TensorScale | None,
     ) -> NDArray[Any]:
-        blocks = quantize(floats_of(words, slot), fmt, policy, tensor_scale=tensor)
-        codes = blocks.codes
+        place = Placed.of(fmt, len(words))
+        values = place.elements(floats_of(words, slot))
+        blocks = quantize(values, fmt, policy, tensor_scale=tensor)
+        codes, scales = place.cases(blocks.codes), place.case_scales(blocks.scale_codes)
         if not fmt.scale.is_power:  # codes under a NaN scale are not compared
-            codes = codes * (blocks.scale_codes != np.uint8(max(fmt.scale.nan_codes)))
-        return np.concatenate([blocks.scale_codes, codes], axis=-1)
+            codes = codes * (scales != np.uint8(max(fmt.scale.nan_codes)))
+        return np.concatenate([scales, codes], axis=-1)
 
 
 class Dequantize(_OfBlocks):
@@ -311,10 +315,17 @@ class Dequantize(_OfBlocks):
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
-        layout = LAYOUTS[slot]
-        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
-        arguments = {"scale_codes": scales, "codes": codes, "format": fmt.name}
-        read = partial(float_words, shape=codes.shape, layout=layout)
+        layout, place = LAYOUTS[slot], Placed.of(fmt, len(words))
+        codes = words.astype(np.uint8)
+        arguments = {
+            "scale_codes": place.scales(codes[:, 0]),
+            "codes": place.elements(codes[:, 1:]),
+            "format": fmt.name,
+        }
+
+        def read(result: object) -> NDArray[np.uint64]:
+            return place.cases(float_words(result, place.shape, layout))
+
         return Asked(some, {**arguments, "dtype": layout.dtype, **more}, read)
 
     def _call(
@@ -325,10 +336,12 @@ class Dequantize(_OfBlocks):
         policy: AnyPolicy,
         tensor: TensorScale | None,
     ) -> NDArray[Any]:
-        layout = LAYOUTS[slot]
-        scales, codes = words[..., :1], words[..., 1:]
-        blocks = Blocks(codes, scales, fmt, codes.ndim - 1, codes.shape, tensor_scale=tensor)
-        return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+        layout, place = LAYOUTS[slot], Placed.of(fmt, len(words))
+        codes, scales = place.elements(words[:, 1:]), words[:, 0]
+        axis: Any = (0, 1) if place.tiled else 1
+        scales = place.scales(scales).reshape(place.grid)
+        blocks = Blocks(codes, scales, fmt, axis, place.shape, tensor_scale=tensor)
+        return place.cases(dequantize(blocks, layout.dtype, policy).view(layout.uint))
 
 
 def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
@@ -345,8 +358,9 @@ def _scaled_block(
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
     element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
+    rows = math.prod(fmt.block_shape[:-1])
     _, ((scale, codes),) = exact.quantize_scaled(
-        [rest], slot, *names, arithmetic, tensor, 1, **element_choices
+        [rest], slot, *names, arithmetic, tensor, rows, **element_choices
     )
     # Codes under a NaN scale are not compared; implementations leave different ones.
     return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))
