@@ -133,11 +133,9 @@ class Place(NamedTuple):
 
 
 def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy) -> Place:
-    """How the blocks of a tensor of this shape lie; an axis of -1 is the last ones of tiles."""
-    count = len(fmt.block_shape)
-    if axis == -1 and count > 1 and len(shape) >= count:
-        axis = tuple(range(-count, 0))
-    return _placed(shape, axis_index(axis, len(shape)), fmt, policy.layout.tail)
+    """How the blocks of a tensor of this shape lie."""
+    place = axis_index(axis, len(shape), len(fmt.block_shape))
+    return _placed(shape, place, fmt, policy.layout.tail)
 
 
 @functools.lru_cache(maxsize=256)
