@@ -51,8 +51,9 @@ def reproduction(
     function = getattr(target, "operations", {}).get(file.op)
     if REGISTRY[file.op].varied:
         call = call.alone(failure.index)
-    elif scaled is not None and scaled.tensor_scale and not getattr(function, "row_scales", False):
-        call, failure = _of_one_tensor(call, failure)
+    elif scaled is not None and scaled.tensor_scale:
+        if scaled.is_tiled or not getattr(function, "row_scales", False):
+            call, failure = _of_one_tensor(call, failure)
     return "\n".join(_python(target, file, call, failure, changes=changes))
 
 
