@@ -35,7 +35,6 @@ __all__ = [
     "TENSOR_KINDS",
     "Dequantize",
     "Quantize",
-    "without_tensor_scale",
 ]
 
 #: What the number of the tensor is that blocks of two-level formats are asked under, by arithmetic.
@@ -63,19 +62,6 @@ SCALED_ELEMENT_CHOICES = (
     "underflow_sign",
     "int8_range",
 )
-
-
-def without_tensor_scale(fmt: BlockFormat) -> str | None:
-    """The name of the format with the same blocks and no tensor scale; None if there is none.
-
-    >>> without_tensor_scale(block_format("nvfp4"))
-    'fp4_ue4m3'
-    """
-    same = (fmt.element, fmt.scale, fmt.block_size)
-    for one in OTHER_BLOCK_FORMATS.values():
-        if not one.tensor_scale and (one.element, one.scale, one.block_size) == same:
-            return one.name
-    return None
 
 
 class _OfBlocks(Operation):
