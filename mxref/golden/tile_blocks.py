@@ -18,10 +18,10 @@ from mxref.operands.draws import Draws
 __all__ = ["code_tiles", "tiles"]
 
 _SIDE = 16
-#: Codes behind which midpoints of scales are asked.
-_SCALE_TIES = (0x01, 0x38, 0x7D)
+#: The code behind which a midpoint of scales is asked.
+_SCALE_TIES = (0x38,)
 #: Tiles of noise.
-_NOISE = 8
+_NOISE = 4
 
 
 def tiles(under: Under) -> Iterator[Block]:

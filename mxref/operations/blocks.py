@@ -100,13 +100,14 @@ class _OfBlocks(Operation):
 
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
         """The answers by the fast path, each row under its own scale of the tensor."""
-        fmt = block_format(format)
-        if not fmt.tensor_scale:
-            return self._call(fmt, slot, words, policy, None)
-        arithmetic = policy_of(policy).scale.scale_arithmetic.value
-        kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
-        tensor = RowScales(words[:, 0].astype(np.uint32).reshape(_column(fmt)), kind)
-        return self._call(fmt, slot, words[:, 1:], policy, tensor)
+        fmt, tensor = block_format(format), None
+        if not len(words):
+            return np.zeros((0, self.counts(format, (), Policy())[1]), np.uint64)
+        if fmt.tensor_scale:
+            arithmetic = policy_of(policy).scale.scale_arithmetic.value
+            kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
+            tensor = RowScales(words[:, 0].astype(np.uint32).reshape(_column(fmt)), kind)
+        return self._call(fmt, slot, words[:, int(fmt.tensor_scale) :], policy, tensor)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call; with scales of tensors one for each of them, which is the last argument."""

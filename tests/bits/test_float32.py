@@ -11,7 +11,6 @@ from mxref.bits.float32 import (
     as_float32,
     as_float64,
     fl,
-    narrow,
     normal_pattern,
     rounded,
     wide,
@@ -106,12 +105,6 @@ def test_wide_is_the_cast(layout: FloatLayout) -> None:
 def test_wide_of_float64_is_rounded_to_float32() -> None:
     x = np.array([1 / 3, 1.0, -(2.0**-149)])
     assert wide(x.view(np.uint64), F64).tolist() == [float(np.float32(1 / 3)), 1.0, -(2.0**-149)]
-
-
-def test_narrow() -> None:
-    for x in (1.0, -0.0, 2.0**-149, FLT_MAX, np.inf, -np.inf):
-        assert narrow(x) == int(np.float32(x).view(np.uint32))
-    assert narrow(np.nan) == 0x7FC00000
 
 
 def test_patterns_of_numbers_that_float32_holds() -> None:
