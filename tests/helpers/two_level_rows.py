@@ -106,6 +106,20 @@ def drawn_blocks(
     return mxref.Blocks(codes, scales, fmt, axis, shape, tensor_scale=factor)
 
 
+def last_place(second: int) -> tuple[mxref.Blocks, mxref.Blocks]:
+    """Rows whose sum is 2**(-6 - second), after the largest sum of a group has come and gone."""
+    codes = np.zeros((2, 128), np.uint8)
+    codes[:, [*range(16), *range(64, 80)]] = 7
+    codes[1, 64:80] = 15
+    codes[:, 80] = 2
+    scales = np.full((2, 8), 0x7E, np.uint8)
+    scales[:, 5] = 0x08, 0x38 - 8 * second
+    a, b = (
+        mxref.Blocks(codes[n : n + 1], scales[n : n + 1], "fp4_ue4m3", 1, (1, 128)) for n in (0, 1)
+    )
+    return a, b
+
+
 def of_tensor(blocks: mxref.Blocks) -> Tensor:
     """The scale of the tensor as the slow twin reads it."""
     scale, fmt = blocks.tensor_scale, blocks.format

@@ -13,7 +13,7 @@ import pytest
 import torch
 from mmasim.nv_ptx.sim import MMABlockScale, TCGen05MMABlockScale
 from shares import Share
-from two_level_rows import drawn_blocks, scales_of
+from two_level_rows import drawn_blocks, last_place, scales_of
 
 import mxref
 
@@ -75,3 +75,11 @@ def test_blocks_of_sixteen_equal_mmasim(name: str, architecture: str, share: Sha
         special += int(np.isnan(got).sum())
         outputs, count = outputs + got.size, count + 1
     assert special
+
+
+@pytest.mark.parametrize("architecture", CORES)
+@pytest.mark.parametrize("second", [2, 3, 4])
+def test_the_last_place_equals_mmasim(second: int, architecture: str) -> None:
+    a, b = last_place(second)
+    want = by_core(CORES[architecture]("ue4m3"), a, b)
+    assert mxref.matmul(a, b.T, accumulation="aligned_35") == want

@@ -16,6 +16,7 @@ from two_level_rows import (
     NAMED,
     SPECIAL,
     drawn_blocks,
+    last_place,
     of_tensor,
     scales_of,
     slow_rows,
@@ -144,6 +145,13 @@ def test_adders_equal_the_slow_twin_and_stay_in_the_intervals(
         if how == "aligned_35":
             ends = mxref.matmul_bounds(a, b.T, rounding="any", bits=35, step=64)
             assert ends.hold(found).all()
+
+
+@pytest.mark.parametrize(("second", "kept"), [(2, 2.0**-8), (3, 2.0**-9), (4, 0.0)])
+def test_the_last_place_that_counts_beside_the_largest_group(second: int, kept: float) -> None:
+    a, b = last_place(second)
+    assert mxref.matmul(a, b.T) == 2.0 ** (-6 - second)
+    assert mxref.matmul(a, b.T, accumulation="aligned_35") == kept
 
 
 def test_every_way_to_multiply_by_the_scales_of_tensors_stays_in_the_interval() -> None:
