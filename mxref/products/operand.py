@@ -12,7 +12,7 @@ import numpy as np
 from mxref.bits.floats import U8
 from mxref.blocks.fields import BlockFields
 from mxref.blocks.tiles import cut
-from mxref.blocks.two_level import Ratio
+from mxref.blocks.two_level import Ratio, TensorScale
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat, ScaleFormat
 from mxref.numbers.codes import every_code
@@ -88,6 +88,12 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
             f"{blocks.axis}: quantize it with axis={axis}"
         )
     _check_range(fmt, parameter)
+    tensor = blocks.tensor_scale
+    if not isinstance(tensor, TensorScale | None):
+        raise ValueError(
+            f"{parameter} must have one scale for its whole tensor, got {type(tensor).__name__}: "
+            "take its rows one by one"
+        )
     codes, scales = cut(blocks.codes, blocks.shape), blocks.scale_codes
     unit = blocks.tiling.unit
     if ndim == 1:
@@ -101,8 +107,8 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
     filled = np.zeros((rows, runs * run), np.uint8)
     filled[:, :length] = codes
     each = scales[np.ix_(np.arange(rows) // beside, np.arange(runs) * run // size)]
-    tensor = NO_FACTOR if blocks.tensor_scale is None else blocks.tensor_scale.ratio(fmt)
-    return Operand(fmt.element, filled, each, run, length, fmt.scale, tensor)
+    factor = NO_FACTOR if tensor is None else tensor.ratio(fmt)
+    return Operand(fmt.element, filled, each, run, length, fmt.scale, factor)
 
 
 def _check_range(fmt: BlockFormat, parameter: str) -> None:

@@ -66,8 +66,8 @@ def check_float32(a: Operand, b: Operand) -> None:
     if a.tensor == b.tensor == NO_FACTOR:
         return
     tensors = TensorFactors.of(a, b)
-    least = min(Fraction(1), *(factor for factor in map(_factor, (a.tensor, b.tensor)) if factor))
-    least = min(least, tensors.factor or least)
+    factors = _factor(a.tensor), _factor(b.tensor), tensors.factor
+    least = min([Fraction(1), *filter(None, factors)])
     lasts = (int(last_bits(side).min(initial=0)) for side in (a, b))
     unit = Fraction(2) ** sum(lasts) * least
     if unit < Fraction(1, 1 << 126) or tensors.factor >= 1 << 127:
