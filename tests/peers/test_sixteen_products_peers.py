@@ -52,7 +52,7 @@ def by_core(core: Any, a: mxref.Blocks, b: mxref.Blocks) -> np.ndarray:
 @pytest.mark.parametrize("architecture", CORES)
 @pytest.mark.parametrize("name", FORMATS)
 def test_blocks_of_sixteen_equal_mmasim(name: str, architecture: str, share: Share) -> None:
-    """100,000 outputs of a core and more, at K up to 256; 5,000 without --complete."""
+    """100,000 outputs of a core, at K up to 256, and 1,296 of 4,096; 5,000 without --complete."""
     core = CORES[architecture](FORMATS[name])
     draws = np.random.default_rng([*name.encode(), *architecture.encode()])
     outputs = count = special = 0
@@ -75,6 +75,13 @@ def test_blocks_of_sixteen_equal_mmasim(name: str, architecture: str, share: Sha
         special += int(np.isnan(got).sum())
         outputs, count = outputs + got.size, count + 1
     assert special
+    if share.complete:
+        a, b = (drawn_blocks(name, (36, 4096), draws) for _ in range(2))
+        want = by_core(core, a, b)
+        if name == "nvfp4":
+            scale = np.float32([a.tensor_scale.value])[0] if a.tensor_scale else np.float32(1)
+            want = want * (scale * scale)
+        assert np.array_equal(mxref.matmul(a, b.T, accumulation="aligned_35"), want)
 
 
 @pytest.mark.parametrize("architecture", CORES)
@@ -83,3 +90,44 @@ def test_the_last_place_equals_mmasim(second: int, architecture: str) -> None:
     a, b = last_place(second)
     want = by_core(CORES[architecture]("ue4m3"), a, b)
     assert mxref.matmul(a, b.T, accumulation="aligned_35") == want
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_torchao_multiplies_what_it_has_rounded(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its product of NVFP4 around a core's sums: alpha as in N42, of bfloat16 after rounding."""
+    from torchao.prototype.mx_formats import nvfp4_tensor as torchao
+
+    sides, blocks = [], []
+    for seed, rows in enumerate((64, 96)):
+        draws = torch.Generator().manual_seed(seed)
+        x = torch.randn(rows, 128, generator=draws).to(dtype)
+        scale = torchao.per_tensor_amax_to_scale(x.float().abs().max())
+        one = torchao.NVFP4Tensor.to_nvfp4(x, per_tensor_scale=scale)
+        codes = mxref.unpack(one.qdata.view(torch.uint8).numpy(), "e2m1", 128)
+        scales, number = one.scale.view(torch.uint8).numpy(), np.float32(scale.item())
+        blocks.append(mxref.Blocks(codes, scales, "nvfp4", 1, codes.shape, tensor_scale=number))
+        sides.append(one)
+    a, b = blocks
+    core = CORES["RTX Blackwell"]("ue4m3")
+    plain = [mxref.Blocks(x.codes, x.scale_codes, "fp4_ue4m3", 1, x.shape) for x in blocks]
+    sums = torch.tensor(by_core(core, *plain))
+    monkeypatch.setattr(torch, "_scaled_mm", lambda *_, out_dtype, **more: sums.to(out_dtype))
+    whole = torchao._addmm_nvfp4_dispatch(sides[0], sides[1].t(), torch.ops.aten.mm.default)
+    got = whole.float().numpy()
+    alpha = torch.tensor([one.tensor_scale.value for one in blocks if one.tensor_scale])
+    alpha = (alpha[0] * alpha[1]).to(dtype)
+    assert np.array_equal(got, (sums.to(dtype) * alpha).float().numpy())
+    own = mxref.matmul(a, b.T, accumulation="aligned_35")
+    if dtype == torch.float32:
+        assert np.array_equal(got, own)
+        dequantized = torch.mm(sides[0].dequantize(), sides[1].dequantize().t()).numpy()
+        assert mxref.matmul_bounds(a, b.T).hold(dequantized).all()
+        assert not np.array_equal(dequantized, mxref.matmul(a, b.T))
+        return
+    nearest = torch.tensor(own).to(dtype).float().numpy()
+    apart = np.abs(got - nearest) / np.exp2(np.floor(np.log2(np.abs(nearest))) - 7)
+    assert 0.3 < (apart > 0).mean() < 1
+    assert apart.max() <= 2
