@@ -54,6 +54,11 @@ SPECIAL = (
     (0x00000000, "divisor"),
     (0x7F800000, "amax_256"),
 )
+#: Factors that make sums overflow, or would before the other one comes.
+LARGE = (
+    ((0x76923456, "factor"), (0x3F800000, "factor")),
+    ((0x76800000, "factor"), (0x21800000, "factor")),
+)
 EXTREME = ((0x00000001, "factor"), (0x7F7FFFFF, "factor"), (0x007FFFFF, "divisor"))
 
 

@@ -13,6 +13,7 @@ from helpers import SOURCES
 from two_level_rows import (
     EXTREME,
     FINITE,
+    LARGE,
     NAMED,
     SPECIAL,
     drawn_blocks,
@@ -70,6 +71,8 @@ def test_exact_products_equal_the_slow_twin(names: tuple[str, str]) -> None:
 def test_intervals_equal_the_slow_twin(names: tuple[str, str]) -> None:
     scales = [
         *zip(FINITE, FINITE[3:] + FINITE[:3], strict=True),
+        *(LARGE * 2),
+        LARGE[0],  # under the other rounding
         (SPECIAL[0], FINITE[0]),
         FINITE[8:],
     ]
@@ -90,7 +93,7 @@ def test_intervals_equal_the_slow_twin(names: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_intervals_of_chains_equal_the_slow_twin(names: tuple[str, str]) -> None:
-    scales = [*zip(FINITE, FINITE[3:] + FINITE[:3], strict=True)]
+    scales = [*LARGE, *zip(FINITE, FINITE[3:] + FINITE[:3], strict=True)]
     for number, (a, b) in enumerate(pairs_of(names, scales, 3)):
         if width_of(a) != width_of(b):
             break
