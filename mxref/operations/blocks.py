@@ -20,7 +20,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import RowScales, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
 from mxref.operands.kinds import Codes, Floats, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
@@ -28,7 +28,6 @@ from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.policy.policy import Policy
-from mxref.support.distinct import distinct
 
 __all__ = [
     "SCALED_ELEMENT_CHOICES",
@@ -113,18 +112,14 @@ class _OfBlocks(Operation):
         return (*(_ONE,) * fmt.tensor_scale, *(0,) * zeros)
 
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
-        """The answers by the fast path, one call for each scale of the tensor."""
+        """The answers by the fast path, each row under its own scale of the tensor."""
         fmt = block_format(format)
         if not fmt.tensor_scale:
             return self._call(fmt, slot, words, policy, None)
-        answers = np.zeros((len(words), self.counts(format, (), Policy())[1]), np.uint64)
         arithmetic = policy_of(policy).scale.scale_arithmetic.value
         kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
-        for bits in distinct(words[:, 0]).tolist():
-            same = words[:, 0] == np.uint64(bits)
-            tensor = TensorScale(bits, kind)
-            answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
-        return answers
+        tensor = RowScales(words[:, :1].astype(np.uint32), kind)
+        return self._call(fmt, slot, words[:, 1:], policy, tensor)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call; with scales of tensors one for each of them, which is the last argument."""
@@ -157,9 +152,9 @@ class _OfBlocks(Operation):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
-        """The answers under one scale of the tensor, or none."""
+        """The answers under a scale of the tensor for each row, or none."""
 
 
 class Quantize(_OfBlocks):
@@ -240,7 +235,7 @@ class Quantize(_OfBlocks):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
         blocks = quantize(floats_of(words, slot), fmt, policy, tensor_scale=tensor)
         codes = blocks.codes
@@ -323,7 +318,7 @@ class Dequantize(_OfBlocks):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
         layout = LAYOUTS[slot]
         scales, codes = words[..., :1], words[..., 1:]

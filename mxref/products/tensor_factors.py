@@ -81,4 +81,5 @@ def check_float32(a: Operand, b: Operand) -> None:
 def _factor(tensor: Ratio) -> Fraction:
     if tensor.is_inf or tensor.is_nan:
         return Fraction(0)
-    return Fraction(tensor.numerator, tensor.denominator) * Fraction(2) ** tensor.exponent
+    exponent: int = tensor.exponent
+    return Fraction(tensor.numerator, tensor.denominator) * Fraction(2) ** exponent

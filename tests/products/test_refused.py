@@ -28,6 +28,7 @@ NAMED = {
     "small_scales": mxref.quantize(W.T, "fp4_ue4m3", axis=0),
     "sixteen": mxref.quantize(W.T, "fp4_e8m0", axis=0),
     "long_scales": mxref.quantize(X, "fp4_ue4m3", axis=1, block_size=32),
+    "rows": mxref.quantize(X, "nvfp4", axis=1, tensor_scale="row"),
     "tiny": mxref.quantize(X, "nvfp4", axis=1, tensor_scale=2.0**-122),
     "wide": mxref.quantize(X, BlockFormat("wide", ElementFormat("w", 4, 3, 90), E8M0, 32), axis=1),
 }
