@@ -90,7 +90,7 @@ def _checked(
     own = codes_of(codes, fmt.element)
     scales = codes_of(scale_codes, fmt.scale, "scale_codes")
     whole = own.shape if shape is None else shape_of(shape)
-    place = axis_index(axis, len(whole))
+    place = axis_index(axis, len(whole), len(fmt.block_shape))
     if fmt.tensor_scale != (tensor is not None):
         has = "a" if fmt.tensor_scale else "no"
         raise ValueError(

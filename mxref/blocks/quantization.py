@@ -61,8 +61,8 @@ def quantize(
             in `encode`; a file mapped to memory is read a part at a time. A scalar is one block.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
-        axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled
-            up with +0 in `ocp`.
+        axis: the axis along which blocks run; several for blocks such as 32 x 32, of which -1
+            means the last ones. A tail is filled up with +0 in `ocp`.
         block_size: elements that share a scale, for each axis if there are several; the format's
             own (32) if None.
         tensor_scale: for formats with one, the stored float32 number, as such (positive and

@@ -106,7 +106,7 @@ PROFILES = (
             + _FILES.get(name, "quantize_4over6_nvfp4.cuh"),
             "2.20.0 in development (d0067d0d)",
             checked="its reference in PyTorch, reference_nvfp4.py, but for NaN and zeros' signs",
-            formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
+            formats=dict.fromkeys(("quantize", "dequantize"), ("nvfp4", "nvfp4_16x16")),
             floats=_FLOATS,
             stages=stages,
         )
