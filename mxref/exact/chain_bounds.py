@@ -6,15 +6,25 @@ Source: SPEC_NOTES N47.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 from mxref.exact.adder_steps import UNITS, Unit, read_factor
-from mxref.exact.arithmetic import product
-from mxref.exact.format_table import E8M0, ELEMENTS, FLOATS, domain_error, look_up, read_code
+from mxref.exact.arithmetic import product, quotient
+from mxref.exact.dot import Tensor, read_scale
+from mxref.exact.format_table import (
+    ELEMENTS,
+    FLOATS,
+    UNSIGNED_SCALES,
+    FloatType,
+    domain_error,
+    look_up,
+    read_code,
+)
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.patterns import float_reader, write_float
-from mxref.exact.sums import dyadic, fraction, total_of
+from mxref.exact.sums import fraction, total_of
 
 _ZERO = (0, 0, 0)
 _NAN = (0, NAN, 0)
@@ -60,11 +70,13 @@ def chained_dot_bounds(
     step: int,
     target: str = "f32",
     block_size: int = 32,
+    scale_formats: tuple[str, str] = ("e8m0", "e8m0"),
+    tensors: tuple[Tensor, Tensor] = (Tensor(), Tensor()),
 ) -> tuple[int, ...]:
     """Return the same for a dot product of blocks, of steps that keep so many bits.
 
-    a, b: K element codes. scales_a, scales_b: an e8m0 code for each block. target: f16, bf16, f32
-    or f64.
+    a, b: K element codes. scales_a, scales_b: a code for each block. target: f16, bf16, f32 or f64.
+    scale_formats: e8m0, or an unsigned float. tensors: the scales of both tensors, finite ones.
     Special values: those of `dot_bounds`.
     Source: SPEC_NOTES N47.
 
@@ -74,19 +86,20 @@ def chained_dot_bounds(
     products, sizes = [], []
     for place, codes in enumerate(zip(a, b, strict=True)):
         total, size = (0, 1, 0), Fraction(1)
-        for code, scale, name in zip(
+        for code, scale, name, of_scale in zip(
             codes, (s[place // block_size] for s in (scales_a, scales_b)),
-            (format_a, format_b), strict=True,
+            (format_a, format_b), scale_formats, strict=True,
         ):  # fmt: skip
-            number = read_code(code, ELEMENTS[name])
-            power = (0, 1, scale - E8M0.bias)
-            total = product(total, _NAN if scale > E8M0.max_code else product(number, power))
-            exponent = number[2] + ELEMENTS[name].mantissa_bits
-            size *= _size(number, exponent) * fraction(power)
+            number, factor = read_code(code, ELEMENTS[name]), read_scale(scale, of_scale)
+            exponent = number[2] + ELEMENTS[name].mantissa_bits + factor[2]
+            if of_scale in UNSIGNED_SCALES:
+                exponent += UNSIGNED_SCALES[of_scale].mantissa_bits
+            both = product(number, factor)
+            total, size = product(total, both), size * _size(both, exponent)
         products.append(total)
         sizes.append(size)
     how = Unit("aligned", step, bits, kept=min(bits, 23))
-    return _ends(products, sizes, _ZERO, how._replace(zero=-126), target)
+    return _ends(products, sizes, _ZERO, how._replace(zero=-126), target, tensors)
 
 
 def _size(number: Number, exponent: int) -> Fraction:
@@ -97,7 +110,12 @@ def _size(number: Number, exponent: int) -> Fraction:
 
 
 def _ends(
-    products: Sequence[Number], sizes: Sequence[Fraction], before: Number, how: Unit, target: str
+    products: Sequence[Number],
+    sizes: Sequence[Fraction],
+    before: Number,
+    how: Unit,
+    target: str,
+    tensors: Sequence[Tensor] = (),
 ) -> tuple[int, ...]:
     kind, sums = FLOATS[target], FLOATS[how.output]
     terms = [fraction(x) for x in (*products, before) if x[1] > 0]
@@ -108,6 +126,10 @@ def _ends(
     kept = half if how.kept is None or how.output == "f16" else Fraction(1, 2**how.kept)
     growth = 1 + 4 * half * steps
     error = Fraction(len(products) + steps, 2**how.bits) + steps * (kept + Fraction(1, 2**24))
+    error *= growth
+    rounds, factors = any(x.rounds for x in tensors), [x.factor for x in tensors]
+    if rounds:  # less than six cuts to float32
+        error += (1 + error) * Fraction(6, 2**23)
     least = Fraction(2) ** max(how.zero or 1 - sums.bias, 1 - sums.bias)
     size = sum(sizes, Fraction(0)) + (abs(fraction(before)) if before[1] > 0 else 0)
     # Sums of multiples of `unit`, none of which is cut off.
@@ -115,10 +137,12 @@ def _ends(
     whole = unit * 2 ** min(
         how.bits, sums.fraction_bits if how.kept is None else min(how.kept, sums.fraction_bits)
     )
-    radius = Fraction(0) if max(size, least) <= whole else growth * error * (size + least)
+    radius = error * (size + least)
+    if max(size, least) <= whole and not rounds:
+        radius = Fraction(0)
     exact = sum(terms, Fraction(0))
-    ends = [dyadic(exact - radius), dyadic(exact + radius)]
-    ends = [(s if n else 0, n, e) for s, n, e in ends]
+    ends = [_rounded((exact + r) * math.prod(factors), kind) for r in (-radius, radius)]
+    growth *= max([Fraction(1), *factors, math.prod(factors, start=Fraction(1))])
     largest = Fraction(2) ** (sums.bias + 1) * (1 - half / 2)
     beyond = []
     for sign in (1, -1):
@@ -132,6 +156,11 @@ def _ends(
     if any(beyond):
         overflow = _NAN if all(beyond) else (int(beyond[1]), INF, 0)
     return tuple(write_float(number, kind) for number in (*ends, overflow))
+
+
+def _rounded(x: Fraction, kind: FloatType) -> Number:
+    sign = int(x < 0)
+    return quotient((sign, abs(x.numerator), 0), (0, x.denominator, 0), kind)
 
 
 def _last_bit(x: Fraction) -> Fraction:

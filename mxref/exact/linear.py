@@ -6,29 +6,60 @@ Sums are exact and rounded once. Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from mxref.exact.arithmetic import product
+from mxref.exact.arithmetic import F32, product
 from mxref.exact.e8m0_scale import scale_number
-from mxref.exact.format_table import ELEMENTS, FLOATS, FloatType, look_up, read_code
+from mxref.exact.format_table import (
+    ELEMENTS,
+    FLOATS,
+    UNSIGNED_SCALES,
+    FloatType,
+    look_up,
+    read_code,
+)
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.one_block import quantize
-from mxref.exact.patterns import converted, write_float
+from mxref.exact.patterns import converted, float_reader, write_float
+from mxref.exact.small_float_scale import quantize_scaled
 from mxref.exact.sources import SOURCES
 
 Words = Sequence[Sequence[int]]
 Matrix = list[list[Number]]
 
 
+class BlockFormat(NamedTuple):
+    """A format of blocks: of `along` numbers in a row, or tiles of (rows, columns)."""
+
+    element: str
+    scale: str = "e8m0"
+    along: int | tuple[int, int] = 32
+    tensor: bool = False
+
+
+class How(NamedTuple):
+    """How an operand is quantized; an element format alone has blocks of 32 under E8M0."""
+
+    source: str
+    format: str | BlockFormat
+    choices: Mapping[str, Any]
+
+    @property
+    def blocks(self) -> BlockFormat:
+        """The format of its blocks."""
+        return self.format if isinstance(self.format, BlockFormat) else BlockFormat(self.format)
+
+
 def linear(
     x: Words,
     w: Words,
     source: str,
-    format: str,
+    format: str | BlockFormat,
     target: str = "f32",
     *,
+    weight_format: str | BlockFormat | None = None,
     bias: Sequence[int] | None = None,
     weight_axis: str = "in",
     activations: str = "quantized",
@@ -36,8 +67,9 @@ def linear(
 ) -> list[list[int]]:
     """Return the bits of y = x w' + bias, a row for each row of x, a column for each row of w.
 
-    x, w, bias: bits of the type `source`. format: an element format. target: f16, bf16, f32 or f64,
-    to which the product and the bias are rounded, and then their sum.
+    x, w, bias: bits of the type `source`. format: an element format, or that of blocks, of x, and
+    of w without weight_format. target: f16, bf16, f32 or f64, to which the product and the bias are
+    rounded, and then their sum.
     weight_axis: in, out (blocks of w run across its rows). activations: quantized, kept (x is not
     quantized). choices: as in `quantize`.
     Special values: NaN if a term is NaN (Inf times zero, all under scale FF) or Inf comes with both
@@ -46,10 +78,11 @@ def linear(
     >>> linear([[0x3F800000, 0x40000000]], [[0x3F800000, 0x3F800000]], "f32", "e2m1", "f16")
     [[16896]]
     """
-    kind, how = look_up(FLOATS, "target", target), (source, format, choices)
+    kind, how = look_up(FLOATS, "target", target), How(source, format, choices)
+    of_w = How(source, weight_format or format, choices)
     left = _read(x, source) if activations == "kept" else _rows(x, how)
     across = weight_axis == "out" and w
-    right = _turned(_rows(_turned(w, len(w[0])), how), len(w)) if across else _rows(w, how)
+    right = _turned(_columns(w, len(w[0]), of_w), len(w)) if across else _rows(w, of_w)
     y = _products(left, right, kind)
     if bias is not None:
         added = [converted(number, kind) for number in _read([bias], source)[0]]
@@ -62,9 +95,11 @@ def linear_gradients(
     w: Words,
     grad: Words,
     source: str,
-    format: str,
+    format: str | BlockFormat,
     target: str = "f32",
     *,
+    weight_format: str | BlockFormat | None = None,
+    gradient_format: str | BlockFormat | None = None,
     backward_operands: str = "requantized",
     sequence: int | None = None,
     **choices: Any,
@@ -79,12 +114,13 @@ def linear_gradients(
     >>> linear_gradients(one, one, [[0x40000000]], "f32", "e4m3", "f16")
     ([[16384]], [[16384]], [16384])
     """
-    kind, how = look_up(FLOATS, "target", target), (source, format, choices)
+    kind, how = look_up(FLOATS, "target", target), How(source, format, choices)
+    of_w, of_g = (How(source, own or format, choices) for own in (weight_format, gradient_format))
     width, count = max(map(len, [*x, *w]), default=0), len(w)
-    g, columns = _rows(grad, how), _rows(_turned(w, width), how)
-    left, right = (_rows(_turned(m, n), how, sequence) for m, n in ((grad, count), (x, width)))
+    g, columns = _rows(grad, of_g), _columns(w, width, of_w)
+    left, right = _columns(grad, count, of_g, sequence), _columns(x, width, how, sequence)
     if backward_operands == "reused":
-        columns, right = _turned(_rows(w, how), width), _turned(_rows(x, how), width)
+        columns, right = _turned(_rows(w, of_w), width), _turned(_rows(x, how), width)
         left = _turned(g, count)
     db = [_total(column) for column in _read(_turned(grad, count), source)]
     parts = _products(g, columns, kind), _products(left, right, kind), [db]
@@ -114,15 +150,47 @@ def _turned(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [[row[k] for row in rows] for k in range(width)]
 
 
-def _rows(words: Words, how: tuple[str, str, Any], length: int | None = None) -> Matrix:
-    """Quantize each row in blocks of 32; after each `length` numbers a new block begins."""
-    (source, format, choices), rows = how, []
-    for row in words:
-        numbers = []
-        starts = [k for k in range(len(row)) if k % (length or len(row)) % 32 == 0]
-        for start, end in pairwise([*starts, len(row)]):
-            scale, codes = quantize(row[start:end], source, format, **choices)
-            factor = scale_number(scale, {"scale_00": "power", "scale_ff": "nan"})
-            numbers += [product(read_code(code, ELEMENTS[format]), factor) for code in codes]
-        rows.append(numbers)
+def _columns(words: Words, width: int, how: How, length: int | None = None) -> Matrix:
+    """Quantize each column as `_rows` does each row; a tile lies as it is."""
+    along = how.blocks.along
+    if isinstance(along, tuple):
+        how = how._replace(format=how.blocks._replace(along=along[::-1]))
+    return _rows(_turned(words, width), how, length)
+
+
+def _rows(words: Words, how: How, length: int | None = None) -> Matrix:
+    """Quantize each row, or as many as a tile has; after each `length` numbers a block begins."""
+    fmt, blocks, places = how.blocks, [], []
+    tall, along = fmt.along if isinstance(fmt.along, tuple) else (1, fmt.along)
+    width = len(words[0]) if words else 0
+    starts = [k for k in range(width) if k % (length or width) % along == 0]
+    for top in range(0, len(words), tall):
+        some = range(top, min(top + tall, len(words)))
+        for start, end in pairwise([*starts, width]):
+            places.append([(row, column) for row in some for column in range(start, end)])
+            blocks.append([words[row][column] for row, column in places[-1]])
+    rows: Matrix = [[(0, 0, 0)] * width for _ in words]
+    for place, numbers in zip(places, _quantized(blocks, how), strict=True):
+        for (row, column), number in zip(place, numbers, strict=True):
+            rows[row][column] = number
     return rows
+
+
+def _quantized(blocks: Words, how: How) -> Iterator[list[Number]]:
+    """Quantize all blocks of an operand, and read them; a scale of the tensor is a factor."""
+    fmt, whole = how.blocks, (0, 1, 0)
+    if fmt.scale == "e8m0":
+        for block in blocks:
+            scale, codes = quantize(block, how.source, fmt.element, **how.choices)
+            factor = scale_number(scale, {"scale_00": "power", "scale_ff": "nan"})
+            yield [product(read_code(code, ELEMENTS[fmt.element]), factor) for code in codes]
+        return
+    dynamic = "dynamic" if fmt.tensor else None
+    found, rest = quantize_scaled(
+        blocks, how.source, fmt.element, fmt.scale, "exact", dynamic, **how.choices
+    )
+    if found is not None:
+        whole = float_reader(F32)(found)
+    for scale, codes in rest:
+        factor = product(read_code(scale, UNSIGNED_SCALES[fmt.scale]), whole)
+        yield [product(read_code(code, ELEMENTS[fmt.element]), factor) for code in codes]

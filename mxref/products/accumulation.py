@@ -19,13 +19,17 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, F64, compose, split
+from mxref.formats.catalog import E8M0, UE4M3
 from mxref.policy.choices import Accumulation
 from mxref.products.adders import ADDERS, Adder
 from mxref.products.operand import Operand
-from mxref.products.steps import NONE, Factors, finite_codes, outer, power, stepped
+from mxref.products.steps import Factors, finite_codes, outer, scaled_rows, stepped
+from mxref.products.tensor_factors import check_float32, multiplied
 
 _OUTPUTS = 1 << 15  # of a chunk: a few float64 arrays of so many numbers stay in the cache
-_BLOCK = 32  # elements that share a scale on tensor cores
+_BLOCK = (32,)  # elements that share a scale where a tensor core has none
+#: Those that add up each run of elements under one scale apart.
+BY_RUNS = (Accumulation.BY_BLOCK, Accumulation.SCALES_LAST)
 
 
 _CORES = {
@@ -60,6 +64,7 @@ def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32
     only those outside its range; `by_block` begins again with each run. `scales_last` adds products
     of codes in each run, and multiplies by the product of the scales as float32 has it. Additions
     and multiplications are rounded to nearest even. The aligned adders are tensor cores of NVIDIA.
+    The sum is multiplied by the scales of both tensors, whose product is rounded to float32.
 
     Args:
         a: the rows of the result.
@@ -68,7 +73,7 @@ def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32
 
     Returns:
         float32 (rows of a, rows of b). A sum that overflows is Inf, one of such sums with both
-        signs NaN. A zero is +0. NaN and Inf codes count as zeros and scale ff as 2**128.
+        signs NaN. A zero is +0. NaN and Inf count as zeros.
 
     Raises:
         ValueError: `exact`; elements or blocks that the tensor core does not have.
@@ -95,7 +100,7 @@ def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32
             right = _factors(b, slice(left, left + width), how)
             for top in range(0, len(out), height):
                 rows = slice(top, top + height)
-                total = _WAYS[how](_factors(a, rows, how), right)
+                total = multiplied(_WAYS[how](_factors(a, rows, how), right), a, b)
                 total = np.where(np.isnan(total), np.nan, total)  # one NaN, and below one zero:
                 total = np.where(total == 0, 0.0, total)  # signs depend on processors and modes
                 patterns = compose(split(total.view(np.uint64), F64), F32)
@@ -111,37 +116,39 @@ def check_adder(a: Operand, b: Operand, how: Accumulation) -> None:
     """
     if how not in _WAYS:
         raise ValueError(f"accumulation must name an adder of float32 sums, got {how.value}")
+    check_float32(a, b)
     core = _CORES.get(how)
     if core is None:
         return
+    blocks = core.blocks or _BLOCK
     for operand in (a, b):
         if operand.format.name not in core.formats:
             raise ValueError(
                 f"accumulation={how.value} must have elements of {' '.join(core.formats)}, got "
                 f"{operand.format.name}: name another accumulation"
             )
-        if operand.run != _BLOCK:
+        if operand.run not in blocks:
             raise ValueError(
-                f"accumulation={how.value} must have blocks of {_BLOCK}, got {operand.run}: name "
-                "another accumulation"
+                f"accumulation={how.value} must have blocks of {' or '.join(map(str, blocks))}, "
+                f"got {operand.run}: name another accumulation"
+            )
+        known = [fmt.name for fmt in (E8M0, UE4M3) if fmt == E8M0 or operand.run == core.group]
+        if operand.scale.name not in known or operand.scale != a.scale:
+            raise ValueError(
+                f"accumulation={how.value} must have scales of one format, {' or '.join(known)} in "
+                f"blocks of {operand.run}, got {operand.scale.name}: name another accumulation"
             )
 
 
 def _factors(operand: Operand, rows: slice, how: Accumulation) -> _Factors:
     """Rows as an adder reads them, filled with zeros to whole steps of a tensor core."""
     core = _CORES.get(how)
-    codes = np.ascontiguousarray(operand.codes[rows].T)
-    table = finite_codes(operand.format)
-    values, exponents = table.values[codes], table.exponents[codes]
-    scales = np.ascontiguousarray(operand.scales[rows].T).astype(np.int16) - np.int16(127)
-    if how not in (Accumulation.SCALES_LAST, Accumulation.ALIGNED_13):
-        each = np.repeat(scales, operand.run, axis=0)
-        values *= power(each)
-        if core is not None:
-            own = exponents if core.group == 1 else 0
-            exponents = np.where(exponents == NONE, NONE, each + own)
-    elements = Factors(values, exponents).filled(core.step if core else 1)
-    return _Factors(elements, power(scales), operand.run, operand.length)
+    elements, scales = scaled_rows(operand, rows, core.group if core else 1)
+    if how in (Accumulation.SCALES_LAST, Accumulation.ALIGNED_13):
+        table, codes = finite_codes(operand.format), np.ascontiguousarray(operand.codes[rows].T)
+        elements = Factors(table.values[codes], table.exponents[codes])
+    elements = elements.filled(core.step if core else 1)
+    return _Factors(elements, scales.values, operand.run, operand.length)
 
 
 def _products(a: _Factors, b: _Factors, first: int, end: int) -> Iterator[F64Array]:

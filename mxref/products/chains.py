@@ -6,7 +6,6 @@ Source: SPEC_NOTES N47.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,13 +16,21 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, LAYOUTS, Bool, FloatLayout
 from mxref.policy.choices import Rounding
 from mxref.products.adders import Adder
-from mxref.products.exact_sums import ExactSums, F64Array, known_sums
+from mxref.products.exact_sums import (
+    ExactSums,
+    F64Array,
+    known_multiples,
+    known_sums,
+    parts_of,
+)
 from mxref.products.intervals import bound_patterns
 from mxref.products.operand import Operand
 from mxref.products.run_products import special_values
-from mxref.products.steps import NONE, Factors, finite_codes, outer, power
+from mxref.products.steps import NONE, Factors, outer, power, scaled_rows
+from mxref.products.tensor_factors import NO_FACTORS, TensorFactors
 
 _UNIT = 700  # every end is a multiple of 2**-_UNIT
+_MULTIPLIED = Fraction(6, 1 << 23)  # more than five cuts to float32 change a number by
 _NO_BIT = 900  # the last bit of a zero: above that of every product
 
 
@@ -70,31 +77,29 @@ class Chains:
 def block_ends(a: Operand, b: Operand, chains: Chains, layout: FloatLayout) -> NDArray[Any]:
     """Patterns of the three arrays of `Bounds` of products of blocks."""
     before = np.zeros((len(a.codes), len(b.codes)))
-    intervals = ChainIntervals(_scaled(a), _scaled(b), before, chains)
+    x, y = (scaled_rows(side, slice(None))[0].rows(0, side.length) for side in (a, b))
+    intervals = ChainIntervals(x, y, before, chains, TensorFactors.of(a, b))
     return bound_patterns(intervals, *special_values(a, b), layout)
-
-
-def _scaled(side: Operand) -> Factors:
-    """The elements of rows, k first, with their scales; Inf and NaN count as zeros."""
-    codes = np.ascontiguousarray(side.codes[:, : side.length].T)
-    table = finite_codes(side.format)
-    scales = np.repeat(side.scales.T.astype(np.int16) - np.int16(127), side.run, axis=0)
-    scales, exponents = scales[: side.length], table.exponents[codes]
-    exponents = np.where(exponents == NONE, NONE, exponents + scales)
-    return Factors(table.values[codes] * power(scales), exponents)
 
 
 class ChainIntervals:
     """Ends of intervals around sums of products and a sum before them, all finite."""
 
-    def __init__(self, a: Factors, b: Factors, before: F64Array, chains: Chains) -> None:
+    def __init__(
+        self,
+        a: Factors,
+        b: Factors,
+        before: F64Array,
+        chains: Chains,
+        tensors: TensorFactors = NO_FACTORS,
+    ) -> None:
         """Add up products, and their sizes: what an adder may take the largest exponent to be."""
-        self.chains, self.length = chains, len(a.values)
+        self.chains, self.length, self.tensors = chains, len(a.values), tensors
         self.terms = _Terms(a.values, b.values, before)
         self.of_sizes = _Terms(_sizes(a), _sizes(b), np.abs(before))
         self.sums, self.sizes = self.terms.sums(), self.of_sizes.sums()
         #: Where nothing is cut off in any order.
-        self.exact = self._is_exact()
+        self.exact = self._is_exact() & (not tensors.rounds)
         self.sizes.add(np.full(before.shape, self._rest))
 
     @property
@@ -112,9 +117,12 @@ class ChainIntervals:
 
     def end(self, sign: int, *, to_odd: bool) -> F64Array:
         """An end of the interval: the sums plus or minus the distance."""
-        error = sign * self.chains.error(self.length)
+        error = self.chains.error(self.length)
+        if self.tensors.rounds:
+            error += (1 + error) * _MULTIPLIED
+        error *= sign
         sums = self.sums.copy()
-        for part in _parts(error):
+        for part in parts_of(error):
             sums.add_product(np.where(self.exact, 0, part), self.sizes)
 
         def exactly(row: int, column: int) -> tuple[int, int]:
@@ -123,18 +131,19 @@ class ChainIntervals:
                 total += error * (self.of_sizes.at(row, column) + Fraction(self._rest))
             return int(total * (1 << _UNIT)), _UNIT
 
-        return known_sums(sums, exactly, to_odd=to_odd)
+        return known_multiples(sums, self.tensors.factor, exactly, to_odd=to_odd)
 
     def may_overflow(self, sign: int) -> Bool:
         """Where a sum of some of the terms may become infinite, with this sign."""
         layout, growth = self.chains.layout, self.chains.growth(self.length)
         largest = np.ldexp(2.0 - 2.0 ** -(layout.mantissa_bits + 1), layout.bias)
+        growth *= self.tensors.largest
         if self.sizes.head.max(initial=0) * float(growth) < largest / 2:
             return np.zeros(self.exact.shape, bool)
         terms = _Terms(self.terms.x, self.terms.y, self.terms.before, sign)
         some, sums = terms.sums(), ExactSums(self.exact.shape)
         some.add(np.full(self.exact.shape, self._rest))
-        for part in _parts(growth):
+        for part in parts_of(growth):
             sums.add_product(np.full(self.exact.shape, part), some)
 
         def exactly(row: int, column: int) -> tuple[int, int]:
@@ -184,14 +193,3 @@ def _last_bits(values: F64Array) -> NDArray[np.int16]:
     last = (significand & -significand).astype(np.float64).view(np.int64)
     exponents = (bits >> 52 & 0x7FF) + (last >> 52) - (2 * 1023 + 52)
     return np.where(values == 0, _NO_BIT, exponents).astype(np.int16)
-
-
-def _parts(number: Fraction) -> Iterator[float]:
-    """Numbers of at most 26 bits that add up to a multiple of a power of two."""
-    rest, power_of_two = number.numerator, number.denominator
-    while rest:
-        drop = max(abs(rest).bit_length() - 26, 0)
-        part = abs(rest) >> drop << drop
-        part = part if rest > 0 else -part
-        yield part / power_of_two
-        rest -= part

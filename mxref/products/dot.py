@@ -27,17 +27,17 @@ from mxref.blocks.fields import BlockFields
 from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
-from mxref.products.accumulation import accumulated, check_adder
+from mxref.products.accumulation import BY_RUNS, accumulated, check_adder
 from mxref.products.chains import Chains, block_ends
-from mxref.products.exact_sums import infinities, known_sums, patterns_of
+from mxref.products.exact_sums import infinities, known_multiples, patterns_of
 from mxref.products.intervals import Bounds, interval_ends
-from mxref.products.operand import Operand, check_pair, operand
+from mxref.products.operand import UNIT, Operand, in_common_runs, operand
 from mxref.products.run_products import (
-    UNIT,
     integer_products,
     special_values,
     sums_of_products,
 )
+from mxref.products.tensor_factors import TensorFactors, check_float32
 from mxref.support.integers import integer
 from mxref.support.threads import for_each, thread_count
 
@@ -58,9 +58,9 @@ def matmul(
     """The product of two matrices in blocks: exact and rounded once, or as a named adder gives it.
 
     Args:
-        a: (M, K), or (K,) for one row; blocks along K, E8M0 scales.
-        b: (K, N), or (K,) for one column; blocks along K as long as those of `a`. Weights of shape
-            (N, K) with blocks along K are `w.T`. Its element format may be another one.
+        a: (M, K), or (K,) for one row; blocks along K, or tiles over both axes.
+        b: (K, N), or (K,) for one column; blocks along K, or tiles. Weights of shape (N, K) with
+            blocks along K are `w.T`. Its elements, scales and blocks may be others.
         dtype: float64, float32, float16 or bfloat16.
         policy: a `Policy` or its spelling.
         out: where the result goes: C-contiguous, of its shape and the dtype.
@@ -70,17 +70,19 @@ def matmul(
 
     Returns:
         Floats (M, N), without the axis of a matrix that is one row or column. NaN where a scale of
-        the row or the column is FF, its elements zeros or not, where an element is NaN, an infinity
-        times zero, or infinities of both signs meet; else an infinity where a product is one. An
-        exact zero is +0.
+        the row or the column is NaN, its elements zeros or not, where an element is NaN, an
+        infinity times zero, or infinities of both signs meet; else an infinity where a product is
+        one. An exact zero is +0. The scales of both tensors are part of the numbers; a named adder
+        multiplies its sum by their product, rounded to float32, and rounds again.
 
     Raises:
         TypeError: no `Blocks`, or dtype is not supported.
-        ValueError: more axes, blocks along another axis, another K or another block size, scales
-            that are not E8M0, a tensor scale; unknown choice, or an adder that does not have these
-            elements or blocks; `out` of another shape or dtype.
+        ValueError: more axes, blocks along another axis, another K, formats of a user that are not
+            computed exactly; unknown choice, or an adder that does not have these elements, scales
+            or blocks, or float32 products of tensor scales that are not normal; `out` of another
+            shape or dtype.
 
-    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N43.
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N30, N42, N43.
 
     >>> import mxref
     >>> x = mxref.quantize(np.float32([[1.0, 2.0], [3.0, -4.0]]), "mxfp8_e4m3", axis=1)
@@ -88,9 +90,14 @@ def matmul(
     >>> matmul(x, w.T)
     array([[ 2.5],
            [-2.5]], dtype=float32)
+    >>> x, w = np.float32([[1.0, 2.0], [3.0, -4.0]]), np.float32([[0.5, 1.0], [3.0, 2.0]])
+    >>> tiles = mxref.quantize(w, "nvfp4", axis=(0, 1), block_size=(16, 16))
+    >>> matmul(mxref.quantize(x, "nvfp4", axis=1), tiles.T)
+    array([[ 2.5000002,  7.0000005],
+           [-2.6666667,  0.       ]], dtype=float32)
     """
     how = resolve("matmul", policy, choices).products.accumulation
-    left, right, shape = _operands(a, b)
+    left, right, shape = _operands(a, b, equal=how in BY_RUNS)
     if how is not Accumulation.EXACT:
         check_adder(left, right, how)
     layout = layout_of(dtype)
@@ -124,7 +131,9 @@ def matmul_bounds(
     (n - 1) 2**-24 A + n 2**-150 of the exact one (`nearest`), or (2K + 2) 2**-23 A + K 2**-149
     (`any`). It is exact if all products are multiples of a power of two u, at least 2**-149, and A
     is at most 2**24 u (`nearest`), or 2**19 u (`any`). The ends are rounded to the dtype, as the
-    sums are. `bits` and `step` are for adders that keep fewer bits.
+    sums are. `bits` and `step` are for adders that keep fewer bits. Scales of tensors multiply the
+    sum or its terms, in up to five operations; unless they are powers of two, n + 6 is in place of
+    n - 1, and 2K + 14 of 2K + 2.
 
     Args:
         a: as in `matmul`.
@@ -147,8 +156,8 @@ def matmul_bounds(
         allowed. `hold` of the three says which numbers of an array are allowed.
 
     Raises:
-        TypeError, ValueError: as `matmul`; another rounding; bits or step without the other, under
-            `nearest`, or out of range; K of 2**22 and more.
+        TypeError, ValueError: as `matmul` by a named adder; another rounding; bits or step without
+            the other, under `nearest`, or out of range; K of 2**22 and more.
 
     Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43, N47.
 
@@ -210,8 +219,15 @@ def _bounds(
     Of chains, only the patterns and the shape.
     """
     left, right, shape = _operands(a, b)
-    if left.length >= 1 << 22:
-        raise ValueError(f"a must have fewer than 2**22 elements in a row, got {left.length}")
+    check_float32(left, right)
+    fewer = 8 * TensorFactors.of(left, right).rounds
+    if left.length >= (1 << 22) - fewer:
+        limit = (
+            "2**22 - 8 elements in a row of tensors with scales"
+            if fewer
+            else "2**22 elements in a row"
+        )
+        raise ValueError(f"a must have fewer than {limit}, got {left.length}")
     ends: NDArray[Any] = np.empty((3, len(left.codes), len(right.codes)), layout.uint)
     free = np.empty(ends.shape[1:], bool)
     for part in _parts(left, right):
@@ -239,10 +255,11 @@ def _chains(rounding: str, bits: int | None, step: int | None) -> Chains | None:
     return Chains(step, bits, min(bits, F32.mantissa_bits))
 
 
-def _operands(a: BlockFields, b: BlockFields) -> tuple[Operand, Operand, tuple[int, ...]]:
+def _operands(
+    a: BlockFields, b: BlockFields, *, equal: bool = False
+) -> tuple[Operand, Operand, tuple[int, ...]]:
     """Both operands, and the shape of their product."""
-    left, right = operand(a, -1, "a"), operand(b, 0, "b")
-    check_pair(left, right)
+    left, right = in_common_runs(operand(a, -1, "a"), operand(b, 0, "b"), equal=equal)
     return left, right, (*a.shape[:-1], *b.shape[1:])
 
 
@@ -262,7 +279,8 @@ def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
     def exactly(row: int, column: int) -> tuple[int, int]:
         return sum(integer_products(a, b, row, column)), 2 * UNIT
 
-    return patterns_of(known_sums(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
+    sums, factor = sums_of_products(a, b), TensorFactors.of(a, b).factor
+    return patterns_of(known_multiples(sums, factor, exactly, to_odd=layout != F64), layout)
 
 
 def _with_special_values(

@@ -7,7 +7,8 @@ overflows. Where the processor is told not to round to nearest, integers give ev
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,6 +59,12 @@ class ExactSums:
             self.add(upper * factor)
             self.add((numbers - upper) * factor)
         self.lost += 2 * np.abs(factor) * sums.lost
+
+    def at(self, row: int, column: int) -> Fraction | None:
+        """One of the sums, if head and tail are all of it."""
+        if self.lost[row, column] or not _rounds_to_nearest():
+            return None
+        return Fraction(self.head[row, column].item()) + Fraction(self.tail[row, column].item())
 
     def rounded(self, *, to_odd: bool) -> tuple[F64Array, Bool]:
         """The sums rounded once to float64, and where it is not known what they round to.
@@ -117,6 +124,32 @@ def rounded_integer(count: int, unit: int, *, to_odd: bool) -> float:
     return math.copysign(math.ldexp(float(magnitude), -unit), count)
 
 
+def rounded_fraction(number: Fraction, *, to_odd: bool) -> float:
+    """A fraction rounded once to float64, to nearest even or to odd.
+
+    >>> rounded_fraction(Fraction(1, 3), to_odd=False) == 1 / 3
+    True
+    >>> rounded_fraction(Fraction(2, 3), to_odd=True).hex(), (2 / 3).hex()
+    ('0x1.5555555555555p-1', '0x1.5555555555555p-1')
+    """
+    over, under = abs(number.numerator), number.denominator
+    up = max(64 + under.bit_length() - over.bit_length(), 0)
+    count, rest = divmod(over << up, under)
+    count = count << 1 | (rest != 0)
+    return rounded_integer(count if number > 0 else -count, up + 1, to_odd=to_odd)
+
+
+def parts_of(number: Fraction) -> Iterator[float]:
+    """Numbers of at most 26 bits that add up to a multiple of a power of two."""
+    rest, power_of_two = number.numerator, number.denominator
+    while rest:
+        drop = max(abs(rest).bit_length() - 26, 0)
+        part = abs(rest) >> drop << drop
+        part = part if rest > 0 else -part
+        yield part / power_of_two
+        rest -= part
+
+
 def patterns_of(numbers: F64Array, layout: FloatLayout) -> NDArray[Any]:
     """Patterns of numbers that `rounded` gave, to odd for all layouts but that of float64."""
     bits = numbers.view(np.uint64)
@@ -130,6 +163,32 @@ def known_sums(
     numbers, unknown = sums.rounded(to_odd=to_odd)
     for row, column in np.argwhere(unknown).tolist():
         numbers[row, column] = rounded_integer(*exactly(row, column), to_odd=to_odd)
+    return numbers
+
+
+def known_multiples(
+    sums: ExactSums,
+    factor: Fraction,
+    exactly: Callable[[int, int], tuple[int, int]],
+    *,
+    to_odd: bool,
+) -> F64Array:
+    """The sums times a factor, rounded once; `exactly` gives the sums themselves."""
+    if factor == 1:
+        return known_sums(sums, exactly, to_odd=to_odd)
+    whole, odd = ExactSums(sums.head.shape), factor.denominator
+    odd //= odd & -odd
+    for part in parts_of(factor * odd):
+        whole.add_product(np.full(sums.head.shape, part), sums)
+    numbers, unknown = whole.rounded(to_odd=to_odd)
+    if odd > 1:
+        unknown |= numbers != 0
+    for row, column in np.argwhere(unknown).tolist():
+        number = sums.at(row, column)
+        if number is None:
+            count, unit = exactly(row, column)
+            number = Fraction(count, 1 << unit)
+        numbers[row, column] = rounded_fraction(number * factor, to_odd=to_odd)
     return numbers
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, Bool, FloatLayout, Floats, layout_of, patterns
-from mxref.products.exact_sums import ExactSums, F64Array, infinities, known_sums, patterns_of
-from mxref.products.operand import Operand
+from mxref.products.exact_sums import (
+    ExactSums,
+    F64Array,
+    infinities,
+    known_multiples,
+    patterns_of,
+)
+from mxref.products.operand import UNIT, Operand
 from mxref.products.run_products import (
-    UNIT,
+    NO_BIT,
     integer_products,
-    integers,
+    last_bits,
     special_values,
     sums_of_products,
 )
+from mxref.products.tensor_factors import ANY_MORE, NEAREST_MORE, TensorFactors
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.
 _OVERFLOW = 2.0**128 - 2.0**103
@@ -97,15 +105,20 @@ class _Intervals:
         """Compute the radius: `factor` times the sum of magnitudes, plus `constant`."""
         self.a, self.b = a, b
         self.sums, self.magnitudes = (sums_of_products(a, b, magnitudes=m) for m in (False, True))
-        x, y = ((integers(side.format)[0] != 0).astype(np.float64)[side.codes] for side in (a, b))
+        self.tensors = TensorFactors.of(a, b)
         if rounding == "nearest":
-            terms = x @ y.T
-            factor, constant = np.maximum(terms - 1, 0) / 2**24, np.ldexp(terms, -150)
+            x, y = (last_bits(side) != NO_BIT for side in (a, b))
+            terms = x.astype(np.float64) @ y.T
+            more = NEAREST_MORE * self.tensors.rounds
+            factor, constant = np.maximum(terms - 1 + more, 0) / 2**24, np.ldexp(terms, -150)
         else:
             terms = np.full(self.magnitudes.head.shape, float(a.length))
-            factor, constant = (terms + 1) / 2**22, np.ldexp(terms, -149)
+            more = ANY_MORE * self.tensors.rounds
+            factor, constant = (2 * terms + 2 + more) / 2**23, np.ldexp(terms, -149)
         #: Where all sums that do not overflow are exact; float64 then has them, too.
         self.exact = _is_exact(a, b, self.magnitudes.head, _EXACT_BITS[rounding])
+        if self.tensors.rounds:
+            self.exact &= self.magnitudes.head == 0
         self.factor, self.constant = (np.where(self.exact, 0, x) for x in (factor, constant))
 
     def end(self, sign: int, *, to_odd: bool) -> F64Array:
@@ -114,7 +127,8 @@ class _Intervals:
         def exactly(products: list[int]) -> tuple[int, int]:
             return sum(products), sign * sum(map(abs, products))
 
-        return self._reach(self.sums, self.magnitudes, sign, exactly, to_odd=to_odd)
+        factor = self.tensors.factor
+        return self._reach(self.sums, self.magnitudes, sign, exactly, factor, to_odd=to_odd)
 
     def may_overflow(self, sign: int) -> Bool:
         """Where a float32 sum of some of the products may become infinite, with this sign.
@@ -122,7 +136,8 @@ class _Intervals:
         A sum of any of the products is at most 1 + `factor` times the sum of the positive ones, and
         `constant`, as the factor is at most 1.
         """
-        if self.magnitudes.head.max(initial=0) < 2.0**126:
+        largest = self.tensors.largest
+        if self.magnitudes.head.max(initial=0) * float(largest) < 2.0**126:
             return np.zeros(self.sums.head.shape, bool)
         # Half of what magnitudes and sums add up to.
         some = self.magnitudes.copy()
@@ -136,7 +151,7 @@ class _Intervals:
             size = sum(sign * n for n in products if sign * n > 0)
             return size, size
 
-        return self._reach(some, some, 1, exactly, to_odd=True) >= _OVERFLOW
+        return self._reach(some, some, 1, exactly, largest, to_odd=True) >= _OVERFLOW
 
     def _reach(
         self,
@@ -144,10 +159,14 @@ class _Intervals:
         sizes: ExactSums,
         sign: int,
         exactly: Callable[[list[int]], tuple[int, int]],
+        tensors: Fraction,
         *,
         to_odd: bool,
     ) -> F64Array:
-        """Sums plus or minus an error bound of sums of magnitudes; also of Python integers."""
+        """Sums plus or minus an error bound of sums of magnitudes; also of Python integers.
+
+        All is multiplied by the factor of the tensors.
+        """
         sums = middle.copy()
         sums.add_product(sign * self.factor, sizes)
         sums.add(sign * self.constant)
@@ -161,7 +180,7 @@ class _Intervals:
             rest = sign * constant << 2 * UNIT + 24 - 150
             return (center << 24) + factor * size + rest, 2 * UNIT + 24
 
-        return known_sums(sums, exact, to_odd=to_odd)
+        return known_multiples(sums, tensors, exact, to_odd=to_odd)
 
 
 def interval_ends(
@@ -201,8 +220,8 @@ def bound_patterns(
 
 def _is_exact(a: Operand, b: Operand, sizes: F64Array, bits: int) -> Bool:
     """Where all products are multiples of a number that holds their magnitudes in so many bits."""
-    x, y = _last_bits(a), _last_bits(b)
-    unit = np.full(sizes.shape, 900, np.int16)
+    x, y = last_bits(a), last_bits(b)
+    unit = np.full(sizes.shape, NO_BIT, np.int16)
     found = np.ones(sizes.shape, bool)
     for start in range(0, x.shape[1], 32):
         for column in range(start, min(start + 32, x.shape[1])):
@@ -210,13 +229,4 @@ def _is_exact(a: Operand, b: Operand, sizes: F64Array, bits: int) -> Bool:
         found = (unit >= -149) & (sizes <= np.ldexp(2.0**bits, unit))
         if not found.any():  # nor with the rest
             break
-    return found
-
-
-def _last_bits(side: Operand) -> NDArray[np.int16]:
-    """The exponent of the last bit of each element times its scale; 900 of zeros."""
-    counts, unit = integers(side.format)
-    last = [(n & -n).bit_length() - 1 + unit if n else 900 for n in counts.tolist()]
-    shifts = np.repeat(side.scales.astype(np.int16) - 127, side.run, axis=1)
-    found: NDArray[np.int16] = np.array(last, np.int16)[side.codes] + shifts
     return found

@@ -40,6 +40,7 @@ def linear(
     w: ArrayLike,
     block_format: str | BlockFormat,
     *,
+    weight_format: str | BlockFormat | None = None,
     bias: ArrayLike | None = None,
     dtype: DTypeLike = np.float32,
     policy: str | Policy = "ocp",
@@ -50,13 +51,16 @@ def linear(
     Args:
         x: floats, or integers up to 2**53, (..., K); the leading axes are those of rows.
         w: the weight, (N, K).
-        block_format: block format or its name, for x and w; its scale must be E8M0.
+        block_format: block format or its name, of x, and of w if nothing else is said; blocks of
+            two sizes are tiles of rows and of K.
+        weight_format: that of w; tiles have outputs and K.
         bias: (N,). It is rounded to `dtype`, as the product is, and the sum is rounded again.
         dtype: float64, float32, bfloat16 or float16.
         policy: a `Policy` or its spelling.
-        choices: those of `quantize` but for stochastic rounding; `accumulation`, as in `matmul`;
-            `weight_axis`: whether blocks of w run along its inputs or across its outputs, and then
-            count as blocks of one element; `activations`: whether x is quantized or `kept`.
+        choices: those of `quantize` that a format reads, but for stochastic rounding;
+            `accumulation`, as in `matmul`; `weight_axis`: whether blocks of w run along its inputs
+            or across its outputs, and then count as blocks of one element; `activations`: whether x
+            is quantized or `kept`.
 
     Returns:
         An array (..., N). In `ocp` each product is exact and rounded once. Inf and NaN are those of
@@ -64,20 +68,25 @@ def linear(
 
     Raises:
         TypeError: operands that are no numbers, or another dtype.
-        ValueError: shapes that do not fit, a format with other scales, a choice that is not read,
-            an accumulation that is not `exact` where x is kept: float32 does not hold its products.
+        ValueError: shapes that do not fit, a choice that is not read, what `matmul` refuses, an
+            accumulation that is not `exact` where x is kept: float32 does not hold its products;
+            a tensor scale that is no factor, likewise.
 
     Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
 
+    >>> import dataclasses, mxref
     >>> x, w = np.float32([[1.0, 2.0, -3.0]]), np.float32([[0.5, 1.0, 1.0], [4.0, 0.0, 0.3]])
     >>> linear(x, w, "mxfp8_e4m3", bias=np.float32([10.0, 0.0]))
     array([[9.5   , 3.0625]], dtype=float32)
     >>> linear(x, w, "mxfp8_e4m3", weight_axis="out", activations="kept")
     array([[-0.5   ,  3.0625]], dtype=float32)
+    >>> tiles = dataclasses.replace(mxref.formats.block_format("nvfp4"), block_size=(16, 16))
+    >>> linear(x, w, "nvfp4", weight_format=tiles)
+    array([[-0.6666667,  3.0000002]], dtype=float32)
     """
     layout = layout_of(dtype)
     values = numbers_in(x, "x")
-    a, b = linear_operands(values, w, block_format, policy, **choices)
+    a, b = linear_operands(values, w, block_format, policy, weight_format=weight_format, **choices)
     y = _product(a, b, layout, resolve("linear", policy, choices))
     if bias is not None:
         y = with_bias(y, numbers_in(bias, "bias"), layout)
@@ -90,6 +99,8 @@ def linear_gradients(
     grad: ArrayLike,
     block_format: str | BlockFormat,
     *,
+    weight_format: str | BlockFormat | None = None,
+    gradient_format: str | BlockFormat | None = None,
     dtype: DTypeLike = np.float32,
     policy: str | Policy = "ocp",
     **choices: Unpack[LinearGradientsChoices],
@@ -103,14 +114,18 @@ def linear_gradients(
         x: floats, or integers up to 2**53, (..., K).
         w: the weight, (N, K).
         grad: the gradient of the output, (..., N).
-        block_format: block format or its name, for all of them; its scale must be E8M0.
+        block_format: block format or its name, of x, and of the others if nothing else is said;
+            blocks of two sizes are tiles, of rows and of K.
+        weight_format: that of w; tiles have outputs and K.
+        gradient_format: that of grad; tiles have rows and outputs.
         dtype: float64, float32, bfloat16 or float16.
         policy: a `Policy` or its spelling.
-        choices: those of `quantize` but for stochastic rounding; `accumulation`, as in `matmul`;
-            `backward_operands`: whether w and x are quantized anew, w along N and x along the rows,
-            or `reused` as for the output, and grad along its last axis only; `gradient_rows`:
-            whether blocks along the rows run through all of them or end with those of the last axis
-            but one: each of these `sequences` is then filled up with zeros to whole blocks.
+        choices: those of `quantize` that a format reads, but for stochastic rounding;
+            `accumulation`, as in `matmul`; `backward_operands`: whether w and x are quantized anew,
+            w along N and x along the rows, or `reused` as for the output, and grad along its last
+            axis only; `gradient_rows`: whether blocks along the rows run through all of them or end
+            with those of the last axis but one: each of these `sequences` is then filled up with
+            zeros to whole blocks of both operands.
 
     Returns:
         dx of x's shape, dw of w's shape, and db of shape (N,). In `ocp` each sum is exact and
@@ -118,7 +133,7 @@ def linear_gradients(
 
     Raises:
         TypeError: operands that are no numbers, or another dtype.
-        ValueError: shapes that do not fit, a format with other scales, a choice that is not read,
+        ValueError: shapes that do not fit, a choice that is not read, what `matmul` refuses,
             `sequences` with fewer than three axes.
 
     Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
@@ -130,7 +145,8 @@ def linear_gradients(
     """
     layout = layout_of(dtype)
     values, g = numbers_in(x, "x"), numbers_in(grad, "grad")
-    pairs = gradient_operands(values, w, g, block_format, policy, **choices)
+    own = {"weight_format": weight_format, "gradient_format": gradient_format}
+    pairs = gradient_operands(values, w, g, block_format, policy, **own, **choices)
     chosen = resolve("linear_gradients", policy, choices)
     dx, dw = (_product(*pair, layout, chosen) for pair in pairs)
     rows = as_rows(g)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +12,19 @@ import numpy as np
 from mxref.bits.floats import U8
 from mxref.blocks.fields import BlockFields
 from mxref.blocks.tiles import cut
-from mxref.formats.catalog import E8M0, ElementFormat
+from mxref.blocks.two_level import Ratio, TensorScale
+from mxref.formats.base import CodeFormat
+from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat, ScaleFormat
+from mxref.numbers.codes import every_code
 
 #: Elements of a run at most: sums of so many products stay within what float64 holds exactly.
 LONGEST_RUN = 32
+#: An element times its scale is a multiple of 2**-UNIT and below 2**UNIT.
+UNIT = 160
+#: The factor of a tensor without a scale of its own.
+NO_FACTOR = Ratio()
+#: Fraction bits of a scale at most: float32 then holds every product of two scaled elements.
+_MOST_FRACTION_BITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +34,11 @@ class Operand:
     Args:
         format: the element format.
         codes: (rows, K'), filled up with code 00 to whole runs, whatever the padding of the blocks.
-        scales: (rows, K' / run), E8M0 codes.
+        scales: (rows, K' / run), scale codes.
         run: elements of a run, at most 32.
         length: K, the elements of a row before filling.
+        scale: the format of the scales.
+        tensor: the factor of all the numbers.
     """
 
     format: ElementFormat
@@ -32,24 +46,26 @@ class Operand:
     scales: U8
     run: int
     length: int
+    scale: ScaleFormat = E8M0
+    tensor: Ratio = NO_FACTOR
 
 
 def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operand:
     """The operand of blocks that run along the axis; the other axis, if there is one, has the rows.
 
     Blocks longer than 32 are cut into equal runs, the longest of at most 32, and their scale is
-    repeated.
+    repeated, as is that of a tile over both axes.
 
     Args:
-        blocks: one or two axes, blocks along `axis`, and E8M0 scales.
+        blocks: one or two axes, blocks along `axis`, and perhaps along the other one, too.
         axis: the axis that is summed over.
         parameter: what error messages call the blocks.
 
     Raises:
         TypeError: blocks is no `Blocks`.
-        ValueError: more axes, blocks along another axis or several, another scale format, or a
-            tensor scale.
-    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N29.
+        ValueError: more axes, blocks that do not run along the axis, or numbers beyond what is
+            computed exactly here, which formats of a user may have.
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N29, N30, N42.
 
     >>> import mxref
     >>> blocks = mxref.quantize(np.float32([[1.0, 2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
@@ -66,36 +82,61 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
             "one by one"
         )
     axis %= ndim
-    if isinstance(blocks.axis, tuple) or blocks.axis != axis:
+    if axis not in blocks.tiling.axes:
         raise ValueError(
             f"{parameter} must have its blocks along axis {axis}, which is summed over, got axis "
             f"{blocks.axis}: quantize it with axis={axis}"
         )
-    if fmt.tensor_scale:
+    _check_range(fmt, parameter)
+    tensor = blocks.tensor_scale
+    if not isinstance(tensor, TensorScale | None):
         raise ValueError(
-            f"{parameter} must have no tensor scale, got {fmt.name}: multiply the product by it "
-            "afterwards"
+            f"{parameter} must have one scale for its whole tensor, got {type(tensor).__name__}: "
+            "take its rows one by one"
         )
-    if fmt.scale != E8M0:
-        raise ValueError(f"{parameter} must have e8m0 scales, got {fmt.scale.name} of {fmt.name}")
-    size = fmt.block_shape[0]
-    run = max(n for n in range(1, min(size, LONGEST_RUN) + 1) if size % n == 0)
-    codes = cut(blocks.codes, blocks.shape)
-    scales = blocks.scale_codes
+    codes, scales = cut(blocks.codes, blocks.shape), blocks.scale_codes
+    unit = blocks.tiling.unit
     if ndim == 1:
-        codes, scales = codes[np.newaxis], scales[np.newaxis]
+        codes, scales, unit = codes[np.newaxis], scales[np.newaxis], (1, *unit)
     elif axis == 0:
-        codes, scales = codes.T, scales.T
-    length = codes.shape[1]
+        codes, scales, unit = codes.T, scales.T, unit[::-1]
+    beside, size = unit
+    rows, length = codes.shape
+    run = max(n for n in range(1, min(size, LONGEST_RUN) + 1) if size % n == 0)
     runs = -(-length // run)
-    filled = np.zeros((len(codes), runs * run), np.uint8)
+    filled = np.zeros((rows, runs * run), np.uint8)
     filled[:, :length] = codes
-    repeated = np.repeat(scales, size // run, axis=1)[:, :runs]
-    return Operand(fmt.element, filled, np.ascontiguousarray(repeated), run, length)
+    each = scales[np.ix_(np.arange(rows) // beside, np.arange(runs) * run // size)]
+    factor = NO_FACTOR if tensor is None else tensor.ratio(fmt)
+    return Operand(fmt.element, filled, each, run, length, fmt.scale, factor)
 
 
-def check_pair(a: Operand, b: Operand) -> None:
-    """Refuse operands that have no product.
+def _check_range(fmt: BlockFormat, parameter: str) -> None:
+    """Refuse numbers that are not computed exactly here."""
+    unit = unit_of(fmt.element) + unit_of(fmt.scale)
+    end = fmt.element.emax + fmt.scale.emax + 2
+    if fmt.scale.mantissa_bits > _MOST_FRACTION_BITS or unit < -UNIT or end > UNIT:
+        raise ValueError(
+            f"{parameter} must have scales of at most {_MOST_FRACTION_BITS} fraction bits, and "
+            f"numbers from 2**-{UNIT} to 2**{UNIT}, got {fmt.name}: dequantize it"
+        )
+
+
+@functools.cache
+def unit_of(fmt: CodeFormat) -> int:
+    """The exponent of a power of two that divides all numbers of a format."""
+    parts = every_code(fmt)
+    number = ~(parts.is_inf | parts.is_nan) & (parts.significand > 0)
+    return int(parts.exponent[number].min())
+
+
+def in_common_runs(a: Operand, b: Operand, *, equal: bool) -> tuple[Operand, Operand]:
+    """Both operands with runs of one length, which divides those that they have.
+
+    Args:
+        a: one operand.
+        b: the other.
+        equal: whether they must have such runs already.
 
     Raises:
         ValueError: another number of elements, or of elements to a scale.
@@ -105,5 +146,16 @@ def check_pair(a: Operand, b: Operand) -> None:
             f"b must have as many elements along the axis that is summed over as a, {a.length}, "
             f"got {b.length}"
         )
-    if a.run != b.run:
+    if equal and a.run != b.run:
         raise ValueError(f"b must have blocks as long as those of a, {a.run}, got {b.run}")
+    run = math.gcd(a.run, b.run)
+    return _in_runs(a, run), _in_runs(b, run)
+
+
+def _in_runs(side: Operand, run: int) -> Operand:
+    if run == side.run:
+        return side
+    runs = -(-side.length // run)
+    scales = np.repeat(side.scales, side.run // run, axis=1)[:, :runs]
+    codes = side.codes[:, : runs * run]
+    return dataclasses.replace(side, codes=codes, scales=scales, run=run)

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, Bool
-from mxref.formats.catalog import E8M0, ElementFormat
+from mxref.formats.base import CodeFormat
+from mxref.formats.catalog import ElementFormat, ScaleFormat
 from mxref.numbers.codes import every_code
 from mxref.products.exact_sums import ExactSums, F64Array
-from mxref.products.operand import Operand
+from mxref.products.operand import UNIT, Operand
 
-#: Integer elements are times 2**-UNIT, their scales included, and products times 2**(-2 * UNIT).
-UNIT = 160
-_NAN_SCALE = 0xFF
-#: The value of each scale code; that of FF, which makes its row NaN, is not read.
-_SCALES: F64Array = np.ldexp(1.0, np.arange(256) - E8M0.bias)
+#: The last bit of a zero: above that of every product.
+NO_BIT = 900
 
 
 @functools.cache
@@ -32,16 +30,33 @@ def integers(fmt: ElementFormat) -> tuple[I64, int]:
 
 
 @functools.cache
-def _tables(a: ElementFormat, b: ElementFormat, run: int) -> tuple[list[F64Array], F64Array]:
+def numbers_of(fmt: CodeFormat) -> F64Array:
+    """The numbers of all codes, 0 for Inf and NaN."""
+    parts = every_code(fmt)
+    finite = ~(parts.is_inf | parts.is_nan)
+    counts = np.where(finite, parts.significand, 0) * np.where(parts.negative, -1, 1)
+    return np.ldexp(counts.astype(np.float64), parts.exponent)
+
+
+def _scale_bits(fmt: ScaleFormat) -> int:
+    """Bits by which a scale makes a number longer."""
+    return fmt.mantissa_bits and fmt.mantissa_bits + 1
+
+
+@functools.cache
+def _tables(
+    a: ElementFormat, b: ElementFormat, run: int, more: int = 0
+) -> tuple[list[F64Array], F64Array]:
     """The elements of both formats by code, those of the first in parts that add up to them.
 
     Each part's products with all elements of the other format are integers in one unit, and the
     magnitudes of a run of them add up to less than 2**53. So float64 adds them without error in
-    every order, with FMA or not. Parts have as many bits as that allows. One part is enough except
-    for E5M2 with E4M3 or with itself, where two of 16 bits or more are needed.
+    every order, with FMA or not. Parts have as many bits as that allows, less those that both
+    scales have. One part is enough except for E5M2 with E4M3 or with itself under powers of two,
+    where two of 16 bits or more are needed.
     """
     (x, x_unit), (y, y_unit) = integers(a), integers(b)
-    width = 53 - (run * int(np.abs(y).max())).bit_length()
+    width = 53 - more - (run * int(np.abs(y).max())).bit_length()
     magnitude, sign = np.abs(x), np.sign(x)
     parts = []
     for low in range(0, int(magnitude.max()).bit_length(), width):
@@ -52,15 +67,17 @@ def _tables(a: ElementFormat, b: ElementFormat, run: int) -> tuple[list[F64Array
 
 def sums_of_products(a: Operand, b: Operand, *, magnitudes: bool = False) -> ExactSums:
     """The sums of the products of rows of `a` and rows of `b`, or of the products' magnitudes."""
-    parts, other = _tables(a.format, b.format, a.run)
+    more = _scale_bits(a.scale) + _scale_bits(b.scale)
+    parts, other = _tables(a.format, b.format, a.run, more)
     if magnitudes:
         parts, other = [np.abs(part) for part in parts], np.abs(other)
+    scales_a, scales_b = numbers_of(a.scale)[a.scales], numbers_of(b.scale)[b.scales]
     sums = ExactSums((len(a.codes), len(b.codes)))
     products = np.empty_like(sums.head)
     for index in range(a.scales.shape[1]):
         where = slice(index * a.run, (index + 1) * a.run)
-        columns = other[b.codes[:, where]] * _SCALES[b.scales[:, index, np.newaxis]]
-        codes, scales = a.codes[:, where], _SCALES[a.scales[:, index, np.newaxis]]
+        columns = other[b.codes[:, where]] * scales_b[:, index, np.newaxis]
+        codes, scales = a.codes[:, where], scales_a[:, index, np.newaxis]
         for part in parts:
             sums.add(np.matmul(part[codes] * scales, columns.T, out=products))
     return sums
@@ -70,9 +87,12 @@ def integer_products(a: Operand, b: Operand, row: int, column: int) -> list[int]
     """The products of a row of `a` and a row of `b`, without filling, times 2**(-2 * UNIT)."""
     rows = []
     for side, index in ((a, row), (b, column)):
-        counts, unit = integers(side.format)
-        shifts = np.repeat(side.scales[index].astype(np.int64) - E8M0.bias, side.run) + unit + UNIT
-        pairs = zip(counts[side.codes[index]].tolist(), shifts.tolist(), strict=True)
+        (counts, unit), scale = integers(side.format), every_code(side.scale)
+        codes = np.repeat(side.scales[index], side.run)
+        factors: I64 = np.where(scale.is_nan | scale.is_inf, 0, scale.significand)[codes]
+        numbers = counts[side.codes[index]] * factors
+        shifts = (scale.exponent[codes] + unit + UNIT) * (factors > 0)
+        pairs = zip(numbers.tolist(), shifts.tolist(), strict=True)
         rows.append([count << shift for count, shift in pairs])
     return list(map(mul, *rows))[: a.length]
 
@@ -82,11 +102,15 @@ def special_values(a: Operand, b: Operand) -> tuple[Bool, NDArray[np.int64]]:
 
     NaN are all of a row with a NaN element or scale, Inf times zero, and Inf of both signs.
     """
-    nan = _nan_rows(a)[:, np.newaxis] | _nan_rows(b)
-    infinite = np.zeros(nan.shape, np.int64)
+    infinite = np.zeros((len(a.codes), len(b.codes)), np.int64)
     if not (_has_infinity(a) or _has_infinity(b)):
-        return nan, infinite
-    (x, x_infinite), (y, y_infinite) = _signs(a), _signs(b)
+        return _nan_rows(a)[:, np.newaxis] | _nan_rows(b), infinite
+    x, y = _marks(a), _marks(b)
+    rows, columns = (np.asarray(np.isnan(marks).any(axis=1)) for marks in (x, y))
+    nan = rows[:, np.newaxis] | columns
+    x, y = (np.where(np.isnan(marks), 0, marks) for marks in (x, y))
+    x_infinite, y_infinite = (np.where(np.isinf(marks), np.sign(marks), 0) for marks in (x, y))
+    x, y = np.sign(x), np.sign(y)
     # Each infinite product counts once for each infinite factor.
     net = x_infinite @ y.T + x @ y_infinite.T
     count = np.abs(x_infinite) @ np.abs(y).T + np.abs(x) @ np.abs(y_infinite).T
@@ -96,19 +120,53 @@ def special_values(a: Operand, b: Operand) -> tuple[Bool, NDArray[np.int64]]:
 
 
 def _nan_rows(side: Operand) -> Bool:
-    found: Bool = (side.scales == _NAN_SCALE).any(axis=1)
+    found: Bool = np.asarray(np.isnan(_signs(side.scale)[side.scales]).any(axis=1))
     if side.format.nan_codes:
-        found |= every_code(side.format).is_nan[side.codes].any(axis=1)
+        found |= np.isnan(_signs(side.format)[side.codes]).any(axis=1)
+    if side.tensor.is_nan and side.length:
+        found[:] = True
     return found
 
 
 def _has_infinity(side: Operand) -> bool:
-    code = side.format.inf_code
-    return code is not None and bool(every_code(side.format).is_inf[side.codes].any())
+    """Whether an element, a scale or the scale of the tensor is infinite."""
+    pairs = (side.format, side.codes), (side.scale, side.scales)
+    return side.tensor.is_inf or any(
+        fmt.inf_code is not None and bool(every_code(fmt).is_inf[codes].any())
+        for fmt, codes in pairs
+    )
 
 
-def _signs(side: Operand) -> tuple[F64Array, F64Array]:
-    """Signs of all elements, 0 of zeros and NaN, and of infinities alone."""
-    parts = every_code(side.format)
-    infinite = np.where(parts.is_inf, np.where(parts.negative, -1.0, 1.0), 0.0)
-    return (np.sign(integers(side.format)[0]) + infinite)[side.codes], infinite[side.codes]
+def _marks(side: Operand) -> F64Array:
+    """The signs of the numbers of all places, of Inf and NaN these themselves."""
+    tensor = side.tensor
+    factor = np.nan if tensor.is_nan else np.inf if tensor.is_inf else float(tensor.numerator > 0)
+    each = np.repeat(_signs(side.scale)[side.scales], side.run, axis=1)
+    with np.errstate(invalid="ignore"):
+        found: F64Array = (_signs(side.format)[side.codes] * each * factor)[:, : side.length]
+    return found
+
+
+@functools.cache
+def _signs(fmt: CodeFormat) -> F64Array:
+    """The signs of the numbers of all codes, of Inf and NaN these themselves."""
+    parts, signs = every_code(fmt), np.sign(numbers_of(fmt))
+    signs = np.where(parts.is_inf, np.where(parts.negative, -np.inf, np.inf), signs)
+    return np.where(parts.is_nan, np.nan, signs)
+
+
+def last_bits(side: Operand) -> NDArray[np.int16]:
+    """The exponent of the last bit of each element times its scale; NO_BIT of zeros."""
+    scales = np.repeat(_last_bit(side.scale)[side.scales], side.run, axis=1)
+    found = _last_bit(side.format)[side.codes] + scales
+    return np.where(found > NO_BIT // 2, np.int16(NO_BIT), found)
+
+
+@functools.cache
+def _last_bit(fmt: CodeFormat) -> NDArray[np.int16]:
+    """The exponent of the last bit of the number of each code; NO_BIT of zero, Inf and NaN."""
+    parts = every_code(fmt)
+    number = ~(parts.is_inf | parts.is_nan) & (parts.significand > 0)
+    pairs = zip(parts.significand.tolist(), parts.exponent.tolist(), strict=True)
+    last = [(n & -n).bit_length() - 1 + unit for n, unit in pairs]
+    return np.where(number, last, NO_BIT).astype(np.int16)

@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl, flushed, rounded
 from mxref.bits.floats import LAYOUTS
+from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat
 from mxref.numbers.element import decode
 from mxref.policy.choices import Rounding
 from mxref.products.adders import Adder
 from mxref.products.exact_sums import ExactSums, rounded_integer
+from mxref.products.operand import Operand
+from mxref.products.run_products import numbers_of
 
 I16 = NDArray[np.int16]
 
@@ -64,11 +67,28 @@ def every_code(fmt: ElementFormat) -> Factors:
 
 
 @functools.cache
-def finite_codes(fmt: ElementFormat) -> Factors:
-    """The same with zeros in place of Inf and NaN."""
-    every = every_code(fmt).values
-    values = np.where(np.isfinite(every), every, 0)
+def finite_codes(fmt: CodeFormat) -> Factors:
+    """The same with zeros in place of Inf and NaN, and with one zero; of scales, too."""
+    values = numbers_of(fmt)
     return Factors(values, exponents_of(values, fmt.emin))
+
+
+def scaled_rows(side: Operand, rows: slice, group: int = 1) -> tuple[Factors, Factors]:
+    """Rows of an operand, k first: elements times their scales, and the scales of the runs.
+
+    Args:
+        side: the operand.
+        rows: the rows.
+        group: of a group of products, the exponents are those of the scales alone.
+    """
+    codes, scales = (np.ascontiguousarray(part[rows].T) for part in (side.codes, side.scales))
+    elements, factors = finite_codes(side.format), finite_codes(side.scale)
+    powers = Factors(factors.values[scales], factors.exponents[scales])
+    each = np.repeat(np.arange(len(scales)), side.run)
+    own, of_scales = elements.exponents[codes], powers.exponents[each]
+    exponents = of_scales + (own if group == 1 else np.int16(0))
+    exponents[(own == NONE) | (of_scales == NONE)] = NONE
+    return Factors(elements.values[codes] * powers.values[each], exponents), powers
 
 
 def exponents_of(values: F64Array, least: int) -> I16:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from product_rows import ADDERS, FORMATS, drawn
+from two_level_rows import FINITE, drawn_blocks
 
 import mxref
 from mxref import golden
@@ -136,6 +139,18 @@ def digest() -> str:
         for format in FORMATS[how]:
             rows = drawn((format, FORMATS[how][0]), 96, 12, np.random.default_rng(0))
             add(accumulated(*rows, how))
+    state = np.random.default_rng(1)
+    for name, (one, other) in itertools.product(("nvfp4", "infinities"), pairwise(FINITE)):
+        a, b = (drawn_blocks(name, (6, 70), state, each, True) for each in (one, other))
+        for layout in LAYOUTS.values():
+            add(mxref.matmul(a, b.T, layout.dtype))
+        for rounding in ("nearest", "any"):
+            for end in mxref.matmul_bounds(a, b.T, rounding=rounding):
+                add(end)
+        for end in mxref.matmul_bounds(a, b.T, rounding="any", bits=35, step=64):
+            add(end)
+        for how in ("sequential", "scales_last", *["aligned_35"] * (name == "nvfp4")):
+            add(mxref.matmul(a, b.T, accumulation=how))
     unit = CALL_OPERATIONS["mma"]
     for format in unit.formats:
         for i in range(8):

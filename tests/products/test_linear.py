@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from helpers import ELEMENT, SOURCES
+from layer_operands import operands, words
 from tables import choices
 
 import mxref
@@ -29,30 +29,6 @@ CHOICES = choices("weight_axis=in,out activations=quantized,kept")
 BACKWARD = [{}, {"gradient_rows": "sequences"}, {"backward_operands": "reused"}]
 #: Leading axes of x, K and N.
 SHAPES = [((5,), 40, 3), ((2, 20), 33, 5), ((2, 1, 3), 31, 34), ((), 70, 2), ((4,), 64, 1)]
-
-
-def scaled(seed: int, shape: tuple[int, ...], name: str = "f32", spread: int = 9) -> Any:
-    """Normal numbers times powers of two for each index of each axis, as a float type."""
-    rng = np.random.default_rng(seed)
-    values = rng.standard_normal(shape)
-    for axis, count in enumerate(shape):
-        powers = np.exp2(rng.integers(-spread, spread + 1, count))
-        values *= powers.reshape(-1, *(1,) * (len(shape) - axis - 1))
-    return values.astype(SOURCES[name])
-
-
-def operands(
-    seed: int, lead: tuple[int, ...], k: int, n: int, name: str = "f32", spread: int = 9
-) -> list[Any]:
-    """x, w, the gradient of the output, and a bias."""
-    shapes = (*lead, k), (n, k), (*lead, n), (n,)
-    return [scaled(4 * seed + i, shape, name, spread) for i, shape in enumerate(shapes)]
-
-
-def words(array: Any) -> list[Any]:
-    """Patterns of the rows of an array."""
-    rows = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
-    return list(rows.view(f"u{array.dtype.itemsize}").tolist())
 
 
 def twin_choices(choices: dict[str, Any]) -> dict[str, Any]:

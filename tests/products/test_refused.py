@@ -9,6 +9,7 @@ import pytest
 from refused import assert_says, refusals
 
 import mxref
+from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 
 DRAWS = np.random.default_rng(5)
 X, W = (DRAWS.standard_normal((n, 70)).astype(np.float32) for n in (7, 9))
@@ -25,6 +26,11 @@ NAMED = {
     "short_blocks": mxref.quantize(W.T, "mxfp8_e4m3", axis=0, block_size=16),
     "two_levels": mxref.quantize(X, "nvfp4", axis=1),
     "small_scales": mxref.quantize(W.T, "fp4_ue4m3", axis=0),
+    "sixteen": mxref.quantize(W.T, "fp4_e8m0", axis=0),
+    "long_scales": mxref.quantize(X, "fp4_ue4m3", axis=1, block_size=32),
+    "rows": mxref.quantize(X, "nvfp4", axis=1, tensor_scale="row"),
+    "tiny": mxref.quantize(X, "nvfp4", axis=1, tensor_scale=2.0**-122),
+    "wide": mxref.quantize(X, BlockFormat("wide", ElementFormat("w", 4, 3, 90), E8M0, 32), axis=1),
 }
 
 
