@@ -88,7 +88,8 @@ class Hidden:
                             self.step)  # fmt: skip
 
         with np.errstate(all="ignore"):
-            return value(self.tree).astype(c.dtype)
+            found: NDArray[Any] = value(self.tree).astype(c.dtype)
+        return found
 
 
 def _read(array: NDArray[Any], name: str) -> tuple[Numbers, NDArray[np.int64]]:
@@ -105,7 +106,8 @@ def _own(total: Numbers, least: int) -> NDArray[np.int64]:
 
 
 def _cut(x: Numbers, exponent: Any, way: Callable[[Numbers], Numbers] = np.trunc) -> Numbers:
-    return np.ldexp(way(np.ldexp(x, -exponent)), exponent)
+    found: Numbers = np.ldexp(way(np.ldexp(x, -exponent)), exponent)
+    return found
 
 
 def _stepped(
@@ -114,7 +116,8 @@ def _stepped(
     if step.kind == "exact":
         rounded = np.frompyfunc(_rounded, 1, 1)
         total = functools.reduce(np.add, [_integers(one) for one in (*terms, before)])
-        return rounded(total).astype(np.float64)
+        nearest: Numbers = rounded(total).astype(np.float64)
+        return nearest
     if step.kind == "later":
         return _later(terms, exponents, before, step)
     f16 = step.output == "f16"
@@ -158,7 +161,8 @@ def _integers(x: Numbers) -> NDArray[Any]:
         above, below = value.as_integer_ratio()
         return (above << 400) // below
 
-    return np.frompyfunc(one, 1, 1)(x.astype(object))
+    found: NDArray[Any] = np.frompyfunc(one, 1, 1)(x.astype(object))
+    return found
 
 
 def _rounded(n: int) -> float:

@@ -21,7 +21,7 @@ __all__ = ["Masks", "UnreadError"]
 #: The largest exponents of M and of a one: far apart, and far from where types end.
 _FAR = 40
 #: By how many bits ones, all together, must be below M.
-_SWAMPED = 26
+_SWAMPED = 25
 
 
 class UnreadError(ValueError):
@@ -38,7 +38,7 @@ class Masks:
         least = layout.emin - layout.mantissa_bits + 2
         self.large = min(_FAR, device.most, layout.bias - 1)
         normal = sum(one.normal for one in device.ranges)
-        far = self.large - _SWAMPED - device.k.bit_length()
+        far = self.large - _SWAMPED - (device.k - 1).bit_length()
         #: Subnormal factors may count as zeros.
         self.one = max(-_FAR, normal if normal <= far else device.least, least)
         self.missing: dict[tuple[int, int], int] = {}
@@ -46,7 +46,7 @@ class Masks:
     @property
     def swamp(self) -> bool:
         """Whether the formats are wide enough."""
-        return self.large - self.one >= _SWAMPED + self.device.k.bit_length()
+        return self.large - self.one >= _SWAMPED + (self.device.k - 1).bit_length()
 
     def tree(self) -> tuple[Tree, bool]:
         """The tree, and whether steps are exact.

@@ -20,8 +20,8 @@ from mxref.products.adders import Adder
 
 __all__ = ["Facts", "candidates", "zero_exponents"]
 
-#: Beyond the bits of every known adder, and of those that `Adder` has.
-_FURTHEST, _MOST_BITS = 60, 44
+#: Beyond the bits of every known adder, and the most that `Adder` has.
+_FURTHEST, _MOST_BITS, _MOST_PRODUCTS = 60, 44, 64
 _DRAWN = 96
 #: The exponents of a zero that an adder may have.
 _ZEROS = range(-200, -18)
@@ -231,6 +231,8 @@ def _tiny_terms(device: Device, draws: Draws) -> F64Array:
 def _adders(facts: Facts, device: Device) -> Iterator[list[Adder]]:
     """Adders that keep so many bits, by kinds."""
     output, step = device.layout.name, facts.step
+    if step > _MOST_PRODUCTS:
+        return
     zero = -133 if output == "f32" else -21
     formats = tuple(dict.fromkeys(device.formats))
     even = functools.partial(Adder, formats=formats, output=output, rounding=Rounding.TIES_TO_EVEN)
