@@ -5,8 +5,10 @@ from __future__ import annotations
 from mxref import formats as formats
 from mxref.blocks.container import Blocks as Blocks
 from mxref.blocks.dequantization import dequantize as dequantize
+from mxref.blocks.given_scales import AmaxOf as AmaxOf
 from mxref.blocks.quantization import quantize as quantize
 from mxref.blocks.shapes import result_shapes as result_shapes
+from mxref.blocks.two_level import RowScales as RowScales
 from mxref.blocks.two_level import TensorScale as TensorScale
 from mxref.blocks.two_level import TensorScaleKind as TensorScaleKind
 from mxref.numbers.element import decode as decode

@@ -159,8 +159,3 @@ def normal_pattern(number: float) -> int:
     field, below = field - (F64.bias - F32.bias), fraction & ((1 << 29) - 1)
     is_held = 0 < field < (1 << F32.exponent_bits) - 1 and not below
     return field << 23 | fraction >> 29 if is_held else 0
-
-
-def narrow(number: float) -> int:
-    """The float32 pattern of a number that float32 holds."""
-    return int(compose(split(np.array([number]).view(np.uint64), F64), F32)[0])

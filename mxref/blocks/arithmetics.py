@@ -2,8 +2,9 @@
 
 Each is what one implementation computes, in its order of operations. In all of them x are the
 elements, one block a row; a is the largest magnitude of each row (a column); t is the stored number
-of the tensor, or None. All numbers are float64 that float32 holds, and `fl` rounds after every
-operation. Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
+of the tensor (an array of one), or a column of them, or None. All numbers are float64 that float32
+holds, and `fl` rounds after every operation. Infinities and NaN follow the arithmetic. Source:
+SPEC_NOTES N41, N42.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ class Steps(NamedTuple):
     codes: U8
     by: F64Array
     divides: bool = False
-    first: float | None = None
+    first: F64Array | None = None
     to: FloatLayout = F32
 
 
-StepsOf = Callable[[F64Array, float | None, BlockFormat, FloatLayout], Steps]
-#: From the largest magnitude of a tensor to its stored number.
-TensorFormula = Callable[[float, BlockFormat, FloatLayout], float]
+StepsOf = Callable[[F64Array, F64Array | None, BlockFormat, FloatLayout], Steps]
+#: From the largest magnitudes of tensors to their stored numbers.
+TensorFormula = Callable[[F64Array, BlockFormat, FloatLayout], F64Array]
 #: From numbers of the scale format to what elements are multiplied by.
-ScaleFormula = Callable[[F64Array, float | None, BlockFormat], F64Array]
+ScaleFormula = Callable[[F64Array, F64Array | None, BlockFormat], F64Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Arithmetic:
     kind: TensorScaleKind
     tensor: TensorFormula
     blocks: Callable[
-        [F64Array, F64Array, float | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
+        [F64Array, F64Array, F64Array | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
     ]
     scales: ScaleFormula
     nan_in_amax: bool = True
@@ -87,7 +88,7 @@ class Arithmetic:
         """The arithmetic with these steps."""
 
         def blocks(
-            x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+            x: F64Array, a: F64Array, t: F64Array | None, fmt: BlockFormat, source: FloatLayout
         ) -> tuple[U8, F64Array]:
             codes, by, divides, first, to = steps(a, t, fmt, source)
             if first is not None:
@@ -117,12 +118,8 @@ def _of(codes: U8, fmt: BlockFormat) -> F64Array:
     return result
 
 
-def _divide(a: float, b: float) -> float:
-    return float(fl(np.array([a]) / np.array([b]))[0])
-
-
-def _multiply(a: float, b: float) -> float:
-    return float(fl(np.array([a * b]))[0])
+def _divide(a: F64Array | float, b: F64Array | float) -> F64Array:
+    return fl(np.divide(a, b))
 
 
 def _top(fmt: BlockFormat) -> float:
@@ -130,7 +127,7 @@ def _top(fmt: BlockFormat) -> float:
     return fmt.element.max_normal * fmt.scale.max_normal
 
 
-def _torchao(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
+def _torchao(a: F64Array, t: F64Array | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
     scale = fl(a / fmt.element.max_normal)
     if t is not None:
         scale = fl(scale / t)
@@ -138,34 +135,35 @@ def _torchao(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
     return Steps(codes, fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
 
 
-def _te_inverse(amax: float | None, top: float) -> float:
-    if amax is None or amax == 0:
-        return 1.0
-    return min(_divide(top, amax), FLT_MAX) or 1.0
+def _te_inverse(amax: F64Array | None, top: float) -> F64Array:
+    if amax is None:
+        return np.ones(1)
+    inverse = np.minimum(_divide(top, amax), FLT_MAX)
+    return np.where((amax == 0) | (inverse == 0), 1.0, inverse)
 
 
 def _transformer_engine(
-    a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+    a: F64Array, t: F64Array | None, fmt: BlockFormat, source: FloatLayout
 ) -> Steps:
     inverse = _te_inverse(t, _top(fmt))
-    factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
+    factor = fl(inverse * _divide(1.0, fmt.element.max_normal))
     codes = encode(np.minimum(fl(a * factor), FLT_MAX), fmt.scale)
     return Steps(codes, _te_factors(codes, inverse, fmt))
 
 
-def _te_factors(codes: U8, inverse: float, fmt: BlockFormat) -> F64Array:
+def _te_factors(codes: U8, inverse: F64Array, fmt: BlockFormat) -> F64Array:
     scale = fl(_of(codes, fmt) * _divide(1.0, inverse))
     return np.minimum(fl(1.0 / scale), FLT_MAX)
 
 
-def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+def _te_scales(s: F64Array, t: F64Array | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
 
 
 def four_over_six(
     x: F64Array,
     a: F64Array,
-    t: float | None,
+    t: F64Array | None,
     fmt: BlockFormat,
     source: FloatLayout,
     *,
@@ -238,11 +236,11 @@ def _top_4over6(fmt: BlockFormat) -> float:
     return 256 * fmt.element.max_normal
 
 
-def _scales_4over6(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+def _scales_4over6(s: F64Array, t: F64Array | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top_4over6(fmt)))
 
 
-def _cublas(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
+def _cublas(a: F64Array, t: F64Array | None, fmt: BlockFormat, source: FloatLayout) -> Steps:
     if t is not None:  # rounding is monotonic; NaN, as of infinity times 0, is ignored
         a = np.fmax(fl(a * t), 0.0)
     codes = encode(fl(a / fmt.element.max_normal), fmt.scale)
@@ -250,7 +248,7 @@ def _cublas(a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout)
 
 
 def _compressed_tensors(
-    a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+    a: F64Array, t: F64Array | None, fmt: BlockFormat, source: FloatLayout
 ) -> Steps:
     scale = rounded(a / fmt.element.max_normal, source)
     codes = encode(scale if t is None else fl(t * scale), fmt.scale)
@@ -259,19 +257,19 @@ def _compressed_tensors(
     return Steps(codes, _divided(_of(codes, fmt), t, fmt), divides=True, to=to)
 
 
-def _ct_inverse(amax: float, fmt: BlockFormat, source: FloatLayout) -> float:
+def _ct_inverse(amax: F64Array, fmt: BlockFormat, source: FloatLayout) -> F64Array:
     # A Python number divided by a tensor is the tensor's reciprocal times the number there.
     smallest = 2.0**-14 if source == F16 else 2.0**-126
-    least = np.array([amax if amax != amax else max(amax, smallest)])
-    inverse = rounded(rounded(1.0 / least, source) * _top(fmt), source)
-    return float(inverse[0]) if np.isfinite(inverse[0]) else 1.0
+    inverse = rounded(1.0 / np.maximum(amax, smallest), source)
+    inverse = rounded(inverse * _top(fmt), source)
+    return np.where(np.isfinite(inverse), inverse, 1.0)
 
 
-def _divided(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+def _divided(s: F64Array, t: F64Array | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(s / t)
 
 
-def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+def _multiplied(s: F64Array, t: F64Array | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(t * s)
 
 
@@ -303,7 +301,7 @@ ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
     ScaleArithmetic.CUBLAS: Arithmetic.by(
         _cublas,
         _DIVISOR,
-        lambda amax, fmt, source: _divide(_top(fmt), amax) if amax else 1.0,
+        lambda amax, fmt, source: np.where(amax == 0, 1.0, _divide(_top(fmt), amax)),
         _divided,
         nan_in_amax=False,
     ),

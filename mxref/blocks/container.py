@@ -37,8 +37,8 @@ class Blocks(BlockFields):
         axis: the axis along which blocks run; a tuple of axes for blocks of several.
         shape: shape of the tensor itself; a scalar, (), is held as one element of (1,).
         dtype: dtype of the tensor that was quantized; what `to_dtype` gives.
-        tensor_scale: the float32 scale of the whole tensor, in formats that have one; a number is
-            a factor.
+        tensor_scale: the float32 scale of the whole tensor, in formats that have one, or
+            `RowScales`, one for each row as `quantize` takes them; numbers are factors.
 
     >>> import mxref
     >>> blocks = mxref.quantize(np.float32([[1.0, -2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
@@ -117,7 +117,8 @@ class Blocks(BlockFields):
         codes, scales = self.codes.transpose(order), self.scale_codes.transpose(order)
         axis = axes if isinstance(self.axis, tuple) else axes[0]
         shape = tuple(self.shape[some] for some in order)
-        return self._of(codes, scales, fmt, axis, shape, self.dtype, self.tensor_scale)
+        tensor = self.tensor_scale and self.tensor_scale.transpose(order)
+        return self._of(codes, scales, fmt, axis, shape, self.dtype, tensor)
 
     def __getitem__(self, key: Index | tuple[Index, ...]) -> Blocks:
         """A part of the tensor, as a view.
@@ -140,7 +141,8 @@ class Blocks(BlockFields):
         axes = tuple(axis - sum(gone < axis for gone in part.gone) for axis in self.tiling.axes)
         axis = axes if isinstance(self.axis, tuple) else axes[0]
         codes, scales = self.codes[part.codes], self.scale_codes[part.scale_codes]
-        return self._of(codes, scales, self.format, axis, part.shape, self.dtype, self.tensor_scale)
+        tensor = self.tensor_scale and self.tensor_scale.indexed(part.scale_codes, self.tiling.axes)
+        return self._of(codes, scales, self.format, axis, part.shape, self.dtype, tensor)
 
     def __eq__(self, other: object) -> bool:
         """Whether all fields are equal, bit by bit; codes of padding too, if both hold them."""
@@ -215,7 +217,7 @@ class Blocks(BlockFields):
             f"{count} block{'s' * (count != 1)} of {size}, from {self.dtype}"
         )
         if (tensor := self.tensor_scale) is not None:
-            head += f", tensor scale {tensor.bits:08x} = {tensor.value} ({tensor.kind.value})"
+            head += f", {tensor}"
         return head
 
     def _block(self, index: tuple[int, ...]) -> tuple[BlockFormat, int, U8, Floats]:

@@ -14,9 +14,9 @@ from mxref.bits.out import floats_out
 from mxref.bits.pairs import MANY
 from mxref.blocks.fields import BlockFields
 from mxref.blocks.product_tables import products_of
-from mxref.blocks.reading import Products
+from mxref.blocks.reading import Products, RowProducts
 from mxref.blocks.tiles import Axis, Tile, cut
-from mxref.blocks.two_level import TensorScale
+from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.keywords import DequantizeChoices
@@ -35,7 +35,7 @@ def dequantize(
     block_format: str | BlockFormat | None = None,
     axis: Axis = -1,
     block_size: int | tuple[int, ...] | None = None,
-    tensor_scale: TensorScale | float | None = None,
+    tensor_scale: TensorScales | ArrayLike | None = None,
     out: Floats | None = None,
     threads: int | None = None,
     **choices: Unpack[DequantizeChoices],
@@ -53,8 +53,8 @@ def dequantize(
         block_format: the block format of such codes, or its name.
         axis: the axis along which their blocks run; a tuple of axes for blocks of several.
         block_size: their elements that share one scale; the format's own if None.
-        tensor_scale: in formats that have one, the float32 scale of their tensor; a number is a
-            factor.
+        tensor_scale: in formats that have one, the float32 scale of their tensor, or one for each
+            row as `quantize` takes them; numbers are factors.
         out: where the floats go: C-contiguous, of `blocks.shape` and the dtype; may be mapped to a
             file.
         threads: as in `quantize`.
@@ -116,12 +116,12 @@ def dequantize(
 
 
 def read_by(
-    products: Products,
+    products: Products | RowProducts,
     blocks: BlockFields,
     out: Floats | None = None,
     threads: int | None = None,
 ) -> Floats:
-    """`dequantize` by a table of products."""
+    """`dequantize` by products."""
     tiling, layout = blocks.tiling, products.layout
     bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
     whole, in_pairs = bits.reshape(tiling.shape), bits.size >= MANY
@@ -134,11 +134,12 @@ def read_by(
         lanes = inner.lanes(codes)
         by_lane = scales.reshape(-1, lanes.shape[2])
         in_place = inner.in_place(part, lanes)
+        by = products.part(tiling.counts, some)
         if in_place is not None:
-            products.write(lanes, by_lane, in_place, in_pairs=in_pairs)
+            by.write(lanes, by_lane, in_place, in_pairs=in_pairs)
         else:
             read = scratch("lanes", lanes.size, layout.uint).reshape(lanes.shape)
-            products.write(lanes, by_lane, read, in_pairs=in_pairs)
+            by.write(lanes, by_lane, read, in_pairs=in_pairs)
             part[...] = cut(inner.from_lanes(read, scales.shape), part.shape)
         mapped.use(part.nbytes)
 

@@ -29,8 +29,9 @@ from mxref.bits.float32 import F64Array, as_float32
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, split
 from mxref.bits.stochastic import StochasticTable
 from mxref.blocks.arithmetics import numbers
+from mxref.blocks.exact_scales import scaled
 from mxref.blocks.keyed import maxima
-from mxref.blocks.two_level import TensorScale, scaled
+from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import Elements, encode_parts
 from mxref.numbers.estimated import KeyTable, divisors_within, is_far, key_table

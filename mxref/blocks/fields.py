@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref.bits.floats import U8
+from mxref.blocks.given_scales import given_scales
 from mxref.blocks.tiles import Axis, Tiling, axis_index
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of, is_writeable
 from mxref.support.integers import shape_of
@@ -29,7 +30,7 @@ class BlockFields:
     axis: int | tuple[int, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any] = np.dtype(np.float32)  # noqa: RUF009 (a dtype is immutable)
-    tensor_scale: TensorScale | None = None
+    tensor_scale: TensorScales | None = None
 
     def __post_init__(self) -> None:
         codes, scales, *others = _checked(
@@ -56,7 +57,7 @@ class BlockFields:
         scale_codes: ArrayLike,
         format: str | BlockFormat,
         axis: Axis,
-        tensor_scale: TensorScale | float | None,
+        tensor_scale: TensorScales | ArrayLike | None,
     ) -> Self:
         """Checked blocks of a tensor of the shape of its codes, for one call: nothing is copied."""
         return cls._of(*_checked(codes, scale_codes, format, axis, None, np.float32, tensor_scale))
@@ -81,7 +82,7 @@ def _checked(
     axis: Axis,
     shape: Iterable[int] | None,
     dtype: DTypeLike,
-    tensor: TensorScale | float | None,
+    tensor: TensorScales | ArrayLike | None,
 ) -> tuple[Any, ...]:
     """The fields as blocks hold them; the shape is that of the codes if None."""
     fmt = formats.block_format(format)
@@ -89,16 +90,16 @@ def _checked(
     own = codes_of(codes, fmt.element)
     scales = codes_of(scale_codes, fmt.scale, "scale_codes")
     whole = own.shape if shape is None else shape_of(shape)
-    place = axis_index(axis, len(whole))
+    place = axis_index(axis, len(whole), len(fmt.block_shape))
     if fmt.tensor_scale != (tensor is not None):
         has = "a" if fmt.tensor_scale else "no"
         raise ValueError(
             f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
-            f"{has} tensor scale, got {tensor}"
+            f"{has} tensor scale, got {tensor!s}"
         )
-    if tensor is not None and not isinstance(tensor, TensorScale):
-        tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
     tiling = Tiling.of(whole, place, fmt.block_shape)
+    if tensor is not None:
+        tensor = given_scales(tensor, None, tiling, is_own=True)
     for parameter, array, fits in (
         ("codes", own, (tiling.padded, tiling.shape)),
         ("scale_codes", scales, (tiling.counts,)),

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import as_float32, wide
+from mxref.bits.float32 import F64Array, as_float32, wide
 from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout
 from mxref.bits.single import NATIVE, single
 from mxref.blocks.arithmetics import ARITHMETICS, give_signs
 from mxref.blocks.keyed import maxima
-from mxref.blocks.two_level import TensorScale
+from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import Elements, nan_error
 from mxref.numbers.estimated import is_far
@@ -31,7 +31,7 @@ def quantize_named(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None = None,
+    tensor: TensorScales | None = None,
     out: U8 | None = None,
 ) -> tuple[U8, U8, Bool] | None:
     """Scale codes and codes of blocks along the middle one of three axes.
@@ -56,7 +56,8 @@ def quantize_named(
     quotients = target.reshape(lanes.shape)
     with np.errstate(all="ignore"):
         column = wide(np.ascontiguousarray(amax), layout).reshape(-1, 1)
-        steps = named.steps(column, None if tensor is None else tensor.value, fmt, layout)
+        t = None if tensor is None else tensor.numbers[:, np.newaxis]
+        steps = named.steps(column, t, fmt, layout)
         if steps.to != F32:
             return None
         x = lanes.view(np.float64) if layout == F64 else as_float32(lanes, layout).view(np.float32)
@@ -65,11 +66,17 @@ def quantize_named(
             np.copyto(quotients, x, casting="same_kind")
             x = quotients
         if steps.first is not None:
-            x = np.multiply(x, np.float32(steps.first), out=quotients)
-        by = steps.by.reshape(amax.shape).astype(np.float32)[:, np.newaxis]
+            x = np.multiply(x, _beside(steps.first, amax.shape), out=quotients)
+        by = _beside(steps.by, amax.shape)
         (np.divide if steps.divides else np.multiply)(x, by, out=quotients)
         give_signs(quotients, given)
     codes: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
     table = code_table(Elements(fmt.element, policy.element), F32)
     table.write(target.view(np.uint32), codes.reshape(-1))
     return steps.codes.reshape(amax.shape), codes, left
+
+
+def _beside(column: F64Array, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """A number for each block (m, n), or one for all, beside its elements along the middle axis."""
+    numbers = column.astype(np.float32)
+    return numbers if numbers.size == 1 else numbers.reshape(shape)[:, np.newaxis]

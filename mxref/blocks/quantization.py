@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.float32 import narrow, wide
-from mxref.bits.floats import F16, F32, F64, U8, Bits, FloatLayout
+from mxref.bits.float32 import wide
+from mxref.bits.floats import F16, F32, F64, U8, Bits, FloatLayout, compose, split
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS, TensorFormula
 from mxref.blocks.container import Blocks
 from mxref.blocks.estimates import estimates
+from mxref.blocks.exact_scales import tensor_scales
+from mxref.blocks.given_scales import AmaxOf, amax_of, given_scales
 from mxref.blocks.routes import (
     FEW,
     quantize_lanes,
@@ -24,7 +26,7 @@ from mxref.blocks.routes import (
 )
 from mxref.blocks.shapes import Place, format_and_policy, laid_out
 from mxref.blocks.tiles import Axis, Tiling, as_lanes, as_rows
-from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
+from mxref.blocks.two_level import RowScales, TensorScaleKind, TensorScales, one_or_rows
 from mxref.blocks.writing import QuantizeJob, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
@@ -42,7 +44,7 @@ def quantize(
     *,
     axis: Axis = -1,
     block_size: int | tuple[int, ...] | None = None,
-    tensor_scale: TensorScale | float | None = None,
+    tensor_scale: TensorScales | AmaxOf | ArrayLike | None = None,
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
     out: tuple[U8, U8] | None = None,
@@ -59,16 +61,19 @@ def quantize(
             in `encode`; a file mapped to memory is read a part at a time. A scalar is one block.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
-        axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled
-            up with +0 in `ocp`.
+        axis: the axis along which blocks run; several for blocks such as 32 x 32, of which -1
+            means the last ones. A tail is filled up with +0 in `ocp`.
         block_size: elements that share a scale, for each axis if there are several; the format's
             own (32) if None.
         tensor_scale: for formats with one, the stored float32 number, as such (positive and
             finite) or as the `TensorScale` of other `Blocks`; if None it comes from the tensor's
             largest magnitude. What it means depends on `scale_arithmetic`: a factor for `exact` and
             `torchao`, a divisor for `cublas` and `compressed_tensors`, and for `transformer_engine`
-            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. See
-            SPEC_NOTES N42.
+            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. Or a number
+            for each row: an array with the axes of `values`, of length 1 along `axis`, and of
+            their length or 1 along the others; or their `RowScales`; or ``"row"`` (`AmaxOf.ROW`)
+            for the largest magnitude of each row. An array of one number is the whole tensor's.
+            See SPEC_NOTES N42.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
@@ -105,12 +110,20 @@ def quantize(
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     by = None
-    if not by_keys and (source.layout != F64 or source.array.size >= FEW):
+    if (
+        not by_keys
+        and not isinstance(tensor, RowScales)
+        and (source.layout != F64 or source.array.size >= FEW)
+    ):
         layout = F32 if source.layout == F16 else source.layout
         by = estimates(fmt, chosen, layout, tensor, 0 if draw is None else draw.width)
 
     def codes_of(
-        lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None, to: U8 | None
+        lanes: Bits,
+        layout: FloatLayout,
+        tensor: TensorScales | None,
+        random: NDArray[Any] | None,
+        to: U8 | None,
     ) -> tuple[U8, U8]:
         many = lanes.size >= FEW
         if by_keys and (layout != F64 or many):
@@ -128,19 +141,19 @@ def quantize(
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
     random = None if draw is None else draw.bits.reshape(tiling.shape)
-    work = QuantizeJob(source, tiling, codes_of, random)
+    work = QuantizeJob(source, tiling, codes_of, tensor, random)
     write = write_long_blocks if tiling.is_long else write_blocks
-    return _in_blocks(work, write, fmt, place, out, tensor, threads)
+    return _in_blocks(work, write, fmt, place, out, threads)
 
 
 def quantize_by(
-    rows_of: Callable[[Bits, FloatLayout, TensorScale | None], tuple[U8, U8]],
+    rows_of: Callable[[Bits, FloatLayout, TensorScales | None], tuple[U8, U8]],
     values: ArrayLike,
     fmt: BlockFormat,
     policy: Policy,
     axis: Axis = -1,
     out: tuple[U8, U8] | None = None,
-    given: TensorScale | None = None,
+    given: TensorScales | AmaxOf | ArrayLike | None = None,
     formula: TensorFormula | None = None,
 ) -> Blocks:
     """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row.
@@ -151,12 +164,14 @@ def quantize_by(
     place = laid_out(source.array.shape, axis, fmt, policy)
     tensor = _tensor_scale(source, place.tiling, fmt, policy, given, formula)
 
-    def codes_of(lanes: Bits, layout: FloatLayout, *_: NDArray[Any] | None) -> tuple[U8, U8]:
+    def codes_of(
+        lanes: Bits, layout: FloatLayout, tensor: TensorScales | None, *_: NDArray[Any] | None
+    ) -> tuple[U8, U8]:
         scales, codes = rows_of(as_rows(lanes), layout, tensor)
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 
-    work = QuantizeJob(source, place.tiling, codes_of)
-    return _in_blocks(work, write_blocks, fmt, place, out, tensor)
+    work = QuantizeJob(source, place.tiling, codes_of, tensor)
+    return _in_blocks(work, write_blocks, fmt, place, out)
 
 
 def _in_blocks(
@@ -165,7 +180,6 @@ def _in_blocks(
     fmt: BlockFormat,
     place: Place,
     out: tuple[U8, U8] | None,
-    tensor: TensorScale | None = None,
     threads: int | None = None,
 ) -> Blocks:
     """The blocks of a tensor, written a tile at a time."""
@@ -181,7 +195,7 @@ def _in_blocks(
     if out is not None:
         for view in read_only:
             view.setflags(write=False)
-    return Blocks._of(*read_only, fmt, place.axis, array.shape, array.dtype, tensor)
+    return Blocks._of(*read_only, fmt, place.axis, array.shape, array.dtype, work.tensor)
 
 
 def _tensor_scale(
@@ -189,39 +203,52 @@ def _tensor_scale(
     tiling: Tiling,
     fmt: BlockFormat,
     policy: Policy,
-    given: TensorScale | float | None,
+    given: TensorScales | AmaxOf | ArrayLike | None,
     formula: TensorFormula | None = None,
-) -> TensorScale | None:
+) -> TensorScales | None:
     if not fmt.tensor_scale:
         if given is not None:
             raise ValueError(f"tensor_scale must be None, since {fmt.name} has none, got {given}")
         return None
     arithmetic = ARITHMETICS.get(policy.scale.scale_arithmetic)
     kind = TensorScaleKind.FACTOR if arithmetic is None else arithmetic.kind
-    if given is not None:
+    of = amax_of(given)
+    if given is not None and of is None:
         # A named arithmetic takes back what it gave: Transformer Engine's amax of zeros is 0.
-        if arithmetic is not None and isinstance(given, TensorScale) and given.kind is kind:
-            return given
-        return TensorScale.of(given, kind)
-    amax, layout = 0, F32
+        return given_scales(cast("ArrayLike", given), kind, tiling, is_own=arithmetic is not None)
+    # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
+    limit = source.layout.inf_bits - (arithmetic is None)
+    nan_too = arithmetic is not None and arithmetic.nan_in_amax
+    axes = tiling.axes if of is AmaxOf.ROW else tuple(range(len(tiling.shape)))
+    amax = _largest(source, tiling, axes, None if nan_too else limit)
+    if arithmetic is None:
+        bits = tensor_scales(amax, source.layout, fmt)
+    else:
+        with np.errstate(all="ignore"):
+            number = wide(amax, source.layout)
+            stored = (formula or arithmetic.tensor)(number, fmt, source.layout)
+            bits = compose(split(stored.view(np.uint64), F64), F32)
+    return one_or_rows(bits, kind)
+
+
+def _largest(
+    source: Source, tiling: Tiling, axes: tuple[int, ...], limit: int | None
+) -> NDArray[Any]:
+    """Patterns of the largest magnitudes up to a limit along axes, which then have the length 1."""
+    uint, mask = source.layout.uint, source.layout.sign_bit - 1
+    amax = np.zeros([1 if axis in axes else n for axis, n in enumerate(tiling.shape)], uint)
     mapped = Mapped(source.array)
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.parts():
-        bits, layout = source.exact_numbers(lifted[tile])
+        bits, _ = source.exact_numbers(lifted[tile])
         # The largest of both signs: patterns of negative numbers are the larger ones.
-        signed = int(bits.view(f"i{layout.uint.itemsize}").max())
-        largest = max(signed, int(bits.max()) & (layout.sign_bit - 1))
-        # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
-        nan_too = arithmetic is not None and arithmetic.nan_in_amax
-        limit = layout.inf_bits - (arithmetic is None)
-        if largest > limit and not nan_too:
-            magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-            largest = int(magnitude.max(initial=0, where=magnitude <= limit))
-        amax = max(amax, largest)
+        signed = bits.view(f"i{uint.itemsize}").max(axes, keepdims=True)
+        both = bits.max(axes, keepdims=True) & uint.type(mask)
+        largest = np.maximum(both, np.maximum(signed, 0).view(uint))
+        if limit is not None and (largest > limit).any():
+            magnitude = bits & uint.type(mask)
+            largest = magnitude.max(axes, keepdims=True, initial=0, where=magnitude <= limit)
+        rows = tuple(slice(1) if axis in axes else some for axis, some in enumerate(tile))
+        np.maximum(amax[rows], largest, out=amax[rows])
         mapped.use(bits.nbytes)
-    if arithmetic is None:
-        return tensor_scale(amax, layout, fmt)
-    with np.errstate(all="ignore"):
-        number = float(wide(np.array([amax], layout.uint), layout)[0])
-        stored = (formula or arithmetic.tensor)(number, fmt, layout)
-        return TensorScale(narrow(stored), kind)
+    return amax

@@ -11,14 +11,17 @@ code at a time.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout
 from mxref.bits.pairs import MANY, Table
+from mxref.blocks.tiles import Tile, as_lanes, as_rows
+from mxref.blocks.two_level import RowScales
 from mxref.support.scratch import scratch
 
 #: Scale codes as indices.
@@ -43,6 +46,10 @@ class Products:
     patterns: NDArray[Any]
     bits: int
     layout: FloatLayout
+
+    def part(self, counts: tuple[int, ...], some: Tile) -> Self:
+        """The products of some of a tensor's blocks, of which there are so many."""
+        return self
 
     def write(self, codes: U8, scales: U8, target: Bits, *, in_pairs: bool) -> None:
         """Write the products of blocks.
@@ -80,6 +87,31 @@ class Products:
         keys = scratch("key", codes.size, np.uint16).reshape(codes.shape)
         np.copyto(keys, codes)
         _look_up(self.patterns[:, np.newaxis], self.bits, keys, scales, target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowProducts:
+    """Patterns of scale * element where rows have scales of their own, without a table.
+
+    Args:
+        of: the patterns (n, k) of scale codes (n,) and element codes (n, k), with a scale of the
+            tensor for each block.
+        layout: of the patterns.
+        tensor: the scales of the tensor.
+    """
+
+    of: Callable[[NDArray[Any], NDArray[Any], RowScales], NDArray[Any]]
+    layout: FloatLayout
+    tensor: RowScales
+
+    def part(self, counts: tuple[int, ...], some: Tile) -> RowProducts:
+        """As that of `Products`."""
+        return RowProducts(self.of, self.layout, self.tensor.part(counts, some))
+
+    def write(self, codes: U8, scales: U8, target: Bits, *, in_pairs: bool) -> None:
+        """As that of `Products`."""
+        found = self.of(scales.reshape(-1), as_rows(codes), self.tensor)
+        target[...] = as_lanes(found, codes.shape[2])
 
 
 def _look_up(

@@ -13,10 +13,11 @@ from mxref.bits.float32 import F64Array, as_float32, wide
 from mxref.bits.floats import F16, F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref.blocks.arithmetics import ARITHMETICS, give_signs, numbers
 from mxref.blocks.estimates import Estimates
+from mxref.blocks.exact_scales import block_scales, scaled
 from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
 from mxref.blocks.keyed import quantize_keyed, times_2_to_64
 from mxref.blocks.named import quantize_named
-from mxref.blocks.two_level import TensorScale, block_scales, scaled
+from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
@@ -115,7 +116,7 @@ def quantize_two_levels(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None = None,
+    tensor: TensorScales | None = None,
     draw: Stochastic | None = None,
     by: Estimates | None = None,
     out: U8 | None = None,
@@ -134,7 +135,7 @@ def quantize_two_levels(
     if left.any():
         rows = lanes.swapaxes(1, 2)[left]
         some = draw and dataclasses.replace(draw, bits=draw.bits.swapaxes(1, 2)[left])
-        rest = quantize_rows(rows, layout, fmt, policy, tensor, some)
+        rest = quantize_rows(rows, layout, fmt, policy, tensor and tensor.at(left), some)
         scales[left], codes.swapaxes(1, 2)[left] = rest
     return scales, codes
 
@@ -144,7 +145,7 @@ def quantize_rows(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None = None,
+    tensor: TensorScales | None = None,
     draw: Stochastic | None = None,
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of any blocks, one a row."""
@@ -157,13 +158,14 @@ def quantize_rows(
     scales, codes = _quotient_rows(x, amax, fmt, policy, tensor)
     special = ~(amax < np.inf)
     if special.any():
-        rest = _exact_rows(rows[special], layout, fmt, policy, tensor, draw)
+        some = tensor and tensor.at(special)
+        rest = _exact_rows(rows[special], layout, fmt, policy, some, draw)
         scales[special], codes[special] = rest
     return scales, codes
 
 
 def _quotient_rows(
-    x: F64Array, amax: F64Array, fmt: BlockFormat, policy: Policy, tensor: TensorScale | None
+    x: F64Array, amax: F64Array, fmt: BlockFormat, policy: Policy, tensor: TensorScales | None
 ) -> tuple[U8, U8]:
     """Blocks of numbers of 24 bits at most by float64 division, which never misses a threshold.
 
@@ -173,7 +175,7 @@ def _quotient_rows(
     division is off by less than one in 2**52 in any rounding mode, and is exact where n / d is T.
     All numbers are normal, also those of formats with the largest bias: from 2**-850 to 2**850.
     """
-    t = 1.0 if tensor is None else tensor.value
+    t = np.ones(1) if tensor is None else tensor.numbers
     with np.errstate(all="ignore"):
         scales = _encoded(amax / (fmt.element.max_normal * t), fmt.scale, ElementPolicy())
         flushed = scales == 0
@@ -196,7 +198,7 @@ def _exact_rows(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None,
+    tensor: TensorScales | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
     """`quantize_rows` in integer parts, where every number is exact."""
@@ -250,7 +252,7 @@ def _float32_rows(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
-    tensor: TensorScale | None,
+    tensor: TensorScales | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
     """`quantize_rows` by one of the named arithmetics."""
@@ -258,7 +260,7 @@ def _float32_rows(
     largest = np.maximum if arithmetic.nan_in_amax else np.fmax
     with np.errstate(all="ignore"):
         amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
-        stored = None if tensor is None else tensor.value
+        stored = None if tensor is None else tensor.numbers[:, np.newaxis]
         scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
         give_signs(quotients, x)
     _refuse_nan(np.isnan(quotients), fmt, policy)

@@ -134,7 +134,8 @@ class Place(NamedTuple):
 
 def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy) -> Place:
     """How the blocks of a tensor of this shape lie."""
-    return _placed(shape, axis_index(axis, len(shape)), fmt, policy.layout.tail)
+    place = axis_index(axis, len(shape), len(fmt.block_shape))
+    return _placed(shape, place, fmt, policy.layout.tail)
 
 
 @functools.lru_cache(maxsize=256)

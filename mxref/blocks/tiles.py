@@ -22,9 +22,14 @@ Tile = tuple[slice, ...]
 _ALONG = 1 << 8
 
 
-def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:
-    """The axis, or the axes in their order, as non-negative indices."""
+def axis_index(axis: Axis, ndim: int, count: int = 1) -> int | tuple[int, ...]:
+    """The axis, or the axes in their order, as non-negative indices.
+
+    Of blocks along `count` axes, -1 means the last ones.
+    """
     ndim = max(ndim, 1)  # a scalar is a tensor of one element
+    if axis == -1 and 1 < count <= ndim:
+        return tuple(range(ndim - count, ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return axis % ndim
     try:

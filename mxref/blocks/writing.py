@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8, Bits, FloatLayout
 from mxref.blocks.tiles import Tile, Tiling, as_lanes, as_rows, cut
+from mxref.blocks.two_level import TensorScales
 from mxref.numbers.source import Source
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size
 
-#: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits. The
-#: codes may be written to memory that is given.
-CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None, U8 | None], tuple[U8, U8]]
+#: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with the scales of
+#: their tensor and random bits. The codes may be written to memory that is given.
+CodesOf = Callable[
+    [Bits, FloatLayout, TensorScales | None, NDArray[Any] | None, U8 | None], tuple[U8, U8]
+]
 #: Numbers that stand for a block: its largest finite magnitude; an infinity and a NaN if it has
 #: one; a zero, whose code is that of padding.
 _DEPUTIES = 4
@@ -38,13 +41,19 @@ class QuantizeJob(NamedTuple):
         source: the tensor.
         tiling: its blocks.
         codes_of: quantizes a part of it.
+        tensor: its scale, or those of its rows.
         random: random bits in the tiling's shape, for stochastic rounding.
     """
 
     source: Source
     tiling: Tiling
     codes_of: CodesOf
+    tensor: TensorScales | None
     random: NDArray[Any] | None = None
+
+    def tensor_of(self, some: Tile) -> TensorScales | None:
+        """The scales of the tensor for some of its blocks."""
+        return self.tensor and self.tensor.part(self.tiling.counts, some)
 
 
 class Written(NamedTuple):
@@ -57,7 +66,7 @@ class Written(NamedTuple):
 
 def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of whole blocks."""
-    source, tiling, codes_of, random = work
+    source, tiling, random = work.source, work.tiling, work.random
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, to.codes, to.scales)
     size = part_size(TILE, lifted.size, threads)
@@ -69,7 +78,7 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
         drawn = None if random is None else tiling.lanes(random[tile])
         lanes, part = tiling.lanes(bits), to.codes[tile]
         in_place = tiling.in_place(part, lanes)
-        scale, code = codes_of(lanes, layout, drawn, in_place)
+        scale, code = work.codes_of(lanes, layout, work.tensor_of(some), drawn, in_place)
         counts = to.scales[some].shape
         to.scales[some] = scale.reshape(counts)
         if code is not in_place:
@@ -130,7 +139,7 @@ def _write_group(
         if work.random is not None:
             drawn = np.zeros(shape, np.int64)
             drawn[:, :length] = inner.lanes(work.random[part])
-        scale, code = work.codes_of(joined, layout, drawn, None)
+        scale, code = work.codes_of(joined, layout, work.tensor_of(some), drawn, None)
         scales[...] = scale.reshape(scales.shape)
         to.codes[part] = inner.from_lanes(code[:, :length], scales.shape)
         if part == parts[-1]:

@@ -26,6 +26,8 @@ _FLOATS = {
 FLOATS = ("f32", "f16", "bf16", "f64")
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
+#: Those whose blocks are in rows.
+_IN_ROWS = (BLOCK_FORMATS, [name for name, one in OTHER_BLOCK_FORMATS.items() if not one.is_tiled])
 #: The scale formats that single numbers are converted to.
 _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
@@ -34,7 +36,7 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, FLOATS, *_BLOCKS),
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
-    "diff": (*_BLOCKS, *_ELEMENTS, ("e8m0",)),
+    "diff": (*_IN_ROWS, *_ELEMENTS, ("e8m0",)),
     "sweep": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
@@ -48,7 +50,7 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
     """The names of formats that verbs of a kind take, in lines.
 
     >>> [" ".join(line) for line in formats_of("blocks")][1]
-    'nvfp4 fp4_ue4m3 fp4_ue5m3 fp4_e8m0'
+    'nvfp4 fp4_ue4m3 fp4_ue5m3 fp4_e8m0 nvfp4_16x16'
     """
     yield from FORMATS_OF[kind]
     if kind in ("fuzz", "identify", "vectors"):

@@ -243,7 +243,7 @@ def _print_block(block: BlockFormat, *, as_json: bool) -> None:
         return
     for name, value in _block(block).items():
         print(f"{name:14} {_text(value)}")
-    element, scale, count = block.element, block.scale, block.block_size
+    element, scale, count = block.element, block.scale, block.elements_per_block
     print(f"\nbits per block: {count} elements of {element.bits} and a scale of {scale.bits} bits")
     if scale.bits < 8:
         print(f"stored bits: {scale.name} codes have no sign, and lie in a byte each")
@@ -256,7 +256,9 @@ def _block(block: BlockFormat) -> dict[str, Any]:
         "block format": block.name,
         "element": block.element.name,
         "scale": block.scale.name,
-        "block size": block.block_size,
+        "block size": " x ".join(map(str, block.block_shape))
+        if block.is_tiled
+        else block.block_size,
         "bits per block": block.bits_per_block,
         "stored bits": block.bits_per_block - block.scale.bits + 8,
         "tensor scale": block.tensor_scale,

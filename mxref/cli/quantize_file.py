@@ -155,17 +155,22 @@ def _why_not(entry: files.Entry, options: argparse.Namespace, ways: Sequence[Way
     if any(reasons):
         return next(filter(None, reasons))
     try:
-        axis = axis_index(options.axis, len(entry.shape))
+        tilings = [_tiling(entry.shape, way, options) for way in ways]
         _refuse_output(entry, options, ways[0])
     except ValueError as error:
         return str(error)
-    length = (entry.shape or (1,))[axis if isinstance(axis, int) else 0]
-    for way in ways:
-        unit = way.format.block_shape[0]
-        if way.policy.layout.tail is Tail.REFUSED and length % unit:
-            why = "and the policy has tail=refused"
-            return f"{length} on the axis is no multiple of {unit}, {why}"
+    for way, tiling in zip(ways, tilings, strict=True):
+        for length, unit in zip(tiling.shape, tiling.unit, strict=True):
+            if way.policy.layout.tail is Tail.REFUSED and length % unit:
+                why = "and the policy has tail=refused"
+                return f"{length} on the axis is no multiple of {unit}, {why}"
     return None
+
+
+def _tiling(shape: tuple[int, ...], way: Way, options: argparse.Namespace) -> Tiling:
+    """How the blocks of a tensor lie."""
+    block = way.format.block_shape
+    return Tiling.of(shape, axis_index(options.axis, len(shape), len(block)), block)
 
 
 def _refuse_output(entry: files.Entry, options: argparse.Namespace, way: Way) -> None:
@@ -178,11 +183,11 @@ def _refuse_output(entry: files.Entry, options: argparse.Namespace, way: Way) ->
 
 def _quantize_one(values: Any, way: Way, options: argparse.Namespace, room: _Room) -> Blocks:
     """The blocks of a tensor, their codes in memory or in a file."""
-    axis = axis_index(options.axis, values.ndim)
-    tiling = Tiling.of(values.shape, axis, way.format.block_shape)
+    tiling = _tiling(values.shape, way, options)
     short = way.policy.layout.tail is Tail.SHORT
     try:
-        quantize(values.reshape(-1)[:0], way.format, way.policy)  # refuses other types
+        nothing = values.reshape(-1)[:0].reshape((0,) * max(values.ndim, 1))
+        quantize(nothing, way.format, way.policy)  # refuses other types
         out = room.array(tiling.shape if short else tiling.padded), room.array(tiling.counts)
         return way.quantize(values, options.axis, out)
     except TypeError as error:  # the file holds no floats

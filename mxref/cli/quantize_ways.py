@@ -89,7 +89,8 @@ class Way:
             ValueError: the format and the policy or profile do not go together.
         """
         floats = self.by.floats if isinstance(self.by, Profile) else None
-        empty = np.zeros(0, LAYOUTS[(floats or ("f32",))[0]].dtype)
+        shape = (0,) * len(self.format.block_shape)
+        empty = np.zeros(shape, LAYOUTS[(floats or ("f32",))[0]].dtype)
         self.quantize(empty, -1, None)
 
 

@@ -61,7 +61,8 @@ def quantize_scaled(
     blocks: all blocks of a tensor, each the bits of one number or more. source: f16, bf16, f32 or
     f64. format: an element format. scale_format: ue4m3 (7 bits) or ue5m3 (8 bits).
     tensor_scale: None (there is none), "dynamic" (from the blocks), or the bits of a float32
-    without sign, of the kind that the arithmetic uses.
+    without sign, of the kind that the arithmetic uses. Where each row has a scale of its own, it is
+    a tensor of its own: a call for each.
     arithmetic, the kind and formula of the tensor scale from A, the largest magnitude of all, M
     the largest element and C the largest scale; then the block's:
       exact: factor A / (M * C), rounded once; the scale of a / (M * T) and the elements of

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, U8
 from mxref.blocks.container import Blocks
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import RowScales, TensorScale, TensorScaleKind
 from mxref.files.stored import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
@@ -272,6 +272,8 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
                 f"got one in {name!r}"
             )
         tensor = blocks.tensor_scale
+        if isinstance(tensor, RowScales):
+            raise ValueError(f".gguf must get one tensor scale, got {tensor} for {name!r}")
         if tensor is not None and tensor.kind is not TensorScaleKind.FACTOR:
             raise ValueError(
                 f".gguf must get a tensor scale that is a factor, got kind {tensor.kind.value} "
@@ -306,7 +308,7 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
                 for data in _data(blocks):
                     file.write(data.tobytes())
                 writer.write_padding(file, file.tell())
-                if blocks.tensor_scale is not None:
+                if isinstance(blocks.tensor_scale, TensorScale):
                     file.write(blocks.tensor_scale.bits.to_bytes(4, "little"))
                     writer.write_padding(file, file.tell())
         finally:

@@ -266,5 +266,5 @@ def _blocks(archive: Mapping[str, NDArray[Any]], prefix: str) -> Blocks:
         about,
         lambda _, __: codes("codes"),
         lambda: codes("scale_codes"),
-        lambda _: int(archive[f"{prefix}tensor_scale_bits"]),
+        lambda _: archive[f"{prefix}tensor_scale_bits"],
     )

@@ -218,11 +218,13 @@ def _blocks_loader(
         scales.refuse_other(_NATIVE.get(fmt.scale.name, "U8"), scales.shape)
         return fields[name].codes(fmt.element, shape)
 
-    def tensor_bits(kind: str) -> int:
+    def tensor_bits(kind: str) -> NDArray[np.uint32]:
         suffix, shape = _TENSOR_SCALES[kind]
         field = fields[name + suffix]
-        field.refuse_other("F32", shape)
-        return int(field.data.view("<u4")[0])
+        of_rows = field.kind == "F32" and math.prod(field.shape) != 1
+        field.refuse_other("F32", field.shape if of_rows else shape)
+        bits: NDArray[np.uint32] = field.data.view("<u4").astype(np.uint32).reshape(field.shape)
+        return bits
 
     scales = fields[f"{name}_scale"]
 
@@ -281,8 +283,9 @@ def _parts(
         yield name + suffix, kind, shape, math.prod(shape) * bits // 8, _data(codes, fmt, bits)
     if blocks.tensor_scale is not None:
         suffix, shape = _TENSOR_SCALES[blocks.tensor_scale.kind.value]
-        number = np.array([blocks.tensor_scale.bits], "<u4").view(np.uint8)
-        yield name + suffix, "F32", shape, 4, lambda: iter([number])
+        numbers = np.asarray(blocks.tensor_scale.bits, "<u4")
+        data = np.ravel(numbers).view(np.uint8)
+        yield name + suffix, "F32", [*numbers.shape] or shape, data.size, lambda: iter([data])
 
 
 def _stored(fmt: CodeFormat, shape: tuple[int, ...]) -> tuple[str, list[int]]:

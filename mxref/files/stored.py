@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import TensorScaleKind, one_or_rows
 from mxref.formats.catalog import BlockFormat
 from mxref.support.integers import shape_of
 from mxref.support.text import printable
@@ -118,7 +118,7 @@ def described(
     about: Mapping[str, Any],
     codes: Callable[[BlockFormat, tuple[int, ...]], U8],
     scales: Callable[[], U8],
-    tensor_bits: Callable[[str], int],
+    tensor_bits: Callable[[str], NDArray[np.uint32]],
 ) -> Blocks:
     """Blocks from a description and functions that read their codes, scales and tensor scale.
 
@@ -129,7 +129,7 @@ def described(
     if fmt is None:
         raise ValueError(f"it has an unknown format, {about['format']}")
     kind = about["tensor_scale"]
-    tensor = None if kind is None else TensorScale(tensor_bits(kind), TensorScaleKind(kind))
+    tensor = None if kind is None else one_or_rows(tensor_bits(kind), TensorScaleKind(kind))
     shape, axis = shape_of(about["shape"]), _size(about["axis"])
     dtype = dtype_named(about["dtype"])
     elements = owned(codes(fmt, shape_of(about["codes_shape"])))

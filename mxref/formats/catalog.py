@@ -170,6 +170,11 @@ class BlockFormat:
         return self.block_size if isinstance(self.block_size, tuple) else (self.block_size,)
 
     @property
+    def is_tiled(self) -> bool:
+        """Whether blocks lie over several axes."""
+        return len(self.block_shape) > 1
+
+    @property
     def elements_per_block(self) -> int:
         """Elements that share one scale: k of MX 5.1."""
         return math.prod(self.block_shape)
@@ -240,7 +245,7 @@ BLOCK_FORMATS: Mapping[str, BlockFormat] = {
 }
 #: Block formats of others by name: with a scale of four or five exponent bits and a fraction, every
 #: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too; `fp4_e8m0` is `mxfp4_e2m1` in
-#: blocks of 16. Source: SPEC_NOTES, Formats.
+#: blocks of 16, `nvfp4_16x16` is `nvfp4` in tiles. Source: SPEC_NOTES, Formats.
 OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     f.name: f
     for f in (
@@ -248,6 +253,7 @@ OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         BlockFormat("fp4_ue4m3", E2M1, UE4M3, 16),
         BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
         BlockFormat("fp4_e8m0", E2M1, E8M0, 16),
+        BlockFormat("nvfp4_16x16", E2M1, UE4M3, (16, 16), tensor_scale=True),
     )
 }
 #: The names of the formats of the standard, whatever is registered beside them.

@@ -1,10 +1,10 @@
-"""Which names of block formats have scales that are powers of two, and which small floats."""
+"""Block formats by their scales: powers of two, small floats, with one of the tensor or without."""
 
 from __future__ import annotations
 
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
 
-__all__ = ["has_power_scales", "has_small_float_scales"]
+__all__ = ["has_power_scales", "has_small_float_scales", "without_tensor_scale"]
 
 
 def has_power_scales(format: str) -> bool:
@@ -23,6 +23,18 @@ def has_small_float_scales(format: str) -> bool:
     [False, False, True, False]
     """
     return _is_power(format) is False
+
+
+def without_tensor_scale(fmt: BlockFormat) -> BlockFormat | None:
+    """The format with the same elements and scales and no tensor scale; None if there is none.
+
+    >>> without_tensor_scale(OTHER_BLOCK_FORMATS["nvfp4_16x16"]).name
+    'fp4_ue4m3'
+    """
+    for one in OTHER_BLOCK_FORMATS.values():
+        if not one.tensor_scale and (one.element, one.scale) == (fmt.element, fmt.scale):
+            return one
+    return None
 
 
 def _is_power(format: str) -> bool | None:

@@ -15,6 +15,7 @@ from mxref.golden.four_over_six_blocks import four_over_six_blocks
 from mxref.golden.layout_cases import file_of
 from mxref.golden.scaled_blocks import Block, Under, blocks, scale_ties, ties_under, under_tensor
 from mxref.golden.tensor_scales import between_numbers
+from mxref.golden.tile_blocks import code_tiles, tiles
 from mxref.operations.registry import REGISTRY
 
 __all__ = ["scaled_tasks"]
@@ -48,6 +49,8 @@ _OTHER_TYPES = {
 }
 #: Of a matrix with a tensor scale for each row, these and the scales of its blocks.
 _ROW_TENSORS, _ROW_SCALES = _TENSOR_SCALES[:4], (0x40, 0x42)
+#: Tensor scales of tiles, by the float types of their files.
+_TILE_TENSORS = {F32: (0x40400000, 0x3EAAAAAB), BF16: (0x40400000, 0x3EAAAAAA)}
 #: Largest magnitudes of tensors for 4 over 6: 6 * 256 * n * 2**e, with n and e.
 _AMAXES = {0x44C00000: (1, 0), 0x40900000: (3, -10)}
 #: Scales that codes are read under, behind a scale of the tensor.
@@ -71,6 +74,9 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
     for name in LAYOUTS:
         yield partial(_quantize, name, UE5M3)
         yield partial(_dequantize, name, UE5M3)
+    for layout in _TILE_TENSORS:
+        yield partial(_quantize_tiles, layout)
+        yield partial(_dequantize_tiles, layout)
 
 
 def _quantize(name: str, scale: ScaleFormat) -> VectorFile:
@@ -150,6 +156,22 @@ def _dequantize_under(layout: FloatLayout) -> VectorFile:
         for tensor, scale in pairs
     ]
     return _file("dequantize", "nvfp4", layout.name, _WITH_TENSOR, entries)
+
+
+def _quantize_tiles(layout: FloatLayout) -> VectorFile:
+    entries: Entries = []
+    for tensor in _TILE_TENSORS[layout]:
+        entries += _entries(tiles(Under(layout, tensor)), tensor)
+    return _file("quantize", "nvfp4_16x16", layout.name, _WITH_TENSOR, entries)
+
+
+def _dequantize_tiles(layout: FloatLayout) -> VectorFile:
+    pairs = [(tensor, scale) for tensor in _TILE_TENSORS[layout] for scale in _READ_UNDER]
+    entries = [
+        CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
+        for (tensor, scale), codes in zip(pairs, code_tiles(len(pairs)), strict=True)
+    ]
+    return _file("dequantize", "nvfp4_16x16", layout.name, _WITH_TENSOR, entries)
 
 
 def _file(op: str, format: str, float: str, columns: Sequence[str], entries: Entries) -> VectorFile:

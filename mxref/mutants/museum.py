@@ -31,6 +31,7 @@ from mxref.mutants.sixteen_mutants import SIXTEENS
 from mxref.mutants.sources import sources
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
+from mxref.mutants.tile_mutants import TILES
 from mxref.mutants.unit_mutants import UNITS
 from mxref.mutants.weight_only_mutants import WEIGHT_ONLY
 from mxref.operations.registry import REGISTRY
@@ -61,6 +62,7 @@ _TABLES: tuple[Mutants, ...] = (
     SCALED,
     NVFP4_SCALES,
     SIXTEENS,
+    TILES,
     PACKINGS,
     PLACES,
     SCALE_ORDER_MUTANTS,

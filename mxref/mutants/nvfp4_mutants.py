@@ -25,8 +25,8 @@ from mxref.bits.floats import (
     layout_of,
     split,
 )
+from mxref.blocks.exact_scales import quotient, scaled
 from mxref.blocks.quantization import quantize
-from mxref.blocks.two_level import quotient, scaled
 from mxref.formats.catalog import E2M1, UE4M3, block_format
 from mxref.mutants.block_mutants import largest
 from mxref.mutants.mutant import DEQUANTIZED, FLOATS, Function, Mutants, wrong

@@ -33,7 +33,8 @@ from mxref.bits.floats import (
     split,
 )
 from mxref.blocks.dequantization import dequantize
-from mxref.blocks.two_level import TensorScale, TensorScaleKind, quotient
+from mxref.blocks.exact_scales import quotient
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import E2M1, UE4M3
 from mxref.mutants.block_mutants import largest, signed_largest
 from mxref.mutants.mutant import FLOATS, Function, Mutants, wrong

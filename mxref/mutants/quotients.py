@@ -30,8 +30,8 @@ from mxref.bits.floats import (
     round_to_code,
     split,
 )
+from mxref.blocks.exact_scales import scaled
 from mxref.blocks.quantization import quantize
-from mxref.blocks.two_level import scaled
 from mxref.formats.catalog import E8M0, block_format
 from mxref.mutants.mutant import Function
 

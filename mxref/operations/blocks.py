@@ -7,9 +7,9 @@ block's scale code and the element codes; the answer is floats.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,21 @@ from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import RowScales, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
 from mxref.operands.kinds import Codes, Floats, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
+from mxref.operations.placed import Placed
 from mxref.policy.policy import Policy
-from mxref.support.distinct import distinct
 
 __all__ = [
     "SCALED_ELEMENT_CHOICES",
     "TENSOR_KINDS",
     "Dequantize",
     "Quantize",
-    "without_tensor_scale",
 ]
 
 #: What the number of the tensor is that blocks of two-level formats are asked under, by arithmetic.
@@ -63,19 +62,6 @@ SCALED_ELEMENT_CHOICES = (
     "underflow_sign",
     "int8_range",
 )
-
-
-def without_tensor_scale(fmt: BlockFormat) -> str | None:
-    """The name of the format with the same blocks and no tensor scale; None if there is none.
-
-    >>> without_tensor_scale(block_format("nvfp4"))
-    'fp4_ue4m3'
-    """
-    same = (fmt.element, fmt.scale, fmt.block_size)
-    for one in OTHER_BLOCK_FORMATS.values():
-        if not one.tensor_scale and (one.element, one.scale, one.block_size) == same:
-            return one.name
-    return None
 
 
 class _OfBlocks(Operation):
@@ -113,18 +99,14 @@ class _OfBlocks(Operation):
         return (*(_ONE,) * fmt.tensor_scale, *(0,) * zeros)
 
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
-        """The answers by the fast path, one call for each scale of the tensor."""
+        """The answers by the fast path, each row under its own scale of the tensor."""
         fmt = block_format(format)
         if not fmt.tensor_scale:
             return self._call(fmt, slot, words, policy, None)
-        answers = np.zeros((len(words), self.counts(format, (), Policy())[1]), np.uint64)
         arithmetic = policy_of(policy).scale.scale_arithmetic.value
         kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
-        for bits in distinct(words[:, 0]).tolist():
-            same = words[:, 0] == np.uint64(bits)
-            tensor = TensorScale(bits, kind)
-            answers[same] = self._call(fmt, slot, words[same, 1:], policy, tensor)
-        return answers
+        tensor = RowScales(words[:, 0].astype(np.uint32).reshape(_column(fmt)), kind)
+        return self._call(fmt, slot, words[:, 1:], policy, tensor)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call; with scales of tensors one for each of them, which is the last argument."""
@@ -139,7 +121,7 @@ class _OfBlocks(Operation):
     def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call: scales of tensors are a column, one for each row."""
         fmt = block_format(format)
-        if not fmt.tensor_scale:
+        if not fmt.tensor_scale or fmt.is_tiled:  # a row has parts of several tiles
             return self.calls(format, slot, words)
         scales = words[:, :1].astype(np.uint32).view(np.float32)
         return iter([self._asked(fmt, slot, words[:, 1:], slice(None), {"tensor_scale": scales})])
@@ -157,9 +139,9 @@ class _OfBlocks(Operation):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
-        """The answers under one scale of the tensor, or none."""
+        """The answers under a scale of the tensor for each row, or none."""
 
 
 class Quantize(_OfBlocks):
@@ -220,17 +202,18 @@ class Quantize(_OfBlocks):
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
-        values = floats_of(words, slot)
-        shape = values.shape
+        place = Placed.of(fmt, len(words))
+        values = place.elements(floats_of(words, slot))
 
         def read(result: object) -> NDArray[np.uint64]:
             scales, elements = pair_of("quantize", result)
             if not isinstance(scales, list | tuple):
                 scales = array_of(scales)
-                if scales.shape == (shape[0], 1):
-                    scales = scales[:, 0]
-            scale_words = code_words(scales, shape[:1], fmt.scale)[:, np.newaxis]
-            return np.concatenate([scale_words, code_words(elements, shape, fmt.element)], axis=1)
+                if scales.shape == (*place.of_scale, 1):
+                    scales = scales[..., 0]
+            scale_words = place.case_scales(code_words(scales, place.of_scale, fmt.scale))
+            codes = place.cases(code_words(elements, place.shape, fmt.element))
+            return np.concatenate([scale_words, codes], axis=1)
 
         return Asked(some, {"values": values, "format": fmt.name, **more}, read)
 
@@ -240,13 +223,14 @@ class Quantize(_OfBlocks):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
-        blocks = quantize(floats_of(words, slot), fmt, policy, tensor_scale=tensor)
-        codes = blocks.codes
+        values = floats_of(words, slot).reshape(-1, *fmt.block_shape)
+        blocks = quantize(values, fmt, policy, tensor_scale=tensor)
+        codes, scales = blocks.codes.reshape(words.shape), blocks.scale_codes.reshape(-1, 1)
         if not fmt.scale.is_power:  # codes under a NaN scale are not compared
-            codes = codes * (blocks.scale_codes != np.uint8(max(fmt.scale.nan_codes)))
-        return np.concatenate([blocks.scale_codes, codes], axis=-1)
+            codes = codes * (scales != np.uint8(max(fmt.scale.nan_codes)))
+        return np.concatenate([scales, codes], axis=-1)
 
 
 class Dequantize(_OfBlocks):
@@ -311,10 +295,17 @@ class Dequantize(_OfBlocks):
     def _asked(
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
-        layout = LAYOUTS[slot]
-        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
-        arguments = {"scale_codes": scales, "codes": codes, "format": fmt.name}
-        read = partial(float_words, shape=codes.shape, layout=layout)
+        layout, place = LAYOUTS[slot], Placed.of(fmt, len(words))
+        codes = words.astype(np.uint8)
+        arguments = {
+            "scale_codes": place.scales(codes[:, 0]),
+            "codes": place.elements(codes[:, 1:]),
+            "format": fmt.name,
+        }
+
+        def read(result: object) -> NDArray[np.uint64]:
+            return place.cases(float_words(result, place.shape, layout))
+
         return Asked(some, {**arguments, "dtype": layout.dtype, **more}, read)
 
     def _call(
@@ -323,12 +314,18 @@ class Dequantize(_OfBlocks):
         slot: str,
         words: NDArray[Any],
         policy: AnyPolicy,
-        tensor: TensorScale | None,
+        tensor: RowScales | None,
     ) -> NDArray[Any]:
-        layout = LAYOUTS[slot]
-        scales, codes = words[..., :1], words[..., 1:]
-        blocks = Blocks(codes, scales, fmt, codes.ndim - 1, codes.shape, tensor_scale=tensor)
-        return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+        layout, codes = LAYOUTS[slot], words[:, 1:].reshape(-1, *fmt.block_shape)
+        scales = words[:, 0].reshape(_column(fmt))
+        blocks = Blocks(codes, scales, fmt, -1, codes.shape, tensor_scale=tensor)
+        found = dequantize(blocks, layout.dtype, policy).view(layout.uint)
+        return found.reshape(len(words), fmt.elements_per_block)
+
+
+def _column(fmt: BlockFormat) -> tuple[int, ...]:
+    """The shape of one number for each of many blocks, with the axes of a block."""
+    return (-1, *(1,) * len(fmt.block_shape))
 
 
 def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
@@ -345,8 +342,9 @@ def _scaled_block(
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
     element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
+    rows = math.prod(fmt.block_shape[:-1])
     _, ((scale, codes),) = exact.quantize_scaled(
-        [rest], slot, *names, arithmetic, tensor, 1, **element_choices
+        [rest], slot, *names, arithmetic, tensor, rows, **element_choices
     )
     # Codes under a NaN scale are not compared; implementations leave different ones.
     return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))

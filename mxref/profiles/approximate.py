@@ -36,35 +36,35 @@ _LOWEST: _Pick = lambda some: some.lowest  # noqa: E731
 _HIGHEST: _Pick = lambda some: some.highest  # noqa: E731
 
 #: What the scale is rounded from, given amax, the number of the tensor and 1 / 6.
-_Wanted = Callable[[F64Array, float, F64Array], F64Array]
+_Wanted = Callable[[F64Array, F64Array, F64Array], F64Array]
 #: What elements are multiplied by, given scales, that number, and which result a reciprocal and one
 #: inside it take.
-_Factor = Callable[[F64Array, float, _Pick, _Pick], F64Array]
+_Factor = Callable[[F64Array, F64Array, _Pick, _Pick], F64Array]
 
 
-def _product(a: F64Array | float, b: F64Array | float) -> F64Array:
+def _product(a: F64Array, b: F64Array) -> F64Array:
     """A float32 product whose operands and result are flushed."""
-    return flushed(fl(flushed(np.asarray(a)) * flushed(np.asarray(b))))
+    return flushed(fl(flushed(a) * flushed(b)))
 
 
-def cutlass_wanted(amax: F64Array, g: float, sixth: F64Array) -> F64Array:
+def cutlass_wanted(amax: F64Array, g: F64Array, sixth: F64Array) -> F64Array:
     """Amax times (G times 1 / 6)."""
     return fl(amax * fl(g * sixth))
 
 
-def cutlass_factor(s: F64Array, g: float, pick: _Pick, inner: _Pick) -> F64Array:
+def cutlass_factor(s: F64Array, g: F64Array, pick: _Pick, inner: _Pick) -> F64Array:
     """G times 1 / scale, at most the largest float32 number."""
     return np.minimum(fl(g * pick(reciprocals(s))), FLT_MAX)
 
 
-def flashinfer_wanted(amax: F64Array, g: float, sixth: F64Array) -> F64Array:
+def flashinfer_wanted(amax: F64Array, g: F64Array, sixth: F64Array) -> F64Array:
     """G times (amax times 1 / 6)."""
     return _product(g, _product(amax, sixth))
 
 
-def flashinfer_factor(s: F64Array, g: float, pick: _Pick, inner: _Pick) -> F64Array:
+def flashinfer_factor(s: F64Array, g: F64Array, pick: _Pick, inner: _Pick) -> F64Array:
     """1 / (scale times 1 / G)."""
-    return pick(reciprocals(_product(s, inner(reciprocals(np.array([g]))))))
+    return pick(reciprocals(_product(s, inner(reciprocals(g)))))
 
 
 def largest_seen(rows: Rows) -> F64Array:
@@ -91,27 +91,29 @@ class Kernel:
     product: Callable[[F64Array, F64Array], F64Array]
     zeros: bool
 
-    def scales(self, rows: Rows, g: float | None, fmt: BlockFormat, pick: _Pick) -> U8:
+    def scales(self, rows: Rows, g: F64Array | None, fmt: BlockFormat, pick: _Pick) -> U8:
         """Scale codes (n,), with the 1 / 6 that is picked."""
         sixth = pick(reciprocals(np.array([fmt.element.max_normal])))
-        return encode(self.wanted(self.amax(rows), 1.0 if g is None else g, sixth), fmt.scale)
+        return encode(
+            self.wanted(self.amax(rows), np.ones(1) if g is None else g, sixth), fmt.scale
+        )
 
     def elements(
-        self, rows: Rows, g: float | None, fmt: BlockFormat, codes: U8, pick: _Pick, inner: _Pick
+        self, rows: Rows, g: F64Array | None, fmt: BlockFormat, codes: U8, pick: _Pick, inner: _Pick
     ) -> U8:
         """Element codes (n, k) under scale codes, with the reciprocals that are picked."""
-        by = self.factor(numbers(fmt.scale)[codes], 1.0 if g is None else g, pick, inner)
+        by = self.factor(numbers(fmt.scale)[codes], np.ones(1) if g is None else g, pick, inner)
         if self.zeros:
             by = np.where(self.amax(rows) == 0, 0.0, by)
         return element_by_policy(self.product(rows.x, by[:, np.newaxis]), rows).astype(np.uint8)
 
-    def blocks(self, rows: Rows, g: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+    def blocks(self, rows: Rows, g: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
         """Scale codes and element codes, with the nearest reciprocals."""
         codes = self.scales(rows, g, fmt, _NEAREST)
         return codes, self.elements(rows, g, fmt, codes, _NEAREST, _NEAREST)
 
     def bounds(
-        self, rows: Rows, g: float | None, fmt: BlockFormat, codes: U8
+        self, rows: Rows, g: F64Array | None, fmt: BlockFormat, codes: U8
     ) -> tuple[tuple[U8, U8], tuple[U8, U8]]:
         """The lowest and the highest of both, the elements under these scale codes."""
         ends = ((_LOWEST, _HIGHEST), (_HIGHEST, _LOWEST))

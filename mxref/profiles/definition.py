@@ -15,12 +15,13 @@ from mxref import formats
 from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize, read_by
+from mxref.blocks.given_scales import AmaxOf
 from mxref.blocks.product_tables import products_by, refuse_other_kind
 from mxref.blocks.quantization import quantize, quantize_by
 from mxref.blocks.reading import Products
 from mxref.blocks.shapes import format_and_policy
 from mxref.blocks.tiles import Axis
-from mxref.blocks.two_level import TensorScale
+from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.codes import codes_of
 from mxref.numbers.element import decode, encode
@@ -167,7 +168,7 @@ class Profile:
         *,
         axis: Axis = -1,
         block_size: int | tuple[int, ...] | None = None,
-        tensor_scale: TensorScale | None = None,
+        tensor_scale: TensorScales | AmaxOf | ArrayLike | None = None,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
@@ -191,11 +192,11 @@ class Profile:
                 "leave it out"
             )
 
-        def rows_of(bits: Bits, layout: FloatLayout, tensor: TensorScale | None) -> tuple[U8, U8]:
+        def rows_of(bits: Bits, layout: FloatLayout, tensor: TensorScales | None) -> tuple[U8, U8]:
             rows = Rows.of(bits, layout, fmt.element, self.policy)
             if by_blocks is not None:
                 with np.errstate(all="ignore"):
-                    return by_blocks(rows, None if tensor is None else tensor.value, fmt)
+                    return by_blocks(rows, None if tensor is None else tensor.numbers, fmt)
             scales, codes = self.stages.quantize(rows)
             return scales.astype(np.uint8), codes.astype(np.uint8)
 

@@ -28,17 +28,17 @@ def _reciprocal(x: F64Array) -> F64Array:
     return np.where(x == 0, 0.0, fl(1.0 / x))
 
 
-def _inverse(g: float | None) -> F64Array:
-    return _reciprocal(np.array([1.0 if g is None else g]))
+def _inverse(g: F64Array | None) -> F64Array:
+    return _reciprocal(np.ones(1) if g is None else g)
 
 
-def global_scale(amax: float, fmt: BlockFormat, layout: FloatLayout) -> float:
+def global_scale(amax: F64Array, fmt: BlockFormat, layout: FloatLayout) -> F64Array:
     """G = 2688 times the rounded reciprocal of A; infinity for a tensor of zeros."""
     top = fmt.element.max_normal * fmt.scale.max_normal
-    return float(fl(fl(1.0 / np.array([amax])) * top)[0])
+    return fl(fl(1.0 / amax) * top)
 
 
-def blocks(rows: Rows, g: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def blocks(rows: Rows, g: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """Scales of G times (amax times 1 / 6), elements times 1 / (scale times 1 / G); 0 for 1 / 0."""
     sixth = fl(1.0 / np.array([fmt.element.max_normal]))
     wanted = fl((1.0 if g is None else g) * fl(largest_or_nan(rows) * sixth))
@@ -48,7 +48,7 @@ def blocks(rows: Rows, g: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
     return codes, elements.astype(np.uint8)
 
 
-def scales(s: F64Array, g: float | None, fmt: BlockFormat) -> F64Array:
+def scales(s: F64Array, g: F64Array | None, fmt: BlockFormat) -> F64Array:
     """The scale times 1 / G."""
     return fl(s * _inverse(g))
 

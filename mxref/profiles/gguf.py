@@ -65,7 +65,7 @@ def nvfp4_scale(wanted: F64Array) -> I64:
     return np.where(wanted < 2.0**-6, small, np.where(code == 0x78, UE4M3.max_code, code))
 
 
-def nvfp4_blocks(rows: Rows, tensor: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def nvfp4_blocks(rows: Rows, tensor: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """Scales of amax / 6 by `nvfp4_scale`, elements by distance as in `nearest_numbers`."""
     codes = nvfp4_scale(fl(largest_number(rows) / fmt.element.max_normal))
     best = _nearest(numbers(fmt.scale)[codes][:, np.newaxis], rows.x)

@@ -191,9 +191,10 @@ class Stages:
         e8m0: E8M0 codes of numbers, for `encode_scale`.
         scaled: element codes under scales that are no powers of two, from those of the policy and
             the numbers, both with the padding.
-        tensor: the stored number of a tensor from its largest magnitude; None is the policy's.
+        tensor: the stored numbers of tensors from their largest magnitudes; None is the policy's.
         blocks: scale codes and element codes under scales that are no powers of two, from the
-            number of the tensor, which may be None; None is the policy's.
+            number of the tensor, an array of one or of one for each block, which may be None; None
+            is the policy's.
         scales: what elements are multiplied by to be read, from such scales and that number; None
             is the policy's.
         bounds: the lowest and the highest scale codes and element codes that the implementation
@@ -211,9 +212,9 @@ class Stages:
     e8m0: Callable[[F64Array, FloatLayout, Policy], I64] = e8m0_by_policy
     scaled: Callable[[Blocks, F64Array], U8] = scaled_by_policy
     tensor: TensorFormula | None = None
-    blocks: Callable[[Rows, float | None, BlockFormat], tuple[U8, U8]] | None = None
+    blocks: Callable[[Rows, F64Array | None, BlockFormat], tuple[U8, U8]] | None = None
     scales: ScaleFormula | None = None
-    bounds: Callable[[Rows, float | None, BlockFormat, U8], tuple[_Codes, _Codes]] | None = None
+    bounds: Callable[[Rows, F64Array | None, BlockFormat, U8], tuple[_Codes, _Codes]] | None = None
 
     def quantize(self, rows: Rows) -> tuple[I64, I64]:
         """Scale codes (n,) and element codes (n, k)."""

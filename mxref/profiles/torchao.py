@@ -103,7 +103,7 @@ def packed(codes: U8, format: str, policy: Policy) -> U8:
 
 def nvfp4_codes(blocks: Blocks, x: F64Array) -> U8:
     """Shifts make B of the NaN of 0 times infinity; 4 or C of a scale's NaN; 3 of that of T."""
-    t = np.array([1.0 if blocks.tensor_scale is None else blocks.tensor_scale.value], np.float64)
+    t = np.asarray(1.0 if blocks.tensor_scale is None else blocks.tensor_scale.value, np.float64)
     infinite = np.isinf(fl(fl(1.0 / t) / numbers(UE4M3)[blocks.scale_codes]))
     nan, of_nan = np.isnan(numbers(UE4M3))[blocks.scale_codes], np.isnan(x)
     for axis, size in zip(blocks.tiling.axes, blocks.format.block_shape, strict=True):

@@ -32,38 +32,38 @@ def largest_number(rows: Rows) -> F64Array:
     return largest_of_numbers(rows)
 
 
-def _tried(rows: Rows, t: float | None, fmt: BlockFormat, **how: Any) -> tuple[U8, U8]:
-    amax = largest_number(rows)[:, np.newaxis]
-    codes, quotients = four_over_six(rows.x, amax, t, fmt, rows.layout, **how)
+def _tried(rows: Rows, t: F64Array | None, fmt: BlockFormat, **how: Any) -> tuple[U8, U8]:
+    amax, column = largest_number(rows)[:, np.newaxis], None if t is None else t[:, np.newaxis]
+    codes, quotients = four_over_six(rows.x, amax, column, fmt, rows.layout, **how)
     return codes.reshape(-1), element_by_policy(quotients, rows).astype(np.uint8)
 
 
-def within_448(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def within_448(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """4 over 6 with 448 in place of 256: scales of 4 above 448 are 448."""
     return _tried(rows, t, fmt, room=448)
 
 
-def within_448_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def within_448_squared(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """The same by squared errors."""
     return _tried(rows, t, fmt, room=448, squared=True)
 
 
-def scaled_errors(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def scaled_errors(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """4 over 6 by errors of element times scale, from x times E."""
     return _tried(rows, t, fmt, scaled=True)
 
 
-def scaled_errors_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def scaled_errors_squared(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """The same by squared errors."""
     return _tried(rows, t, fmt, scaled=True, squared=True)
 
 
-def scaled_within_448(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def scaled_within_448(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """The errors of `scaled_errors` with 448 in place of 256."""
     return _tried(rows, t, fmt, scaled=True, room=448)
 
 
-def scaled_within_448_squared(rows: Rows, t: float | None, fmt: BlockFormat) -> tuple[U8, U8]:
+def scaled_within_448_squared(rows: Rows, t: F64Array | None, fmt: BlockFormat) -> tuple[U8, U8]:
     """The same by squared errors."""
     return _tried(rows, t, fmt, scaled=True, room=448, squared=True)
 
@@ -106,7 +106,7 @@ PROFILES = (
             + _FILES.get(name, "quantize_4over6_nvfp4.cuh"),
             "2.20.0 in development (d0067d0d)",
             checked="its reference in PyTorch, reference_nvfp4.py, but for NaN and zeros' signs",
-            formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
+            formats=dict.fromkeys(("quantize", "dequantize"), ("nvfp4", "nvfp4_16x16")),
             floats=_FLOATS,
             stages=stages,
         )

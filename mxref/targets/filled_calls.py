@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.blocks.shapes import result_shapes
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.returned import AnswerError, array_of, pair_of
 from mxref.operations.registry import REGISTRY
@@ -108,19 +109,31 @@ def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        count = len(next(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
-        full = rounded_up(count, multiple)
+        arrays = [isinstance(one, np.ndarray) and one.ndim > 0 for one in arguments]
+        counts = [len(one) if yes else 0 for one, yes in zip(arguments, arrays, strict=True)]
+        count, high = max(counts), _rows_of_a_block(arguments)
+        full = rounded_up(count, math.lcm(multiple, high))
         if full == count:
             return function(*arguments)
-        rows = np.arange(full) % count
-        more = (one[rows] if isinstance(one, np.ndarray) and one.ndim else one for one in arguments)
+        more = (
+            one[np.arange(length * full // count) % length] if yes else one
+            for one, yes, length in zip(arguments, arrays, counts, strict=True)
+        )
         result = function(*more)
         if REGISTRY[op].arrays == 1:
             return _cut(array_of(result), (full,), (count,))
-        return tuple(_cut(array_of(one), (full,), (count,)) for one in pair_of(op, result))
+        first, second = (array_of(one) for one in pair_of(op, result))
+        scales = _cut(first, (full // high,), (count // high,))
+        return scales, _cut(second, (full,), (count,))
 
     vars(call)["multiple"] = multiple
     return call
+
+
+def _rows_of_a_block(arguments: Sequence[Any]) -> int:
+    """How many rows the blocks of a call have: of tiles several."""
+    names = (one for one in arguments if isinstance(one, str) and one in OTHER_BLOCK_FORMATS)
+    return max((math.prod(block_format(name).block_shape[:-1]) for name in names), default=1)
 
 
 def _of_tensors(function: _Function, multiples: tuple[int, int], policy: Policy) -> _Function:

@@ -74,8 +74,9 @@ bounds of float32 sums.
 
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements, and so
 have those of ``fp4_e8m0``: ``fp4_ue4m3`` and this one are asked as the MX formats are, and of
-``nvfp4`` the float32 scale of the tensor is the last argument. They are asked for only
-where ``FORMATS`` names them, and so are ``encode`` and ``decode`` of the formats that MX has not,
+``nvfp4`` the float32 scale of the tensor is the last argument. ``nvfp4_16x16`` has tiles: values
+and codes are matrices (16 r, 16 c), scale codes (r, c). These formats are asked for only where
+``FORMATS`` names them, and so are ``encode`` and ``decode`` of the formats that MX has not,
 such as ``e4m3fnuz``.
 
 ``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an

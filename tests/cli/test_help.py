@@ -82,13 +82,13 @@ def test_formats_that_numbers_and_tables_have(call: Call) -> None:
 
 
 def test_formats_of_blocks(tmp_path: Path, call: Call) -> None:
-    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    np.save(tmp_path / "x.npy", np.ones((4, 4), np.float32))
     for name in formats_of(call, "quantize"):
         assert call("quantize", tmp_path / "x.npy", "--format", name).status == 0
 
 
 def test_formats_that_are_swept(call: Call) -> None:
-    blocks = {*mxref.formats.BLOCK_FORMATS, "nvfp4", "fp4_ue4m3", "fp4_ue5m3", "fp4_e8m0"}
+    blocks = {*mxref.formats.BLOCK_FORMATS, *mxref.formats.OTHER_BLOCK_FORMATS}
     for name in formats_of(call, "sweep"):
         op = "decode_scale" if name == "e8m0" else "decode"
         if name in blocks:

@@ -24,7 +24,11 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.policy.policy import Policy
 
 SHAPES = [((), -1), ((1,), 0), ((70,), 0), ((3, 5), -1), ((3, 5), 0), ((2, 33, 7), 1), ((4, 64), 1)]
-BLOCK_FORMATS = [*formats.BLOCK_FORMATS, *formats.OTHER_BLOCK_FORMATS]
+#: Those whose blocks lie along one axis.
+BLOCK_FORMATS = [
+    *formats.BLOCK_FORMATS,
+    *(one.name for one in formats.OTHER_BLOCK_FORMATS.values() if isinstance(one.block_size, int)),
+]
 DTYPES = (
     "<f2 >f2 <f4 >f4 <f8 >f8 i1 u1 <i2 >i2 <u2 >u2 <i4 >i4 <u4 >u4 <i8 >i8 <u8 >u8 bfloat16 "
     "float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -60,7 +64,8 @@ def test_odd_blocks_come_back(tmp_path: Path, suffix: str) -> None:
     """Of two axes, without elements, of every type that is quantized, with odd tensor scales."""
     path = tmp_path / f"x{suffix}"
     blocks = {
-        "axes": mxref.quantize(numbers((3, 40, 5)), "mxfp6_e3m2", axis=(0, 1), block_size=(2, 32))
+        "axes": mxref.quantize(numbers((3, 40, 5)), "mxfp6_e3m2", axis=(0, 1), block_size=(2, 32)),
+        "tiles": mxref.quantize(numbers((3, 40, 5)), "nvfp4_16x16"),
     }
     for name, shape in itertools.product(BLOCK_FORMATS, [(0,), (3, 0), (0, 32)]):
         blocks[f"{name} {shape}"] = mxref.quantize(np.zeros(shape, np.float32), name)

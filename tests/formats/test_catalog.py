@@ -41,7 +41,7 @@ NAMES = {
     "e4m3_ieee, e1m2, binary8p3, binary8p4",
     "SCALES": "e8m0, e5m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue",
     "BLOCKS": "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, "
-    "nvfp4, fp4_ue4m3, fp4_ue5m3, fp4_e8m0",
+    "nvfp4, fp4_ue4m3, fp4_ue5m3, fp4_e8m0, nvfp4_16x16",
 }
 POWERS = ("e8m0", "e5m0")  # without a zero
 MXINT8 = BLOCK_FORMATS["mxint8"]
@@ -132,7 +132,9 @@ def test_registries_are_in_the_order_of_the_standard() -> None:
     assert [*catalog.ELEMENT_FORMATS] == [row[0] for row in TABLE[:6]]
     two_levels = {name: block.tensor_scale for name, block in catalog.OTHER_BLOCK_FORMATS.items()}
     others = ("fp4_ue4m3", "fp4_ue5m3", "fp4_e8m0")
-    assert two_levels == {"nvfp4": True, **dict.fromkeys(others, False)}
+    assert two_levels == dict.fromkeys(("nvfp4", "nvfp4_16x16"), True) | dict.fromkeys(
+        others, False
+    )
 
 
 @pytest.mark.parametrize("name", BLOCK_FORMATS)

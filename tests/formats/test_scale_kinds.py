@@ -6,7 +6,7 @@ from mxref import formats
 from mxref.formats.scale_kinds import has_power_scales, has_small_float_scales
 
 POWERS = (*formats.MX_BLOCKS, "fp4_e8m0")
-SMALL_FLOATS = ("nvfp4", "fp4_ue4m3", "fp4_ue5m3")
+SMALL_FLOATS = ("nvfp4", "fp4_ue4m3", "fp4_ue5m3", "nvfp4_16x16")
 
 
 def test_every_name() -> None:

@@ -98,8 +98,10 @@ def digest() -> str:
                     bits = random >> np.uint32(32 - width)
                     add(mxref.quantize(some, block, random_bits=bits, **how).codes)
         for arithmetic in Policy.members("scale_arithmetic"):
-            for block in ("nvfp4", "fp4_ue4m3"):
-                blocks = mxref.quantize(values[::16], block, scale_arithmetic=arithmetic)
+            for block, asked in (("nvfp4", None), ("nvfp4", "row"), ("fp4_ue4m3", None)):
+                some = values[::16].reshape(64, -1)
+                how = {"scale_arithmetic": arithmetic, "tensor_scale": asked}
+                blocks = mxref.quantize(some, block, **how)
                 add(blocks.codes)
                 add(blocks.scale_codes)
                 for target in LAYOUTS.values():

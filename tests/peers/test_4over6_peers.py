@@ -84,9 +84,8 @@ def compare(reference: Any, x: np.ndarray, name: str, rows: int = 1) -> int:
     packed, scales = reference._quantize_blockwise_reference(
         given, given.abs().max().view(1), 16, rows, pow_2_scales=False, eps=0.0, **how
     )
-    size, axis = (16, -1) if rows == 1 else ((16, 16), (0, 1))
     model = mxref.profile(f"transformer_engine_nvfp4{name}")
-    blocks = model.quantize(x, "nvfp4", block_size=size, axis=axis)
+    blocks = model.quantize(x, "nvfp4" if rows == 1 else "nvfp4_16x16")
     stored = blocks.scale_codes.repeat(rows, axis=0)  # the reference has one in each row
     assert np.array_equal(stored, scales.view(torch.uint8).numpy())
     want = mxref.unpack(packed.numpy(), "e2m1", x.shape[1])

@@ -151,7 +151,7 @@ def test_bounds_are_those_of_every_reciprocal(name: str, g: float) -> None:
     fmt = block_format("nvfp4")
     rows = Rows.of(x.view(np.uint32), LAYOUTS["f32"], fmt.element, profile.policy)
     assert profile.stages.bounds is not None
-    (low, least), (high, most) = profile.stages.bounds(rows, float(F(g)), fmt, own)
+    (low, least), (high, most) = profile.stages.bounds(rows, np.array([float(F(g))]), fmt, own)
     assert np.array_equal(low, scales.min(axis=0))
     assert np.array_equal(high, scales.max(axis=0))
     assert np.array_equal(least & 7, sizes.min(axis=0))

@@ -11,12 +11,13 @@ import pytest
 from helpers import vector_file
 
 import mxref
-from mxref.conformance import Extent, Report, TargetError, check, target_of
+from mxref.conformance import Extent, Report, TargetError, check, identify, target_of
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz import fuzz
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.trial import Trial
+from mxref.conformance.sweeping.sweep import sweep
 from mxref.conformance.verdict.one_sentence import verdict_text
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
@@ -76,8 +77,40 @@ def test_a_right_kernel_conforms(op: str, float: str) -> None:
 def test_one_scale_for_all_rows_fails(op: str) -> None:
     report = checked(op, one_for_all(op))
     assert not report.passed
-    told = {"quantize": "on the first row", "dequantize": "is not reproducible"}[op]
-    assert told in verdict_text(report)
+    told = f"mixes cases of a call: {op} nvfp4: an answer depends on what else is in the call"
+    assert verdict_text(report) == f"{told}, on the first row"
+
+
+def kernel_of(policy: str) -> SimpleNamespace:
+    """A kernel that has mxref's own scales of rows, under a policy."""
+    how: dict[str, Any] = {"scale_arithmetic": policy}
+
+    def quantize(values: Any, format: str, tensor_scale: Any) -> Any:
+        blocks = mxref.quantize(values, format, tensor_scale=tensor_scale, **how)
+        return blocks.scale_codes[:, 0], blocks.codes
+
+    def dequantize(scale_codes: Any, codes: Any, format: str, dtype: Any, tensor_scale: Any) -> Any:
+        return mxref.dequantize(
+            codes, dtype, scale_codes=scale_codes[:, np.newaxis], block_format=format,
+            tensor_scale=tensor_scale, **how,
+        )  # fmt: skip
+
+    return SimpleNamespace(
+        FORMATS=["nvfp4"], ROW_SCALES=True, quantize=quantize, dequantize=dequantize
+    )
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "torchao"])
+def test_choices_are_identified(arithmetic: str) -> None:
+    found = identify(target_of(kernel_of(arithmetic), "kernel"), floats=["f32"])
+    assert {one.setting.op for one in found} == {"quantize", "dequantize"}
+    for one in found:
+        assert one.policy.scale.scale_arithmetic.value == arithmetic
+
+
+def test_a_sweep_asks_columns() -> None:
+    swept = sweep(target_of(kernel_of("exact"), "kernel"), "dequantize", "nvfp4")
+    assert (swept.cases, swept.passed) == (262_144, True)
 
 
 def test_a_counterexample_has_a_column_of_scales() -> None:

@@ -33,6 +33,8 @@ _TRIES = 4
 _FRESH, _NEW = 8, 100
 #: Rows of a call with cases.
 _ROWS = 33
+#: How far rows lie further on in calls that tell what is kept from what depends on other rows.
+_FURTHER = (_ROWS // 4, 3, 5, 11)
 #: The turn of the first call that differs from another one in the middle, after those of
 #: `repeated_calls` and of LATER calls.
 _FIRST_TURN = 20
@@ -296,12 +298,14 @@ def _middle_cases(one: RepeatedCases) -> Iterator[Call]:
 
 
 def _is_right(one: RepeatedCases, rows: NDArray[np.int64]) -> bool:
-    """Whether the row in the middle has its answer where all rows lie a quarter further on.
+    """Whether the row in the middle has its answer where all rows lie further on, however far.
 
-    Its neighbours are the same, so that an answer which depends on them is wrong there, too.
+    Its neighbours are the same, so that an answer which depends on them is wrong there, too; and
+    one that depends on the first row is wrong unless that has the same by chance.
     """
-    further = _ROWS // 4
-    return _ROWS // 2 + further not in one.ask(np.roll(rows, further), 2).changed
+    return not any(
+        _ROWS // 2 + further in one.ask(np.roll(rows, further), 2).changed for further in _FURTHER
+    )
 
 
 def _asked(

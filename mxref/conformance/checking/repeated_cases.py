@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import copies
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import REGISTRY
 from mxref.support.integers import rounded_up
@@ -141,8 +141,9 @@ class RepeatedCases:
         _, places = np.unique(self.first[some], axis=0, return_index=True)
         yield from (np.full(len(some), case) for case in some[places[:_REPEATED]])
         if self.file.op == "dequantize":
-            cases, scale = self._of_one_kind(), 0 if self.fixed is None else 1
-            yield np.resize(_most_alike(cases, self.inputs[cases, scale]), len(some))
+            cases = self._of_one_kind()
+            scales = self.inputs[cases, int(self._has_tensor_scale)]
+            yield np.resize(_most_alike(cases, scales), len(some))
 
     @property
     def _moved(self) -> int:
@@ -153,10 +154,16 @@ class RepeatedCases:
     @property
     def fixed(self) -> int | None:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
-        block = OTHER_BLOCK_FORMATS.get(self.file.format)
-        if block is not None and block.tensor_scale:
-            return None if getattr(self.function, "row_scales", False) else 0
+        if self._has_tensor_scale:
+            rows = not block_format(self.file.format).is_tiled
+            return None if rows and getattr(self.function, "row_scales", False) else 0
         return 2 if self.file.op == "encode_stochastic" else None
+
+    @property
+    def _has_tensor_scale(self) -> bool:
+        """Whether the first word of a case is the scale of a tensor."""
+        block = OTHER_BLOCK_FORMATS.get(self.file.format)
+        return block is not None and block.tensor_scale
 
     def _of_one_kind(self) -> Rows:
         """Cases that one call can have."""

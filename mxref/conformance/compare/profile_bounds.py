@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.float32 import wide
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import block_format
 from mxref.profiles import Profile
 from mxref.profiles.stages import Rows
-from mxref.support.distinct import distinct
 
 __all__ = ["nearest_admitted"]
 
@@ -39,17 +39,13 @@ def nearest_admitted(
         return wanted
     layout, sign = LAYOUTS[file.float], np.uint8(fmt.element.sign_bit)
     found, first = wanted.copy(), int(fmt.tensor_scale)
-    numbers = inputs[:, 0] if first else np.zeros(len(inputs), np.uint64)
-    known = answers[:, 0] < np.uint64(fmt.scale.code_count)
-    for number in distinct(numbers[known]).tolist():
-        some = np.flatnonzero(known & (numbers == np.uint64(number)))
-        words = inputs[some, first:].astype(layout.uint)
-        g = float(np.uint32(number).view(np.float32)) if first else None
-        rows = Rows.of(words, layout, fmt.element, profile.policy)
-        scales = answers[some, 0].astype(np.uint8)
-        with np.errstate(all="ignore"):
-            (low, least), (high, most) = profile.stages.bounds(rows, g, fmt, scales)
-        found[some, 0] = np.clip(scales, low, high)
-        size, top = answers[some, 1:] & ~np.uint64(sign), least & sign
-        found[some, 1:] = np.clip(size, least & ~sign, most & ~sign) | top
+    some = np.flatnonzero(answers[:, 0] < np.uint64(fmt.scale.code_count))
+    g = wide(inputs[some, 0].astype(np.uint32), F32) if first else None
+    rows = Rows.of(inputs[some, first:].astype(layout.uint), layout, fmt.element, profile.policy)
+    scales = answers[some, 0].astype(np.uint8)
+    with np.errstate(all="ignore"):
+        (low, least), (high, most) = profile.stages.bounds(rows, g, fmt, scales)
+    found[some, 0] = np.clip(scales, low, high)
+    size, top = answers[some, 1:] & ~np.uint64(sign), least & sign
+    found[some, 1:] = np.clip(size, least & ~sign, most & ~sign) | top
     return found

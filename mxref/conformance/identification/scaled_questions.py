@@ -22,7 +22,8 @@ from mxref.conformance.identification.place_questions import (
 from mxref.conformance.identification.pools import Maker, Pool, Words
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import BlockFormat, block_format
-from mxref.operations.blocks import TENSOR_KINDS, without_tensor_scale
+from mxref.formats.scale_kinds import without_tensor_scale
+from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.policy import Policy
 
 __all__ = ["has_questions", "scaled_places", "scaled_pools", "scaled_products"]
@@ -50,7 +51,9 @@ def has_questions(format: str) -> bool:
 def scaled_pools(setting: Setting) -> tuple[Maker, ...]:
     """The pools of `quantize` under scales that are small floats."""
     fmt, layout = block_format(setting.format), setting.layout
-    blocks = probes("quantize", without_tensor_scale(fmt) or fmt.name, setting.float)
+    flat = without_tensor_scale(fmt) or fmt
+    blocks = probes("quantize", flat.name, setting.float)
+    blocks = np.tile(blocks, fmt.elements_per_block // flat.elements_per_block)  # rows of a tile
     blocks = np.concatenate([blocks[:_DESIGNED], blocks[_DESIGNED::_STEP]])
     finite = ((blocks & np.uint64(layout.sign_bit - 1)) < layout.inf_bits).all(axis=1)
     usual = _in_tensors(blocks[finite], fmt)

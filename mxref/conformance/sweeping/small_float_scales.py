@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, split
-from mxref.blocks.two_level import Ratio, TensorScale, quotient
+from mxref.blocks.exact_scales import quotient
+from mxref.blocks.two_level import Ratio, TensorScale
 from mxref.cases.answers import exact_answers
 from mxref.cases.product import with_largest
 from mxref.cases.records import VectorFile

@@ -293,6 +293,7 @@ def test_errors() -> None:
         ("ocp", "ocp+rounding=up", "mxfp4_e2m1", "rounding must be one of"),
         ("ocp", "ocp+rounding=stochastic_a", "mxfp4_e2m1", "without random bits"),
         ("ocp", "ocp", "nvfp5", "must be one of .*nvfp4"),
+        ("ocp", "ocp", "nvfp4_16x16", "must have blocks in rows, got nvfp4_16x16: use 'nvfp4'"),
         ("ocp", "ocp", "mxfp8", "mxfp8_e5m2.*mxfp8_e4m3|mxfp8_e4m3.*mxfp8_e5m2"),
     ):
         with pytest.raises(ValueError, match=said):

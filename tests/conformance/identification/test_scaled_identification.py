@@ -33,10 +33,22 @@ def found(format: str, arithmetic: str, float: str = "f32", **choices: str) -> I
 
     def quantize(values: np.ndarray, format: str, *tensor_scale: Any) -> tuple[Any, Any]:
         tensor = int(tensor_scale[0].view(np.uint32)) if tensor_scale else None
-        words = values.view(f"u{values.itemsize}").tolist()
-        _, blocks = exact.quantize_scaled(words, float, "e2m1", scale, arithmetic, tensor, **chosen)
-        scales, codes = zip(*blocks, strict=True)
-        return np.array(scales, np.uint8), np.array(codes, np.uint8)
+        rows = 16 if format == "nvfp4_16x16" else 1
+        high, wide = len(values) // rows, values.shape[1] // 16 if rows > 1 else 1
+        words = values.view(f"u{values.itemsize}").reshape(high, rows, wide, -1).swapaxes(1, 2)
+        _, blocks = exact.quantize_scaled(
+            words.reshape(high * wide, -1).tolist(),
+            float,
+            "e2m1",
+            scale,
+            arithmetic,
+            tensor,
+            rows,
+            **chosen,
+        )
+        scales, codes = (np.array(part, np.uint8) for part in zip(*blocks, strict=True))
+        whole = codes.reshape(high, wide, rows, -1).swapaxes(1, 2).reshape(values.shape)
+        return scales.reshape((high, wide) if rows > 1 else high), whole
 
     kernel = types.SimpleNamespace(quantize=quantize, FORMATS=[format], FLOATS=[float])
     (one,) = identify(target_of(kernel, "kernel"), ["quantize"], [format], [float])
@@ -44,7 +56,7 @@ def found(format: str, arithmetic: str, float: str = "f32", **choices: str) -> I
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
-@pytest.mark.parametrize("format", ["nvfp4", "fp4_ue4m3", "fp4_ue5m3"])
+@pytest.mark.parametrize("format", ["nvfp4", "fp4_ue4m3", "fp4_ue5m3", "nvfp4_16x16"])
 def test_each_arithmetic_is_named(format: str, arithmetic: str) -> None:
     one = found(format, arithmetic)
     assert one.consistent

@@ -271,7 +271,8 @@ def test_errors_alone_are_explained_by_nothing(op: str) -> None:
     stems = {f"{op}/{paths[0].name.partition('.json')[0]}", "quantize/nvfp4.f32"}
     read = golden.read_vectors(VECTORS, lambda stem: stem in stems and stem.startswith(op + "/"))
 
-    claims = {"FORMATS": {one.format for one in read}} if op == "quantize" else {}
+    of_blocks = op in ("quantize", "dequantize")
+    claims = {"FORMATS": {one.format for one in read}} if of_blocks else {}
     target = target_of(SimpleNamespace(**{op: lambda: None}, **claims), "target")
     meant = {
         "encode_stochastic": STOCHASTIC,

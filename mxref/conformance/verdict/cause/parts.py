@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, Parts, compose, split
-from mxref.blocks.two_level import quotient
+from mxref.blocks.exact_scales import quotient
 from mxref.conformance.compare.tensor_cases import tensors_of
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.formats.catalog import block_format

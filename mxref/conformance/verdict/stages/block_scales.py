@@ -9,7 +9,7 @@ import numpy as np
 
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Parts, compose, split
-from mxref.blocks.two_level import quotient
+from mxref.blocks.exact_scales import quotient
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.parts import is_special
 from mxref.conformance.verdict.cause.suspects import Answer
