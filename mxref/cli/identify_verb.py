@@ -64,6 +64,7 @@ def _run(options: argparse.Namespace) -> int:
 def _identify(options: argparse.Namespace, target: Target) -> int:
     from mxref import conformance
     from mxref.cases.own_formats import notes_on_references
+    from mxref.conformance.adders.target_units import identify_units, unit_json, unit_lines
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.integer_identification import (
         identify_integers,
@@ -76,6 +77,7 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
         target, options.op or OPERATIONS, options.format or None, options.float or None
     )
     more = identify_integers(target, options.op or OPERATIONS, options.format or ())
+    units = identify_units(target, options.op or OPERATIONS, options.format or ())
     ending = ending_of(target)
     if options.json:
         told = [
@@ -86,16 +88,22 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
         for record, one in zip(told, results, strict=True):
             notes = notes_on_references([record["format"]])
             record["note"] = "; ".join([*_equals(options, record, one), *notes])
-        print(json.dumps(told, indent=1))
+        print(json.dumps(told + unit_json(units), indent=1))
     else:
         _print_integers(more, options)
-        if found or not more:
+        for unit in units:
+            print("\n".join(unit_lines(unit)), end="\n\n")
+        if found or not (more or units):
             _print(name, found, options)
         for note in notes_on_references(one.setting.format for one in found):
             print(f"note: {note}")
     if ending:  # with --json it goes to stderr
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
-    same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
+    same = [
+        *(one.consistent for one in found),
+        *(bool(one.policies) for one in more),
+        *(one.as_named for one in units),
+    ]
     return 0 if same and all(same) and not ending else 1
 
 

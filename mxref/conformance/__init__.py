@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mxref.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from mxref.conformance.adders.identify_adder import IdentifiedAdder, identify_adder
     from mxref.conformance.checking.check import Extent, check
     from mxref.conformance.identification.identify import Identified, identify
     from mxref.conformance.verdict.report import Report
@@ -21,6 +22,7 @@ __all__ = [
     "CommandTarget",
     "Extent",
     "Identified",
+    "IdentifiedAdder",
     "PythonTarget",
     "Report",
     "ResultsTarget",
@@ -30,6 +32,7 @@ __all__ = [
     "check",
     "command_results",
     "identify",
+    "identify_adder",
     "load_target",
     "read_results",
     "read_xfail",
@@ -40,6 +43,10 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
+        "mxref.conformance.adders.identify_adder": (
+            "IdentifiedAdder",
+            "identify_adder",
+        ),
         "mxref.conformance.checking.check": (
             "Extent",
             "check",

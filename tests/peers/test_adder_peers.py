@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from plain_rows import PLAIN, before, drawn, with_few_specials, words
 from shares import Share
 
 from mxref import ADDERS, mma
+from mxref.conformance import identify_adder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "adapters"))
 from mmasim_units import UNITS, Unit
@@ -63,6 +65,24 @@ def test_units_equal_mmasim(unit: Unit, share: Share) -> None:
     if share.complete:
         for seed, pair in enumerate((every * 4)[:4]):
             assert unequal(unit, pair, 4096, seed, 16) == 0, (pair, seed)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("unit", UNITS, ids=IDS)
+def test_adders_are_read_off_mmasim(unit: Unit) -> None:
+    """Each unit as a black box, of all its formats with themselves."""
+    for pair in pairs(unit):
+        if pair[0] != pair[1]:
+            continue
+        adder = ADDERS[unit.adder]
+
+        def run(a: Any, b: Any, c: Any, pair: tuple[str, str] = pair) -> Any:
+            return unit.run(a, np.ascontiguousarray(b.T), c, pair)
+
+        found = identify_adder(run, pair, 2 * unit.k, output=adder.output)
+        assert found.confirmed, (pair, found)
+        assert unit.adder in found.names, (pair, found)
+        assert found.products <= 4000, found
 
 
 def test_every_named_adder_has_a_unit() -> None:

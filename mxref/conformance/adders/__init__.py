@@ -1,0 +1,1 @@
+"""The adder of a matrix unit, read off its answers."""
