@@ -67,7 +67,7 @@ def test_formats_that_verbs_take(call: Call) -> None:
         "fuzz": {name for _, name, _ in subjects(Policy())},
         "identify": {setting.format for setting in settings()},
         "quantize": every,
-        "diff": {*every, *FORMATS},
+        "diff": {*every, *FORMATS} - {"nvfp4_16x16"},  # blocks in rows
     }
     assert {verb: {*formats_of(call, verb)} for verb in wanted} == wanted
 

@@ -166,18 +166,22 @@ def _fitting_all(
             break  # of two terms no more bits are seen than float32 has
         left += _fitting(family, gives)
     unseen: dict[str, tuple[Any, ...]] = {}
-    aligned = next((one for one in left if one.is_aligned), None)
-    if aligned is not None:
-        zeros = zero_exponents(device, SumTree(tree, aligned))
-        own = aligned.zero_exponent if aligned.zero_exponent in zeros else max(zeros, default=None)
-        left = [
-            dataclasses.replace(one, zero_exponent=own) if own and one.is_aligned else one
-            for one in left
-        ]
-        unseen = {"zero_exponent": zeros} if len(zeros) > 1 else {}
+    aligned = [one for one in left if one.is_aligned]
+    if aligned:
+        zeros = zero_exponents(device, tree, aligned)
+        every_zero = tuple(sorted({zero for some in zeros for zero in some}))
+        fitting = [_of_zeros(one, some) for one, some in zip(aligned, zeros, strict=True) if some]
+        left = [*fitting, *(one for one in left if not one.is_aligned)] if fitting else left
+        unseen = {"zero_exponent": every_zero} if len(every_zero) > 1 else {}
     if left and not any(_follows(node) for node in nodes_of(tree)):
         unseen["step"] = tuple(range(left[0].step, 65))
     return [SumTree(tree, one) for one in left], unseen
+
+
+def _of_zeros(adder: Adder, zeros: tuple[int, ...]) -> Adder:
+    """The adder with its own exponent of a zero, if that is one of these, or the largest."""
+    own = adder.zero_exponent if adder.zero_exponent in zeros else max(zeros)
+    return dataclasses.replace(adder, zero_exponent=own)
 
 
 def _confirmed(device: Device, left: list[SumTree]) -> SumTree | None:

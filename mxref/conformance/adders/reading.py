@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.float32 import F64Array
-from mxref.conformance.adders.device import Device
+from mxref.conformance.adders.device import Call, Device
 from mxref.conformance.adders.trees import C, SumTree, Tree, leaves_of, nodes_of
 from mxref.operands.draws import Draws
 from mxref.policy.choices import Rounding
@@ -258,16 +258,19 @@ def _adders(facts: Facts, device: Device) -> Iterator[list[Adder]]:
         ]
 
 
-def zero_exponents(device: Device, found: SumTree) -> tuple[int, ...]:
-    """The exponents of a zero that give the answers to small terms."""
-    adder, first = found.adder, len(device.calls)
-    _ask_about_zeros(device, list(leaves_of(found.tree)), adder)
-    calls = device.calls[first:]
+def zero_exponents(device: Device, tree: Tree, adders: Sequence[Adder]) -> list[tuple[int, ...]]:
+    """Of each adder, the exponents of a zero with which it gives the answers to small terms."""
+    first, leaves = len(device.calls), list(leaves_of(tree))
+    for one in {adder.rounding: adder for adder in adders}.values():
+        _ask_about_zeros(device, leaves, one)
+    return [_fitting_zeros(device.calls[first:], SumTree(tree, adder)) for adder in adders]
 
+
+def _fitting_zeros(calls: Sequence[Call], found: SumTree) -> tuple[int, ...]:
     @functools.cache
     def kept(zero: int) -> int:
         """How many sums are no zeros: never more with a larger exponent."""
-        model = found.of(dataclasses.replace(adder, zero_exponent=zero))
+        model = found.of(dataclasses.replace(found.adder, zero_exponent=zero))
         return sum(int(np.count_nonzero(np.diagonal(model(one.a, one.b, one.c)))) for one in calls)
 
     seen = sum(int(np.count_nonzero(one.read)) for one in calls)
