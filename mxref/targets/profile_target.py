@@ -32,7 +32,8 @@ def profile_target(profile: Profile) -> PythonTarget:
         values: NDArray[Any], block_format: str, *scale: np.float32
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         blocks = profile.quantize(values, block_format, tensor_scale=_tensor_scale(profile, scale))
-        return blocks.scale_codes[:, 0], blocks.codes
+        scales = blocks.scale_codes
+        return scales if blocks.format.is_tiled else scales[:, 0], blocks.codes
 
     def dequantize(
         scale_codes: NDArray[Any],
@@ -42,8 +43,8 @@ def profile_target(profile: Profile) -> PythonTarget:
         *scale: np.float32,
     ) -> NDArray[Any]:
         fmt, whole = formats.block_format(block_format), _tensor_scale(profile, scale)
-        scales = scale_codes[:, np.newaxis]
-        blocks = Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=whole)
+        scales = scale_codes if fmt.is_tiled else scale_codes[:, np.newaxis]
+        blocks = Blocks(codes, scales, fmt, -1, codes.shape, tensor_scale=whole)
         return profile.dequantize(blocks, dtype)
 
     own = {"quantize": quantize, "dequantize": dequantize}
