@@ -109,6 +109,7 @@ _OF_ROWS: Mutants = {
         run=(_quantized if one.op == "quantize" else _read)(one.run),
         formats=(_NAME,),
         floats=("f32", "bf16"),
+        model="M16" if heading.startswith("C12b") else one.model,
     )
     for heading, one in SCALED.items()
     if not isinstance(one, tuple) and one.run is not None and not heading.startswith("D3")

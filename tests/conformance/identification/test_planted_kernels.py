@@ -281,6 +281,9 @@ def test_every_place_of_a_block_is_asked(setting: Setting) -> None:
     if setting.op == "quantize_tensor":
         asked = [words[3:] for words in asked if words[1:3] == (32, 1)]
     size = block_format(setting.format).elements_per_block
+    if size > len(found.probes):  # a tile has more places than a kernel is asked questions
+        assert block_format(setting.format).is_tiled
+        return
     blocks_of = [words[len(words) % size :] for words in asked]  # without the tensor's scale
     bits = np.array([word for words in blocks_of for word in words], setting.layout.uint)
     with np.errstate(invalid="ignore"):  # a signalling NaN
