@@ -297,10 +297,10 @@ class Dequantize(_OfBlocks):
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
         layout, place = LAYOUTS[slot], Placed.of(fmt, len(words))
-        codes = words.astype(np.uint8)
+        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
         arguments = {
-            "scale_codes": place.scales(codes[:, 0]),
-            "codes": place.elements(codes[:, 1:]),
+            "scale_codes": place.scales(scales),
+            "codes": place.elements(codes),
             "format": fmt.name,
         }
 
