@@ -81,7 +81,7 @@ Array = NDArray[Any]
 def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
     for format in CALL_OPERATIONS[op].formats:
         policy = CALL_OPERATIONS[op].first_policy(format)
-        for words in drawn(integer_cases(op, format), 8):
+        for words in drawn(integer_cases(op, format), 2 if op == "mma" else 8):  # of 12 formats
             answer = CALL_OPERATIONS[op].answer(format, words, policy)
             assert len(answer) == np.prod(CALL_OPERATIONS[op].call(format, words).shape)
             for smaller in CALL_OPERATIONS[op].smaller_rows(format, padded([words])[0])[:20]:
