@@ -122,8 +122,6 @@ class _OfBlocks(Operation):
     def row_calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call: scales of tensors are a column, one for each row."""
         fmt = block_format(format)
-        if not fmt.tensor_scale or fmt.is_tiled:  # a row has parts of several tiles
-            return self.calls(format, slot, words)
         scales = words[:, :1].astype(np.uint32).view(np.float32)
         return iter([self._asked(fmt, slot, words[:, 1:], slice(None), {"tensor_scale": scales})])
 

@@ -44,6 +44,7 @@ __all__ = [
     "calls_of",
     "code_format",
     "error_text",
+    "has_row_scales",
     "is_fault",
     "message",
     "quiet",
@@ -202,6 +203,17 @@ def message(error: BaseException) -> str:
     return f"{name}: {one_line(text)}" if text else name
 
 
+def has_row_scales(function: object, format: str) -> bool:
+    """Whether a call of a target's function has a tensor scale for each row, as a column.
+
+    It says so itself; a tile has no scale of a row, which has parts of several tiles.
+    """
+    fmt = OTHER_BLOCK_FORMATS.get(format)
+    if fmt is None or not fmt.tensor_scale or fmt.is_tiled:
+        return False
+    return bool(getattr(function, "row_scales", False))
+
+
 def calls_of(function: object, file: VectorFile, inputs: NDArray[np.uint64]) -> Iterator[Asked]:
     """The calls of a target's function that ask some cases.
 
@@ -211,7 +223,7 @@ def calls_of(function: object, file: VectorFile, inputs: NDArray[np.uint64]) -> 
         inputs: the words of the cases, one case a row.
     """
     one = REGISTRY[file.op]
-    ask = one.row_calls if getattr(function, "row_scales", False) else one.calls
+    ask = one.row_calls if has_row_scales(function, file.format) else one.calls
     return ask(file.format, file.float, inputs)
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import copies
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import drawn_order
 from mxref.operations.registry import REGISTRY
 from mxref.support.integers import rounded_up
-from mxref.targets.calls import call_operation, error_text, is_fault, quiet
+from mxref.targets.calls import call_operation, error_text, has_row_scales, is_fault, quiet
 
 __all__ = ["Call", "RepeatedCases", "Rows"]
 
@@ -155,8 +155,7 @@ class RepeatedCases:
     def fixed(self) -> int | None:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
         if self._has_tensor_scale:
-            rows = not block_format(self.file.format).is_tiled
-            return None if rows and getattr(self.function, "row_scales", False) else 0
+            return None if has_row_scales(self.function, self.file.format) else 0
         return 2 if self.file.op == "encode_stochastic" else None
 
     @property

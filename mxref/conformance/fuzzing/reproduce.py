@@ -16,10 +16,10 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile, words
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import stripped
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
-from mxref.targets.calls import calls_of
+from mxref.targets.calls import calls_of, has_row_scales
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
 
@@ -51,14 +51,9 @@ def reproduction(
     function = getattr(target, "operations", {}).get(file.op)
     if REGISTRY[file.op].varied:
         call = call.alone(failure.index)
-    elif scaled is not None and scaled.tensor_scale and not _row_scales(scaled, function):
+    elif scaled is not None and scaled.tensor_scale and not has_row_scales(function, file.format):
         call, failure = _of_one_tensor(call, failure)
     return "\n".join(_python(target, file, call, failure, changes=changes))
-
-
-def _row_scales(fmt: BlockFormat, function: object) -> bool:
-    """Whether a call has a scale of the tensor for each row."""
-    return not fmt.is_tiled and getattr(function, "row_scales", False)
 
 
 def _of_one_tensor(call: FuzzCall, failure: Failure) -> tuple[FuzzCall, Failure]:
