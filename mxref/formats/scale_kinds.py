@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
 
-__all__ = ["has_power_scales", "has_small_float_scales", "without_tensor_scale"]
+__all__ = ["has_power_scales", "has_small_float_scales", "in_rows"]
 
 
 def has_power_scales(format: str) -> bool:
@@ -25,14 +25,16 @@ def has_small_float_scales(format: str) -> bool:
     return _is_power(format) is False
 
 
-def without_tensor_scale(fmt: BlockFormat) -> BlockFormat | None:
-    """The format with the same elements and scales and no tensor scale; None if there is none.
+def in_rows(fmt: BlockFormat, *, tensor_scale: bool) -> BlockFormat | None:
+    """The format of the rows of a block, with a tensor scale or without; None if there is none.
 
-    >>> without_tensor_scale(OTHER_BLOCK_FORMATS["nvfp4_16x16"]).name
-    'fp4_ue4m3'
+    >>> tiles = OTHER_BLOCK_FORMATS["nvfp4_16x16"]
+    >>> in_rows(tiles, tensor_scale=False).name, in_rows(tiles, tensor_scale=True).name
+    ('fp4_ue4m3', 'nvfp4')
     """
+    wanted = fmt.element, fmt.scale, fmt.block_shape[-1:], tensor_scale
     for one in OTHER_BLOCK_FORMATS.values():
-        if not one.tensor_scale and (one.element, one.scale) == (fmt.element, fmt.scale):
+        if (one.element, one.scale, one.block_shape, one.tensor_scale) == wanted:
             return one
     return None
 

@@ -35,7 +35,7 @@ from mxref.conformance.differing.sides import (
 )
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, block_format
-from mxref.formats.scale_kinds import without_tensor_scale
+from mxref.formats.scale_kinds import in_rows
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
 
@@ -151,8 +151,9 @@ def difference(
     if fmt.name not in known:
         raise ValueError(unknown_name("format", fmt.name, known))
     if fmt.is_tiled:
-        rows = next(one.name for one in known.values() if _in_rows(one, fmt))
-        raise ValueError(f"format must have blocks in rows, got {fmt.name}: use {rows!r}")
+        rows = in_rows(fmt, tensor_scale=fmt.tensor_scale)
+        use = f": use {rows.name!r}" if rows else ""
+        raise ValueError(f"format must have blocks in rows, got {fmt.name}{use}")
     sides = side_of(a, fmt), side_of(b, fmt)
     notes = _notes(*sides, fmt)
     layout = common_float(*sides, float)
@@ -192,15 +193,6 @@ def difference(
         total.figures("total") if quantize and len(data or {}) > 1 else None,
         tuple(notes),
         bool(both),
-    )
-
-
-def _in_rows(one: BlockFormat, fmt: BlockFormat) -> bool:
-    """Whether a format is that of tiles in rows."""
-    return not one.is_tiled and (one.element, one.scale, one.tensor_scale) == (
-        fmt.element,
-        fmt.scale,
-        fmt.tensor_scale,
     )
 
 
@@ -254,7 +246,7 @@ def _examples(
         return shown
 
     # Numbers alone: where there is a tensor scale, the first one is of the tensor.
-    flat = without_tensor_scale(fmt) or fmt
+    flat = in_rows(fmt, tensor_scale=False) or fmt
     file = without_cases("quantize", flat.name, layout.name)
     which = kinds(words, *asked(words), fmt, layout)
     result = []

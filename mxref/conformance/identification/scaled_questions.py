@@ -22,7 +22,7 @@ from mxref.conformance.identification.place_questions import (
 from mxref.conformance.identification.pools import Maker, Pool, Words
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import BlockFormat, block_format
-from mxref.formats.scale_kinds import without_tensor_scale
+from mxref.formats.scale_kinds import in_rows
 from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.policy import Policy
 
@@ -45,13 +45,13 @@ def has_questions(format: str) -> bool:
     >>> has_questions("nvfp4")
     True
     """
-    return without_tensor_scale(block_format(format)) is not None
+    return in_rows(block_format(format), tensor_scale=False) is not None
 
 
 def scaled_pools(setting: Setting) -> tuple[Maker, ...]:
     """The pools of `quantize` under scales that are small floats."""
     fmt, layout = block_format(setting.format), setting.layout
-    flat = without_tensor_scale(fmt) or fmt
+    flat = in_rows(fmt, tensor_scale=False) or fmt
     blocks = probes("quantize", flat.name, setting.float)
     blocks = np.tile(blocks, fmt.elements_per_block // flat.elements_per_block)  # rows of a tile
     blocks = np.concatenate([blocks[:_DESIGNED], blocks[_DESIGNED::_STEP]])
