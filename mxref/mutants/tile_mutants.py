@@ -18,13 +18,13 @@ __all__ = ["TILES"]
 
 Values = NDArray[Any]
 Pair = tuple[U8, U8]
-_NAME, _SIDE = "nvfp4_16x16", 16
+_NAME, _SIDE, _FLOATS = "nvfp4_16x16", 16, ("f32", "bf16")
 
 
-def _rows(matrix: Values, side: int = _SIDE) -> Values:
+def _rows(matrix: Values) -> Values:
     """Each tile as a row, row of tiles by row of tiles."""
-    high, wide = len(matrix) // side, matrix.shape[1] // side
-    return matrix.reshape(high, side, wide, side).swapaxes(1, 2).reshape(-1, side * side)
+    high, wide = (length // _SIDE for length in matrix.shape)
+    return matrix.reshape(high, _SIDE, wide, _SIDE).swapaxes(1, 2).reshape(-1, _SIDE * _SIDE)
 
 
 def _matrix(rows: Values, shape: tuple[int, ...]) -> Values:
@@ -33,31 +33,34 @@ def _matrix(rows: Values, shape: tuple[int, ...]) -> Values:
     return rows.reshape(high, wide, _SIDE, _SIDE).swapaxes(1, 2).reshape(shape)
 
 
-def _quantized(run: Function, look: Callable[[Values], Values] = lambda rows: rows) -> Function:
-    """A `quantize` of tiles by one of rows, which looks for the scale in a part of each."""
+def _quantized(run: Function) -> Function:
+    """A `quantize` of tiles by one of rows."""
 
     def quantize(values: Values, format: str, tensor_scale: Any) -> Pair:
-        rows = _rows(values)
-        scales, codes = run(rows, format, tensor_scale)
-        seen = look(rows)
-        if seen is not rows:
-            scales, codes = _under(rows, seen, tensor_scale)
+        scales, codes = run(_rows(values), format, tensor_scale)
         grid = len(values) // _SIDE, values.shape[1] // _SIDE
         return scales.reshape(grid), _matrix(codes, values.shape)
 
     return quantize
 
 
-def _under(rows: Values, seen: Values, tensor_scale: Any) -> Pair:
-    """Rows under the scales that others have, by elements that are asked behind these."""
-    both = np.concatenate([seen, rows], axis=1)
+def _looking(look: Callable[[Values], Values]) -> Function:
+    """A `quantize` of tiles, right but for the numbers that it looks for the largest one in."""
 
-    def amax(magnitude: Values, parts: Any) -> Values:
-        found: Values = magnitude[:, : seen.shape[1]].max(axis=1)
-        return found
+    def run(rows: Values, format: str, tensor_scale: Any) -> Pair:
+        seen = look(rows)
+        count = seen.shape[1]
 
-    scales, codes = quantizer(amax=amax)(both, _NAME, tensor_scale)
-    return scales, codes[:, seen.shape[1] :]
+        def amax(magnitude: Values, parts: Any) -> Values:
+            found: Values = magnitude[:, :count].max(axis=1)
+            return found
+
+        # The elements are asked behind those that the scale is of.
+        both = np.concatenate([seen, rows], axis=1)
+        scales, codes = quantizer(amax=amax)(both, format, tensor_scale)
+        return scales, codes[:, count:]
+
+    return _quantized(run)
 
 
 def _with_neighbour(rows: Values) -> Values:
@@ -98,7 +101,7 @@ def _read(run: Function, scales: Callable[[U8], U8] = lambda scales: scales) -> 
     return dequantize
 
 
-_tiled = partial(wrong, formats=(_NAME,), floats=("f32", "bf16"))
+_tiled = partial(wrong, formats=(_NAME,), floats=_FLOATS)
 _quantizes, _reads = (
     partial(_tiled, op="quantize", model="M9"),
     partial(_tiled, op="dequantize", model="M10"),
@@ -108,7 +111,7 @@ _OF_ROWS: Mutants = {
         one,
         run=(_quantized if one.op == "quantize" else _read)(one.run),
         formats=(_NAME,),
-        floats=("f32", "bf16"),
+        floats=_FLOATS,
         model="M16" if heading.startswith("C12b") else one.model,
     )
     for heading, one in SCALED.items()
@@ -118,19 +121,19 @@ _OF_ROWS: Mutants = {
 TILES: Mutants = {
     **_OF_ROWS,
     "C6w first_row_of_a_tile: looks for the largest magnitude in the first row of a tile": (
-        _quantizes(_quantized(quantizer(), lambda rows: rows[:, :_SIDE]))
+        _quantizes(_looking(lambda rows: rows[:, :_SIDE]))
     ),
     "C6x half_of_a_tile: looks for the largest magnitude in the first eight rows of a tile": (
-        _quantizes(_quantized(quantizer(), lambda rows: rows[:, : 8 * _SIDE]))
+        _quantizes(_looking(lambda rows: rows[:, : 8 * _SIDE]))
     ),
     "C6y last_row_of_a_tile: leaves the last row of a tile out of the largest magnitude": (
-        _quantizes(_quantized(quantizer(), lambda rows: rows[:, :-_SIDE]))
+        _quantizes(_looking(lambda rows: rows[:, :-_SIDE]))
     ),
     "C6z first_column_of_a_tile: looks for the largest magnitude in the first column of a tile": (
-        _quantizes(_quantized(quantizer(), lambda rows: rows[:, ::_SIDE]))
+        _quantizes(_looking(lambda rows: rows[:, ::_SIDE]))
     ),
     "G7f two_tiles: takes the largest magnitude of a tile and of the next one": _quantizes(
-        _quantized(quantizer(), _with_neighbour)
+        _looking(_with_neighbour)
     ),
     "G7g tile_in_line: takes 256 numbers that follow each other in memory for a tile": _quantizes(
         _in_line

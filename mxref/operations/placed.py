@@ -22,13 +22,11 @@ class Placed(NamedTuple):
         blocks: how many there are; zeros fill the last row of tiles up.
         grid: rows and columns of blocks.
         block: rows and columns of a block.
-        tiled: whether blocks are tiles, of which each has several rows.
     """
 
     blocks: int
     grid: tuple[int, int]
     block: tuple[int, int]
-    tiled: bool
 
     @classmethod
     def of(cls, fmt: BlockFormat, count: int) -> Placed:
@@ -42,10 +40,10 @@ class Placed(NamedTuple):
         ((32, 48), (2, 3))
         """
         if not fmt.is_tiled:
-            return cls(count, (count, 1), (1, fmt.elements_per_block), tiled=False)
+            return cls(count, (count, 1), (1, fmt.elements_per_block))
         rows, columns = fmt.block_shape
         across = min(max(count, 1), _COLUMNS)
-        return cls(count, (-(-count // across), across), (rows, columns), tiled=True)
+        return cls(count, (-(-count // across), across), (rows, columns))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,8 +52,8 @@ class Placed(NamedTuple):
 
     @property
     def of_scale(self) -> tuple[int, ...]:
-        """The shape of the scales."""
-        return self.grid if self.tiled else self.grid[:1]
+        """The shape of the scales: of blocks in rows one axis, of tiles two."""
+        return self.grid if self.block[0] > 1 else self.grid[:1]
 
     def elements(self, cases: NDArray[Any]) -> NDArray[Any]:
         """The elements of each case, a row of all of its block, in the shape of the call."""

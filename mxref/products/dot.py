@@ -91,7 +91,7 @@ def matmul(
     array([[ 2.5],
            [-2.5]], dtype=float32)
     >>> x, w = np.float32([[1.0, 2.0], [3.0, -4.0]]), np.float32([[0.5, 1.0], [3.0, 2.0]])
-    >>> tiles = mxref.quantize(w, "nvfp4", axis=(0, 1), block_size=(16, 16))
+    >>> tiles = mxref.quantize(w, "nvfp4_16x16")
     >>> matmul(mxref.quantize(x, "nvfp4", axis=1), tiles.T)
     array([[ 2.5000002,  7.0000005],
            [-2.6666667,  0.       ]], dtype=float32)

@@ -74,14 +74,12 @@ def linear(
 
     Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
 
-    >>> import dataclasses, mxref
     >>> x, w = np.float32([[1.0, 2.0, -3.0]]), np.float32([[0.5, 1.0, 1.0], [4.0, 0.0, 0.3]])
     >>> linear(x, w, "mxfp8_e4m3", bias=np.float32([10.0, 0.0]))
     array([[9.5   , 3.0625]], dtype=float32)
     >>> linear(x, w, "mxfp8_e4m3", weight_axis="out", activations="kept")
     array([[-0.5   ,  3.0625]], dtype=float32)
-    >>> tiles = dataclasses.replace(mxref.formats.block_format("nvfp4"), block_size=(16, 16))
-    >>> linear(x, w, "nvfp4", weight_format=tiles)
+    >>> linear(x, w, "nvfp4", weight_format="nvfp4_16x16")
     array([[-0.6666667,  3.0000002]], dtype=float32)
     """
     layout = layout_of(dtype)
