@@ -28,8 +28,14 @@ from mxref.products.adders import ADDERS as ADDERS
 from mxref.products.adders import Adder as Adder
 from mxref.products.dot import matmul as matmul
 from mxref.products.dot import matmul_bounds as matmul_bounds
+from mxref.products.hadamard import Hadamard as Hadamard
+from mxref.products.layer_bounds import linear_bounds as linear_bounds
+from mxref.products.layer_bounds import linear_gradients_bounds as linear_gradients_bounds
 from mxref.products.linear import linear as linear
 from mxref.products.linear import linear_gradients as linear_gradients
 from mxref.products.mma import mma as mma
 from mxref.products.mma import mma_bounds as mma_bounds
+from mxref.products.recipe import OperandRecipe as OperandRecipe
+from mxref.products.recipe import Recipe as Recipe
 from mxref.profiles import profile as profile
+from mxref.profiles.recipes import recipe as recipe

@@ -5,13 +5,14 @@ import importlib.util
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from environments import ENVIRONMENTS, lacking
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from needs import line_of_not_run
+from needs import line_of_not_run, not_run
 from shares import Share
 
 from mxref.cases import read
@@ -82,6 +83,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="all of what the test command has a fixed part of",
     )
     parser.addoption(
+        "--rest",
+        action="store_true",
+        help="as --complete, without what the test command has whole",
+    )
+    parser.addoption(
         "--peers",
         choices=ENVIRONMENTS,
         help="also those of tests/peers that are of this environment of tools/environments.py",
@@ -111,6 +117,9 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{arg} must be run with --peers and its environment")
     if environment:  # torch waits for whoever else compiles an extension of the same name
         os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix, "torch_extensions")))
+        # Its threads wait for each other, too, and keep the cores busy with it: beside other
+        # programs the products of MMA-Sim take twelve times as long as in one.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     if environment and os.environ.get("MXREF_REQUIRE_TOOLS") and (absent := lacking(environment)):
         raise pytest.UsageError(
             f"MXREF_REQUIRE_TOOLS is set, and {sys.prefix} must be what tools/environments.py "
@@ -121,6 +130,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the tests of peers of other environments; None lets others decide."""
     return None if is_of(collection_path, config.getoption("--peers")) else True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what begins after MXREF_UNTIL, seconds since 1970, when the time of CI is over."""
+    if time.time() > float(os.environ.get("MXREF_UNTIL", "inf")):
+        not_run("for want of time")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -137,16 +153,23 @@ def pytest_collection_finish() -> None:
 
 def share_of(config: pytest.Config) -> Share:
     """The part that every run has; all of it with --complete."""
-    return Share(complete=config.getoption("--complete"))
+    return Share(complete=config.getoption("--complete") or config.getoption("--rest"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only --complete has, unless it is named."""
+    """Leave out what only --complete has, unless it is named; with --rest what all runs have.
+
+    Tests that take `share` stay: they have more to do if it is complete.
+    """
     if any("::" in arg for arg in config.args):
         return
     marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
     tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
-    others = [marked[place][0] for place in share_of(config).left_out(tests)]
+    left_out = share_of(config).left_out(tests)
+    if config.getoption("--rest"):
+        whole = {i for i, (item, _) in enumerate(marked) if "share" not in item.fixturenames}
+        left_out = sorted(whole - {*Share(complete=False).left_out(tests)})
+    others = [marked[place][0] for place in left_out]
     if others:
         config.hook.pytest_deselected(items=others)
         places = {id(item) for item in others}

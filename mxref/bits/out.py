@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from mxref.bits.floats import U8, FloatLayout, Floats, refuse_masked
 
@@ -16,19 +16,23 @@ def codes_out(
     scales: tuple[int, ...],
     *inputs: NDArray[Any],
     blank: bool = False,
-) -> tuple[U8, U8]:
+    scale_dtype: DTypeLike = np.uint8,
+) -> tuple[U8, NDArray[Any]]:
     """Arrays for codes and scale codes: new ones, or those of `out`, which may overlap nothing.
 
     New codes are zeros if `blank`.
     """
     if out is None:
-        return (np.zeros if blank else np.empty)(codes, np.uint8), np.empty(scales, np.uint8)
+        return (np.zeros if blank else np.empty)(codes, np.uint8), np.empty(scales, scale_dtype)
     if not isinstance(out, tuple) or len(out) != 2:
         raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
-    for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
+    for name, array, shape, dtype in (
+        ("codes", out[0], codes, np.dtype(np.uint8)),
+        ("scale_codes", out[1], scales, np.dtype(scale_dtype)),
+    ):
         refuse_masked(array, "out")  # not all of its memory would be written
-        wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
-        if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
+        wanted = f"out must hold {name} as a writable {dtype} array of shape {shape}"
+        if not isinstance(array, np.ndarray) or array.dtype != dtype:
             raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
         if array.shape != shape or not array.flags.writeable:
             state = "" if array.flags.writeable else ", read-only"

@@ -104,7 +104,7 @@ def dequantize(
     layout = layout_of(dtype)
     fmt = blocks.format
     arithmetic = chosen.scale.scale_arithmetic
-    if fmt.scale.is_power:
+    if fmt.scale.is_power or fmt.scale.is_float32:
         if "scale_arithmetic" in spelled(policy, choices):
             raise ValueError(
                 f"dequantize of {fmt.name} does not read scale_arithmetic, since its scale is "

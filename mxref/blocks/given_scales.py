@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mxref.bits.float32 import FLT_MAX
 from mxref.bits.floats import F32
 from mxref.blocks.tiles import Tiling
 from mxref.blocks.two_level import (
@@ -17,6 +19,8 @@ from mxref.blocks.two_level import (
     held,
     one_or_rows,
 )
+from mxref.formats.catalog import BlockFormat
+from mxref.support.text import short
 
 
 class AmaxOf(enum.Enum):
@@ -82,6 +86,38 @@ def given_scales(
     if isinstance(found, RowScales):
         _check_shape(found.bits.shape, tiling)
     return found
+
+
+def given_amax(amax: float | None, fmt: BlockFormat) -> float | None:
+    """The largest magnitude that is given for blocks under float32 scales.
+
+    Raises:
+        TypeError: no number.
+        ValueError: a number that is not positive or finite, or that float32 does not hold; scales
+            of another kind.
+
+    >>> from mxref.formats.catalog import block_format
+    >>> given_amax(448, block_format("fp8_e4m3_f32"))
+    448.0
+    """
+    if amax is None:
+        return None
+    kinds = int | float | np.integer | np.floating | ml_dtypes.bfloat16
+    if isinstance(amax, np.ndarray) and amax.ndim == 0:
+        amax = amax[()]
+    if isinstance(amax, bool) or not isinstance(amax, kinds):
+        raise TypeError(f"amax must be a number, got {type(amax).__name__}")
+    if not fmt.scale.is_float32:
+        raise ValueError(f"amax must be None for {fmt.name}, whose scale is {fmt.scale.name}")
+    if not 0 < amax <= FLT_MAX:
+        raise ValueError(f"amax must be a positive finite float32 number, got {short(amax)}")
+    number = float(amax)
+    if float(np.float32(number)) != number:
+        raise ValueError(
+            f"amax must be a number that float32 holds, got {amax}: round it, as "
+            f"np.float32({amax}) does"
+        )
+    return number
 
 
 def _of_numbers(given: ArrayLike, kind: TensorScaleKind) -> TensorScales:

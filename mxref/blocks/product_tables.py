@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
-from mxref.bits.floats import F64, FloatLayout, Parts, compose, floor_log2, split
+from mxref.bits.floats import F32, F64, FloatLayout, Parts, compose, floor_log2, split
 from mxref.blocks.arithmetics import ARITHMETICS, ScaleFormula, numbers
 from mxref.blocks.exact_scales import quotient
 from mxref.blocks.reading import Products, RowProducts
@@ -84,12 +84,17 @@ def products_of(
     arithmetic: ScaleArithmetic = ScaleArithmetic.EXACT,
     tensor: TensorScales | None = None,
 ) -> Products | RowProducts:
-    """`product_table` as what blocks are read by; with scales of rows their products one by one."""
-    if not isinstance(tensor, RowScales):
+    """`product_table` as what blocks are read by.
+
+    With scales of rows, or float32 scales, their products one by one.
+    """
+    if not isinstance(tensor, RowScales) and not fmt.scale.is_float32:
         return _kept(fmt, layout, policy, arithmetic, tensor)
     refuse_other_kind(arithmetic, tensor)
 
-    def read(scales: NDArray[Any], elements: NDArray[Any], some: RowScales) -> NDArray[Any]:
+    def read(
+        scales: NDArray[Any], elements: NDArray[Any], some: TensorScales | None
+    ) -> NDArray[Any]:
         return _patterns(_Pairs(scales, elements), fmt, layout, policy, arithmetic, some)
 
     return RowProducts(read, layout, tensor)
@@ -117,9 +122,12 @@ def _exact_products(
 ) -> tuple[NDArray[Any], Parts, NDArray[np.bool_]]:
     """Patterns, the exact products, and where the scale alone is beyond the type."""
     element, ratio = _taken(every_code(fmt.element), codes.elements), Ratio()
-    is_power = fmt.scale.is_power
-    scale = scale_parts(policy, fmt.scale) if is_power else every_code(fmt.scale)
-    scale = _taken(scale, codes.scales)
+    if fmt.scale.is_float32:
+        scale = split(codes.scales, F32)
+    else:
+        power = fmt.scale.is_power
+        scale = scale_parts(policy, fmt.scale) if power else every_code(fmt.scale)
+        scale = _taken(scale, codes.scales)
     if tensor is not None:
         ratio = tensor.ratio(fmt)
         scale = ratio.times(scale)
@@ -185,7 +193,9 @@ def products_by(
     if not isinstance(tensor, RowScales):
         return _kept_by(scales_of, fmt, layout, tensor)
 
-    def read(scales: NDArray[Any], elements: NDArray[Any], some: RowScales) -> NDArray[Any]:
+    def read(
+        scales: NDArray[Any], elements: NDArray[Any], some: TensorScales | None
+    ) -> NDArray[Any]:
         codes = _Pairs(scales, elements)
         return compose(_float32_products(codes, fmt, scales_of, some), layout)
 

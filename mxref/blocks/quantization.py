@@ -16,7 +16,8 @@ from mxref.blocks.arithmetics import ARITHMETICS, TensorFormula
 from mxref.blocks.container import Blocks
 from mxref.blocks.estimates import estimates
 from mxref.blocks.exact_scales import tensor_scales
-from mxref.blocks.given_scales import AmaxOf, amax_of, given_scales
+from mxref.blocks.float_scales import float_scale_rows
+from mxref.blocks.given_scales import AmaxOf, amax_of, given_amax, given_scales
 from mxref.blocks.routes import (
     FEW,
     quantize_lanes,
@@ -29,9 +30,10 @@ from mxref.blocks.tiles import Axis, Tiling, as_lanes, as_rows
 from mxref.blocks.two_level import RowScales, TensorScaleKind, TensorScales, one_or_rows
 from mxref.blocks.writing import QuantizeJob, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
+from mxref.numbers.codes import word_of
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import AnyQuantizeChoices
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.threads import thread_count
@@ -45,11 +47,12 @@ def quantize(
     axis: Axis = -1,
     block_size: int | tuple[int, ...] | None = None,
     tensor_scale: TensorScales | AmaxOf | ArrayLike | None = None,
+    amax: float | None = None,
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
     out: tuple[U8, U8] | None = None,
     threads: int | None = None,
-    **choices: Unpack[QuantizeChoices],
+    **choices: Unpack[AnyQuantizeChoices],
 ) -> Blocks:
     """Blocks of elements with a shared scale, from a tensor.
 
@@ -74,25 +77,28 @@ def quantize(
             their length or 1 along the others; or their `RowScales`; or ``"row"`` (`AmaxOf.ROW`)
             for the largest magnitude of each row. An array of one number is the whole tensor's.
             See SPEC_NOTES N42.
+        amax: for float32 scales, a float32 number that is in place of the largest magnitude of
+            every block, as in delayed scaling; elements beyond it are those of `overflow`.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
-        out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
-            be mapped to files. `Blocks` then holds views of them.
+        out: where codes and scale codes go: writable arrays of the shapes and dtypes that come
+            back; may be mapped to files. `Blocks` then holds views of them.
         threads: how many threads compute, which changes no bit; if None the environment variable
             MXREF_THREADS says it, or it is one.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
         `Blocks`. In `ocp` a block with NaN or infinity has scale FF and element codes 00; a block
-        of zeros has scale 00.
+        of zeros has scale 00. Scale codes are bytes; float32 scales are uint32 patterns, where NaN
+        is 7FC00000.
 
     Raises:
-        TypeError: values or a tensor scale of another type.
+        TypeError: values, a tensor scale or an amax of another type.
         ValueError: axis out of range, block_size below 1, unknown format or choice, a choice that
-            the format's scale does not read, a tail or a NaN that the policy refuses, a NaN block
-            of a format whose scale has no NaN.
+            the format's scale does not read, an amax that is not positive or that it does not read,
+            a tail or a NaN that the policy refuses, a NaN block of a format whose scale has no NaN.
 
-    Source: OCP MX v1.0 6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31, N41, N42.
+    Source: OCP MX v1.0 6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31, N41, N42, N48 to N51.
 
     >>> blocks = quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3")
     >>> blocks.scale_codes, blocks.codes[:4]
@@ -108,10 +114,12 @@ def quantize(
     by_keys = takes_keys(fmt, chosen)
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
+    largest = given_amax(amax, fmt)
 
     by = None
     if (
         not by_keys
+        and not fmt.scale.is_float32
         and not isinstance(tensor, RowScales)
         and (source.layout != F64 or source.array.size >= FEW)
     ):
@@ -131,13 +139,17 @@ def quantize(
         part = None
         if draw is not None and random is not None:
             part = dataclasses.replace(draw, bits=random)
-        if by is not None or many:
+        if by is not None or (many and not fmt.scale.is_float32):
             both = quantize_two_levels(lanes, layout, fmt, chosen, tensor, part, by, to)
             if both is not None:
                 return both
         if part is not None:
             part = dataclasses.replace(part, bits=as_rows(part.bits))
-        found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
+        found: tuple[NDArray[Any], U8]
+        if fmt.scale.is_float32:
+            found = float_scale_rows(as_rows(lanes), layout, fmt, chosen, part, largest)
+        else:
+            found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
     random = None if draw is None else draw.bits.reshape(tiling.shape)
@@ -186,7 +198,10 @@ def _in_blocks(
     count, array = thread_count(threads), work.source.array
     blank = out is None and place.tiling.is_long  # the padding may be much
     inputs = [array] if work.random is None else [array, work.random]
-    codes, scales = codes_out(out, place.codes, place.tiling.counts, *inputs, blank=blank)
+    word = word_of(fmt.scale)
+    codes, scales = codes_out(
+        out, place.codes, place.tiling.counts, *inputs, blank=blank, scale_dtype=word
+    )
     write(work, Written(codes, scales, blank), count)
     if out is None:  # no caller can write to them
         codes.setflags(write=False)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout
 from mxref.bits.pairs import MANY, Table
 from mxref.blocks.tiles import Tile, as_lanes, as_rows
-from mxref.blocks.two_level import RowScales
+from mxref.blocks.two_level import TensorScales
 from mxref.support.scratch import scratch
 
 #: Scale codes as indices.
@@ -91,22 +91,23 @@ class Products:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowProducts:
-    """Patterns of scale * element where rows have scales of their own, without a table.
+    """Patterns of scale * element without a table: of rows with scales of their own, or of float32.
 
     Args:
         of: the patterns (n, k) of scale codes (n,) and element codes (n, k), with a scale of the
             tensor for each block.
         layout: of the patterns.
-        tensor: the scales of the tensor.
+        tensor: the scales of the tensor, or None.
     """
 
-    of: Callable[[NDArray[Any], NDArray[Any], RowScales], NDArray[Any]]
+    of: Callable[[NDArray[Any], NDArray[Any], TensorScales | None], NDArray[Any]]
     layout: FloatLayout
-    tensor: RowScales
+    tensor: TensorScales | None
 
     def part(self, counts: tuple[int, ...], some: Tile) -> RowProducts:
         """As that of `Products`."""
-        return RowProducts(self.of, self.layout, self.tensor.part(counts, some))
+        tensor = self.tensor and self.tensor.part(counts, some)
+        return RowProducts(self.of, self.layout, tensor)
 
     def write(self, codes: U8, scales: U8, target: Bits, *, in_pairs: bool) -> None:
         """As that of `Products`."""

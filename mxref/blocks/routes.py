@@ -177,15 +177,15 @@ def _quotient_rows(
     """
     t = np.ones(1) if tensor is None else tensor.numbers
     with np.errstate(all="ignore"):
-        scales = _encoded(amax / (fmt.element.max_normal * t), fmt.scale, ElementPolicy())
+        scales = encoded(amax / (fmt.element.max_normal * t), fmt.scale, ElementPolicy())
         flushed = scales == 0
         quotients = x / np.where(flushed, 1.0, numbers(fmt.scale)[scales] * t)[:, np.newaxis]
         if flushed.any():
             quotients[flushed] *= 0.0
-    return scales, _encoded(quotients, fmt.element, policy.element)
+    return scales, encoded(quotients, fmt.element, policy.element)
 
 
-def _encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
+def encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
     """Codes of many numbers by a table."""
     codes = np.empty(x.shape, np.uint8)
     bits = np.ascontiguousarray(x).view(np.uint64)
@@ -233,7 +233,7 @@ def _exact_rows(
         whole = dataclasses.replace(parts, significand=significand)
         quotients = scaled(whole, code, fmt, tensor)
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
-    _refuse_nan(is_nan[~nan_block], fmt, policy)
+    refuse_nan(is_nan[~nan_block], fmt, policy)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
     ones = policy.scale.nan_block_codes is c.NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
@@ -263,14 +263,19 @@ def _float32_rows(
         stored = None if tensor is None else tensor.numbers[:, np.newaxis]
         scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
         give_signs(quotients, x)
-    _refuse_nan(np.isnan(quotients), fmt, policy)
+    refuse_nan(np.isnan(quotients), fmt, policy)
     if draw is None and x.size >= FEW:
-        return scales.reshape(-1), _encoded(quotients, fmt.element, policy.element)
+        return scales.reshape(-1), encoded(quotients, fmt.element, policy.element)
     parts = split(quotients.view(np.uint64), F64)
     return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
 
 
-def _refuse_nan(is_nan: Bool, fmt: BlockFormat, policy: Policy) -> None:
+def refuse_nan(is_nan: Bool, fmt: BlockFormat, policy: Policy) -> None:
+    """Refuse elements that are NaN where the policy makes them errors.
+
+    Raises:
+        ValueError: there is one.
+    """
     message = nan_error(fmt.element, policy.element)
     if message and is_nan.any():
         raise ValueError(message)

@@ -16,7 +16,7 @@ from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index
 from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import AnyQuantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
 from mxref.support.integers import shape_of
 
@@ -39,7 +39,7 @@ class ResultShapes:
 
     Args:
         codes: shape of `Blocks.codes`; the dtype is always uint8.
-        scale_codes: shape of `Blocks.scale_codes`; the dtype is always uint8.
+        scale_codes: shape of `Blocks.scale_codes`; the dtype is uint8, or uint32 of float32 scales.
         values: shape of what `dequantize` returns.
         dtype: its dtype.
     """
@@ -58,7 +58,7 @@ def result_shapes(
     axis: Axis = -1,
     block_size: int | tuple[int, ...] | None = None,
     dtype: DTypeLike = np.float32,
-    **choices: Unpack[QuantizeChoices],
+    **choices: Unpack[AnyQuantizeChoices],
 ) -> ResultShapes:
     """Shapes that `quantize` gives for a tensor of a shape: what to allocate for its `out`.
 
@@ -117,6 +117,8 @@ def _checked(
     if block_size is not None:
         fmt = dataclasses.replace(fmt, block_size=block_size)
     formats.code_format(fmt.element)  # refuses more than 8 bits
+    if fmt.scale.is_float32:
+        return fmt, resolve("quantize of float32 scales", policy, choices)
     chosen = resolve("quantize", policy, choices)
     _refuse_unread(fmt, chosen, spelled(policy, choices))
     if fmt.scale.is_power and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:

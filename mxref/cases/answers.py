@@ -29,13 +29,13 @@ __all__ = [
 ]
 
 
-def reads(op: str) -> tuple[str, ...]:
-    """The choices that an operation of the vectors reads.
+def reads(op: str, format: str = "") -> tuple[str, ...]:
+    """The choices that an operation of the vectors reads, of a format or of those of MX.
 
-    >>> reads("pack"), reads("quantize_tensor")[0]
-    (('fp4_packing', 'fp6_packing'), 'tail')
+    >>> reads("pack"), reads("quantize_tensor")[0], reads("quantize", "fp8_e4m3_f32")[-1]
+    (('fp4_packing', 'fp6_packing'), 'tail', 'tail')
     """
-    return REGISTRY[op].reads()
+    return REGISTRY[op].reads(format)
 
 
 def answerable(op: str, format: str, slot: str, policy: AnyPolicy) -> bool:
@@ -53,13 +53,13 @@ def answerable(op: str, format: str, slot: str, policy: AnyPolicy) -> bool:
     return isinstance(policy, str) or REGISTRY[op].answerable(format, slot, policy)
 
 
-def choices_read(op: str, policy: AnyPolicy) -> dict[str, str]:
+def choices_read(op: str, policy: AnyPolicy, format: str = "") -> dict[str, str]:
     """The choices of a policy that an operation reads and that differ from `ocp`, by name.
 
     >>> choices_read("encode", Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
     {'rounding': 'to_odd'}
     """
-    return REGISTRY[op].changed(policy)
+    return REGISTRY[op].changed(policy, format)
 
 
 def exact_answer(

@@ -18,7 +18,8 @@ from mxref.cases.drawn import drawn
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words
 from mxref.cases.records import VectorFile
-from mxref.operands.draws import Draws, Words
+from mxref.formats.catalog import E8M0, ScaleFormat
+from mxref.operands.draws import Draws, Ints, Words
 from mxref.operands.ordinary import (
     CODES,
     NUMBERS,
@@ -38,6 +39,8 @@ __all__ = ["beside"]
 _SEARCH, _NUMBERS, _BLOCKS = 256, 256, 16
 #: Blocks of dot products.
 _DOT = (1, 2, 4)
+#: Scales of tensors of dot products: 1, 1/2688, and 3.
+_FACTORS = (0x3F800000, 0x39C30C31, 0x40400000)
 #: Rows and columns of tensors: aligned ones, tails, and larger ones than in the vectors.
 _TENSORS = ((1, 32), (32, 1), (2, 64), (64, 64), (33, 96), (3, 100), (128, 32), (31, 33), (7, 257))
 
@@ -121,7 +124,18 @@ def _products(file: VectorFile, seed: int) -> Iterator[Words]:
         draws, sides = _draws(file, seed, kind, scale_kind), []
         for fmt in pair_formats(file.format):
             values, least = numbers(fmt.element), fmt.element.min_normal
-            scales = ordinary_scales(scale_kind, draws, (_DOT[number % len(_DOT)],))
-            codes = ordinary_codes(kind, draws, (scales.size, 32), values, least)
-            sides.append(np.concatenate([scales, codes.reshape(-1)]))
+            powers = ordinary_scales(scale_kind, draws, (_DOT[number % len(_DOT)],))
+            scales = powers if fmt.scale == E8M0 else _near(powers, fmt.scale)
+            codes = ordinary_codes(
+                kind, draws, (scales.size, fmt.elements_per_block), values, least
+            )
+            tensor = [_FACTORS[number % len(_FACTORS)]] if fmt.tensor_scale else []
+            sides.append(np.concatenate([np.array(tensor, np.int64), scales, codes.reshape(-1)]))
         yield np.concatenate(sides).astype(np.uint64)
+
+
+def _near(codes: Ints, scale: ScaleFormat) -> Ints:
+    """Scale codes of E8M0 as those of the same or the nearest powers of two of another format."""
+    exponents = np.clip(codes - E8M0.bias + scale.bias, 1, (1 << scale.exponent_bits) - 1)
+    found: Ints = exponents << scale.mantissa_bits
+    return found

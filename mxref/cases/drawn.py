@@ -13,12 +13,14 @@ import numpy as np
 
 from mxref.bits.floats import F16, F32, LAYOUTS, FloatLayout
 from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.float_scaled import FLOAT_SCALES, drawn_float_scaled
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
 from mxref.formats.catalog import (
     BlockFormat,
     CodeFormat,
     ElementFormat,
+    ScaleKind,
     block_format,
     code_format,
 )
@@ -31,6 +33,8 @@ __all__ = ["drawn", "drawn_calls"]
 #: Widths of random bits and scales of tensors: each is a call of its own.
 _WIDTHS = np.array([1, 2, 4, 8, 11, 16, 23, 32])
 _TENSORS = 6
+#: Elements of a block of which as many are drawn as are asked for.
+_MOST = 256
 #: Significands in 64ths at which scale rules change the scale.
 _STEPS = np.array([64, 80, 90, 91, 96, 112, 116, 120, 124, 126, 127])
 
@@ -80,6 +84,8 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     block = block_format(format)
     if op == "dequantize":
         return _scales_and_codes(draws, block, layout, count)
+    if block.scale.kind is ScaleKind.FLOAT32:
+        return drawn_float_scaled(draws, block, layout, _fewer(block, count))
     if not block.scale.is_power:
         return _scaled_blocks(draws, block, layout, count)
     size = block.elements_per_block
@@ -255,8 +261,12 @@ def _amax_steps(draws: Draws, layout: FloatLayout, count: int) -> Words:
 
 def _scales_and_codes(draws: Draws, block: BlockFormat, layout: FloatLayout, count: int) -> Words:
     """Any scale with any codes, behind one of few scales of tensors if the format has one."""
+    count = _fewer(block, count)
     codes = draws.below((count, block.elements_per_block), block.element.code_count)
     scales = draws.below((count, 1), block.scale.code_count)
+    if block.scale.kind is ScaleKind.FLOAT32:
+        some = np.array(FLOAT_SCALES)[draws.below((count, 1), len(FLOAT_SCALES))]
+        scales = np.where(draws.one_in((count, 1), 4), some, scales)
     words = np.concatenate([scales, codes], axis=1).astype(np.uint64)
     if not block.tensor_scale:
         return words
@@ -265,6 +275,11 @@ def _scales_and_codes(draws: Draws, block: BlockFormat, layout: FloatLayout, cou
         some[-2:] = [_near_midpoint(draws, block, layout) for _ in range(2)]
     tensors = some[draws.below((count, 1), _TENSORS)]
     return np.concatenate([tensors.astype(np.uint64), words], axis=1)
+
+
+def _fewer(block: BlockFormat, count: int) -> int:
+    """As many blocks as have the elements of so many blocks of 128, and one at least."""
+    return max(1, min(count, count * _MOST // block.elements_per_block))
 
 
 def _few_tensor_scales(draws: Draws, layout: FloatLayout) -> Ints:

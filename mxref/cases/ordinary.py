@@ -42,6 +42,8 @@ OPERATIONS = (
 )  # fmt: skip
 #: The width of random bits.
 _WIDTH = 8
+#: What the fractions of float32 scales are made of.
+_FRACTION = 0x2545F49
 #: The greatest binade of numbers that are to lie in the range of a format.
 _LARGEST = 4
 
@@ -175,4 +177,6 @@ def special_words(file: VectorFile, words: Words, number: int) -> Words:
 def _scales(kind: str, draws: Draws, rows: int, fmt: CodeFormat | None) -> Ints:
     """Scale codes; those of another format than E8M0 by their place among its codes."""
     codes = ordinary_scales(kind, draws, (rows, 1))
+    if fmt is not None and fmt.bits > 8:  # of float32: those powers, and numbers between them
+        return codes << fmt.mantissa_bits | codes * _FRACTION % (1 << fmt.mantissa_bits)
     return codes if fmt is None else 1 + codes * (fmt.max_code - 1) // 0xFF

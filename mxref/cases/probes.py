@@ -13,6 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.float_scaled import (
+    FLOAT_SCALES,
+    drawn_float_scaled,
+    largest_magnitudes,
+    under_largest,
+)
 from mxref.cases.grid import grid, pattern
 from mxref.cases.random_blocks import random_blocks
 from mxref.formats.catalog import (
@@ -20,9 +26,11 @@ from mxref.formats.catalog import (
     CODE_FORMATS,
     E8M0,
     BlockFormat,
+    ScaleKind,
     block_format,
 )
-from mxref.formats.scale_kinds import has_small_float_scales
+from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
+from mxref.operands.draws import Draws
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.registry import REGISTRY
 
@@ -34,6 +42,8 @@ Words = NDArray[np.uint64]
 COUNT = 1 << 20
 #: Number of random blocks.
 BLOCKS = 1 << 11
+#: Lanes from the largest element of a designed block to that of the next.
+_LANE = 37
 #: Significands in 64ths at which the known scale rules change the scale, and their neighbours.
 _SIGNIFICANDS = (64, 80, 91, 96, 112, 116, 120, 124, 126, 127)
 
@@ -52,6 +62,8 @@ def probes(op: str, format: str, float: str) -> Words:
     if REGISTRY[op].varied:
         return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
+    if scale_kind(format) is ScaleKind.FLOAT32:
+        return _float_scaled(op, block_format(format), layout)
     if scaled is not None and scaled.tensor_scale:
         nothing = np.zeros((0, 1), np.uint64)
         return _two_level(scaled, layout) if op == "quantize" else nothing
@@ -171,6 +183,26 @@ def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
     )
 
 
+def _float_scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Designed blocks under float32 scales, one large element in many lanes, and random blocks."""
+    size = fmt.elements_per_block
+    if op == "dequantize":
+        return _with_codes(fmt, np.array(FLOAT_SCALES, np.uint64))
+    largest = [bits for _, bits in largest_magnitudes(fmt, layout)]
+    specials = [layout.nan_bits, layout.inf_bits, layout.inf_bits | layout.sign_bit]
+    some = [*largest, *specials]
+    lanes = np.arange(0, size, max(1, size >> 7))
+    places = [i * _LANE % size for i in range(len(some))]
+    count = max(8, BLOCKS * 16 // size)
+    return np.concatenate(
+        [
+            under_largest(fmt, layout, some, places, range(len(some))),
+            under_largest(fmt, layout, [pattern(11, 0, layout)] * len(lanes), lanes, lanes),
+            drawn_float_scaled(Draws(f"probes {fmt.name} {layout.name}"), fmt, layout, count),
+        ]
+    )
+
+
 def _under_scales(
     fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int], ladder: Sequence[int]
 ) -> Words:
@@ -208,8 +240,12 @@ def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
 
 def _scales_and_codes(fmt: BlockFormat) -> Words:
     """Every scale code with every element code, as many to a block as it has."""
+    return _with_codes(fmt, np.arange(fmt.scale.code_count, dtype=np.uint64))
+
+
+def _with_codes(fmt: BlockFormat, scales: Words) -> Words:
+    """Scales with every element code, as many to a block as it has."""
     count, size = fmt.element.code_count, fmt.elements_per_block
     codes = (np.arange(-(-count // size) * size) % count).reshape(-1, size).astype(np.uint64)
-    scales = np.arange(fmt.scale.code_count, dtype=np.uint64)
     repeated = np.repeat(scales, len(codes))[:, np.newaxis]
     return np.concatenate([repeated, np.tile(codes, (len(scales), 1))], axis=1)

@@ -141,7 +141,7 @@ def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]
     """
     layout = LAYOUTS[float]
     both = layout.sign_bit if op == "encode" else 0
-    read = choices_read(op, policy)
+    read = choices_read(op, policy, format)
     read.pop("nan_to_finite", None)  # it may be an error
     found = steps(op, format, float, Policy().replace(**read)).starts.tolist()
     return tuple(bits for bits in found if 0 < (bits & ~both) <= layout.inf_bits)

@@ -93,6 +93,10 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.cli.diff_casts import figures_on_data, print_casts
     from mxref.conformance.differing.cast_difference import FORMATS, cast_difference
 
+    if options.html is not None:
+        from mxref.reports.extra import refuse_missing
+
+        refuse_missing(of=options.data)
     data, skipped = _data(options)
     how = {"float": options.float, "data": data}
     try:

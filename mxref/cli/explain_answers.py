@@ -20,9 +20,10 @@ from mxref.cli.explain_codes import explain_code
 from mxref.cli.explain_foreign import explain_foreign
 from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
 from mxref.cli.explain_numbers import check_format, explain_numbers
-from mxref.cli.explain_operations import explain_operation
+from mxref.cli.explain_operations import explain_adder, explain_operation
 from mxref.cli.explain_packages import explain_package
 from mxref.cli.explain_profiles import explain_profile, profile_data
+from mxref.cli.explain_topics import TOPICS, explain_kind, explain_recipe, explain_topic
 from mxref.cli.explain_words import explain_case, explain_words
 from mxref.cli.explanation import Explanation, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
@@ -106,7 +107,9 @@ def _unknown(name: str) -> str:
     from mxref.golden.explain_number import parse_number
     from mxref.operations.registry import REGISTRY
     from mxref.policy.policy import Policy
+    from mxref.products.adders import ADDERS
     from mxref.profiles import PROFILES
+    from mxref.profiles.recipes import RECIPES
 
     if re.search(r"\^k\b", name):
         return f"NAME must have a number in the place of k, such as 1.75*2^8, got {name!r}"
@@ -128,12 +131,14 @@ def _unknown(name: str) -> str:
         return f"NAME must be no verb, got {name!r}: `mxref {name} --help` explains it"
     choices = Policy().choices()
     members = (one.value for choice in choices for one in Policy.members(choice))
-    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *REGISTRY))
+    known = (*choices, *members, *PROFILES, *FLAGS, *REGISTRY, *ADDERS, *RECIPES, *TOPICS)
+    near = suggestion(name, known)
     return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
         "(`mxref score` lists them), a clause such as N14 or MX-6.3, a model such as M7, a flag, a "
         "choice such as rounding, a member of one such as rceil, a profile such as "
-        f"torchao_0_18_rceil, a format, or a number with --format, got {name!r}{near}"
+        "torchao_0_18_rceil, an operation, an adder, a recipe, a format, a kind such as adders, or "
+        f"a number with --format (`mxref explain` alone lists them), got {name!r}{near}"
     )
 
 
@@ -172,15 +177,19 @@ KINDS = (
     explain_choices,
     _profiles,
     explain_operation,
+    explain_adder,
     explain_members,
     explain_policy,
     explain_mutants,
     explain_bugs,
     explain_foreign,
+    explain_recipe,
+    explain_kind,
+    explain_topic,
 )
 #: The kinds of explanations, as they are asked for.
 _NAMES = (
-    *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
+    *("clause", "model", "flag", "choice", "integer choice", "profile", "operation", "adder"),
     *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),
-    *("foreign format", "profiles"),
+    *("foreign format", "profiles", "recipe", "list", "word"),
 )

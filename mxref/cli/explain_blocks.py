@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
 from mxref.cli.explain_steps import show_steps, steps_data
-from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_part, print_rows
+from mxref.cli.explanation import (
+    LINES,
+    WIDTH,
+    Explanation,
+    few,
+    print_part,
+    print_rows,
+    wrapped,
+)
 from mxref.cli.screen import print_heading
 from mxref.cli.text_tables import table_lines
 from mxref.formats.catalog import E8M0, BlockFormat
@@ -44,9 +52,10 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanat
 
     words = [parse_number(word, layout) for word in words_of(asked)]
     if len(words) > fmt.elements_per_block:
+        several = "quantize takes tensors" if fmt.tensor_scale else "give them in several calls"
         raise ValueError(
             f"a block of {fmt.name} must have at most {fmt.elements_per_block} numbers, "
-            f"got {len(words)}: give them in several calls"
+            f"got {len(words)}: {several}"
         )
     numbers = [fraction(word, layout) for word in words]
     amax = amax_of(words, layout)
@@ -149,7 +158,8 @@ def _show_outcomes(data: dict[str, Any]) -> None:
     many, rest, made = len(data["in"]), data["elements"] - len(data["in"]), data["outcomes"]
     given = ", ".join(one["is"] for one in data["in"][:6]) + ", ..." * (many > 6)
     zeros = f", and {rest} zeros" if rest else ""
-    print_heading(f"a block of {data['format']} from {data['float']}: {given}{zeros}")
+    for line in wrapped(f"a block of {data['format']} from {data['float']}: {given}{zeros}"):
+        print_heading(line)
     labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
     by_line = many <= _COLUMNS < len(made)  # then each outcome has a line with its elements
     long = many > _FEW_ELEMENTS

@@ -23,6 +23,7 @@ from mxref.cli.spec_notes import clause_of_member, source_of_member
 from mxref.policy.choice import Choice
 
 __all__ = [
+    "choice_about",
     "explain_choices",
     "explain_members",
     "explain_policy",
@@ -74,7 +75,7 @@ def explain_members(options: argparse.Namespace) -> list[Explanation]:
     for choice, kind in integer_choices().items():
         for one in kind:
             if word in (one.value, f"{choice}={one.value}"):
-                data = integer_member(choice, one) | {"of": _about(kind)}
+                data = integer_member(choice, one) | {"of": choice_about(kind)}
                 found.append(_member(data, options))
     return found
 
@@ -131,22 +132,23 @@ def show_member(data: dict[str, Any]) -> None:
 
 
 def integer_choices() -> Mapping[str, type[enum.Enum]]:
-    """The choices of integer operations by the names of their parameters.
+    """The choices of operations of calls by the names of their parameters.
 
     >>> [name for name in integer_choices() if name.startswith("s")]
-    ['scale_type', 'scaling', 'stored']
+    ['scale_type', 'scaling', 'stored', 'sum']
     """
     from mxref.integer import integer_choices as kinds
+    from mxref.products.epilogue import EpilogueSteps
 
     names = {one: re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", one).lower() for one in kinds.__all__}
-    return {name: getattr(kinds, one) for one, name in names.items()}
+    return {name: getattr(kinds, one) for one, name in names.items()} | {"epilogue": EpilogueSteps}
 
 
 def _choice_data(kind: str, name: str, members: type[enum.Enum]) -> dict[str, Any]:
-    return {"kind": kind, "name": name, "about": _about(members)}
+    return {"kind": kind, "name": name, "about": choice_about(members)}
 
 
-def _about(kind: type[enum.Enum]) -> str:
+def choice_about(kind: type[enum.Enum]) -> str:
     """The definition of a choice: its docstring in one line."""
     return " ".join((inspect.getdoc(kind) or "").split())
 
@@ -171,7 +173,7 @@ def _by_stages(choice: str) -> tuple[str, ...]:
 
 def _full(data: dict[str, Any], member: Choice, options: argparse.Namespace) -> dict[str, Any]:
     """The data of a member with its choice and, for a scale rule, its limits."""
-    data["of"] = _about(type(member))
+    data["of"] = choice_about(type(member))
     limits = limits_of_member(member, options.format)
     if limits is not None:
         data["limits"] = limits

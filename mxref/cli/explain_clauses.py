@@ -145,7 +145,7 @@ def _by_standing(members: list[dict[str, Any]]) -> Iterator[str]:
     found: dict[str, dict[str, list[str]]] = {}
     for one in members:
         of_choice = found.setdefault(one["choice"], {})
-        of_choice.setdefault(one["standing"], []).append(one["name"].partition("=")[2])
+        of_choice.setdefault(one.get("standing", "has"), []).append(one["name"].partition("=")[2])
     for choice, standings in found.items():
         texts = [f"{standing} {', '.join(names)}" for standing, names in standings.items()]
         line = f"  {choice}: {'; '.join(texts)}"

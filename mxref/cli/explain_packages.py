@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mxref.cli.explanation import Explanation, print_rows, print_wrapped
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, FLOAT_SCALED_FORMATS
 
 if TYPE_CHECKING:
     from mxref.profiles import Profile
@@ -17,6 +17,8 @@ __all__ = ["explain_package", "of_package"]
 
 #: Choices that every profile has a way for, also if it is the way of `ocp`.
 _ALWAYS = ("scale_rule", "scale_arithmetic")
+#: One name for all formats of FP8 under float32 scales.
+_FLOAT_SCALED = "FP8, float32 scales"
 #: Stages that decide what those choices do otherwise.
 _DECIDING = ("scale", "tensor", "blocks")
 
@@ -55,7 +57,8 @@ def _facts(profile: Profile) -> dict[str, Any]:
     default, own = Policy().choices(), profile.policy.choices()
     names = [*dict.fromkeys(one for some in (profile.formats or {}).values() for one in some)]
     blocks = [*dict.fromkeys((profile.formats or {}).get("quantize", ()))]
-    read = [_ALWAYS[one not in BLOCK_FORMATS] for one in blocks]
+    small = [one for one in blocks if one not in FLOAT_SCALED_FORMATS]
+    read = [_ALWAYS[one not in BLOCK_FORMATS] for one in small]
     return {
         "profile": profile.name,
         "formats": names,
@@ -83,7 +86,7 @@ def _in_short(names: Iterable[str]) -> str:
     >>> _in_short(["e4m3", "mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2"]), _in_short(["e4m3"])
     ('mxfp8, mxfp6_e3m2', 'e4m3')
     """
-    given = [*names]
+    given = [_FLOAT_SCALED if one in FLOAT_SCALED_FORMATS else one for one in names]
     held = {one.partition("_")[2] for one in given if one in BLOCK_FORMATS}
     short = []
     for one in given:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import re
 from functools import partial
 from typing import Any
 
+from mxref.cli.explain_calls import call_steps, show_call_steps
 from mxref.cli.explain_numbers import lines_of
 from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_rows, print_wrapped
 from mxref.cli.screen import vectors_folder
@@ -110,10 +113,18 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         "model": {"name": case.model, "about": known_models(op)[case.model]},
         "out": outs,
     }
-    return Explanation(data | {"flags": list(case.flags)}, _show_case)
+    data |= {"flags": list(case.flags), "steps": call_steps(file, case)}
+    return Explanation(data, _show_case)
 
 
 def _show_case(data: dict[str, Any]) -> None:
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        _show_words(data)
+    print(text.getvalue(), end="")
+    show_call_steps(data["steps"], LINES - text.getvalue().count("\n"))
+
+
+def _show_words(data: dict[str, Any]) -> None:
     from mxref.cases.words import FLAGS
 
     rule, model = data["rule"], data["model"]
@@ -124,6 +135,7 @@ def _show_case(data: dict[str, Any]) -> None:
     for flag in data["flags"]:
         print_wrapped(f"flag  {flag}: {FLAGS[flag]}", " " * 6)
     most = max((LINES - 14) // len(data["out"]) - 2, 1)
+    most = min(most, 2) if data["steps"] else most
     between = "\n" if most > 1 else ""
     print(end="" if between else "\n")
     for one in data["out"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ def worked_case(
     found = witness(folder, choice, member, format, integer=integer)
     if found is None and format in (blocks := {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}):
         found = witness(folder, choice, member, blocks[format].element.name, integer=integer)
+    if found is None and integer and choice == "nan":
+        return {"no_case": "files with a NaN have no column of the default, which refuses a NaN"}
     if found is None:
         of = "" if format is None else f" of {format}"
         return {"no_case": f"no case{of} in the vectors has another answer"}
@@ -121,7 +124,7 @@ def _scale_among_elements() -> dict[str, Any]:
 
 
 #: Examples of members that change no case of the vectors.
-_COMPUTED = {
+_COMPUTED: dict[str, Callable[[], dict[str, Any]]] = {
     "scale_rounding=toward_negative": _same_as_toward_zero,
     "tail=refused": _short_block,
     "scale_place=before": _scale_among_elements,

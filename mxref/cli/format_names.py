@@ -26,8 +26,10 @@ _FLOATS = {
 FLOATS = ("f32", "f16", "bf16", "f64")
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
+#: Those beside MX's under scales of at most 8 bits.
+_SMALL = [name for name, one in OTHER_BLOCK_FORMATS.items() if one.scale.bits <= 8]
 #: Those whose blocks are in rows.
-_IN_ROWS = (BLOCK_FORMATS, [name for name, one in OTHER_BLOCK_FORMATS.items() if not one.is_tiled])
+_IN_ROWS = (BLOCK_FORMATS, [name for name in _SMALL if not OTHER_BLOCK_FORMATS[name].is_tiled])
 #: The scale formats that single numbers are converted to.
 _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
@@ -37,11 +39,11 @@ FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
     "diff": (*_IN_ROWS, *_ELEMENTS, ("e8m0",)),
-    "sweep": (*_ELEMENTS, _SCALES, *_BLOCKS),
+    "sweep": (*_ELEMENTS, _SCALES, BLOCK_FORMATS, _SMALL),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "identify": (*_ELEMENTS, _SCALES, *_BLOCKS),
-    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), *_BLOCKS),
+    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, (*_SMALL, "fp8_e4m3_f32")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 
@@ -50,7 +52,8 @@ def formats_of(kind: str) -> Iterator[Iterable[str]]:
     """The names of formats that verbs of a kind take, in lines.
 
     >>> [" ".join(line) for line in formats_of("blocks")][1]
-    'nvfp4 fp4_ue4m3 fp4_ue5m3 fp4_e8m0 nvfp4_16x16'
+    'nvfp4 fp4_ue4m3 fp4_ue5m3 fp4_e8m0 nvfp4_16x16 fp8_e4m3_f32 fp8_e4m3_f32_128x128 \
+fp8_e5m2_f32 fp8_e5m2_f32_128x128'
     """
     yield from FORMATS_OF[kind]
     if kind in ("fuzz", "identify", "vectors"):

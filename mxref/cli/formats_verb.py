@@ -38,7 +38,7 @@ columns:
   inf, nan        codes in hexadecimal, a-b from a to b
   block size      elements that share a scale
   bits per block  of all elements and the scale, without any padding
-  stored bits     the same with the scale in a whole byte
+  stored bits     the same with the scale in whole bytes
   tensor scale    whether a float32 multiplies all blocks of a tensor"""
 
 
@@ -247,6 +247,8 @@ def _print_block(block: BlockFormat, *, as_json: bool) -> None:
     print(f"\nbits per block: {count} elements of {element.bits} and a scale of {scale.bits} bits")
     if scale.bits < 8:
         print(f"stored bits: {scale.name} codes have no sign, and lie in a byte each")
+    elif scale.bits > 8:
+        print("stored bits: scales are float32 numbers without sign, in four bytes each")
     if block.tensor_scale:
         print("tensor scale: one float32 for the whole tensor, in neither figure")
 
@@ -260,7 +262,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
         if block.is_tiled
         else block.block_size,
         "bits per block": block.bits_per_block,
-        "stored bits": block.bits_per_block - block.scale.bits + 8,
+        "stored bits": block.bits_per_block + -block.scale.bits % 8,
         "tensor scale": block.tensor_scale,
     }
 

@@ -55,7 +55,9 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.operations.registry import CALL_OPERATIONS
 
     with chosen_target(options) as target:
-        integers = ((op, f, one.slot) for op, one in CALL_OPERATIONS.items() for f in one.formats)
+        integers = (
+            (op, f, one.slot_of(f)) for op, one in CALL_OPERATIONS.items() for f in one.formats
+        )
         known = ((one.op, one.format, one.float) for one in settings())
         refuse_unknown_names(vars(options), itertools.chain(known, integers))
         return _identify(options, target)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
+from mxref.numbers.codes import are_nan
 from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.mapped import Mapped
 from mxref.support.spread import Spread
@@ -73,7 +74,7 @@ class Figures:
         for _, some in Tiling(tiling.counts, (0,), (1,)).tiles(PART):
             scales = blocks.scale_codes[some]
             result.blocks += scales.size
-            result.nan_blocks += int(np.isin(scales, blocks.format.scale.nan_codes).sum())
+            result.nan_blocks += int(are_nan(scales, blocks.format.scale).sum())
             mapped.use(scales.nbytes)
         return result
 

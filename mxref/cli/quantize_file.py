@@ -23,7 +23,14 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.format_names import formats_of
 from mxref.cli.quantize_figures import Figures
-from mxref.cli.quantize_table import as_json, defined_figures, print_page, print_ways, text
+from mxref.cli.quantize_table import (
+    as_json,
+    defined_figures,
+    print_explained,
+    print_page,
+    print_ways,
+    text,
+)
 from mxref.cli.quantize_ways import Way, ways_of
 from mxref.cli.screen import counted, print_table
 from mxref.cli.tensor_arguments import (
@@ -34,6 +41,7 @@ from mxref.cli.tensor_arguments import (
     why_none,
 )
 from mxref.files import gguf_files
+from mxref.numbers.codes import word_of
 from mxref.policy.choices import Tail
 from mxref.support.spread import Spread
 from mxref.support.text import printable
@@ -43,6 +51,8 @@ __all__ = ["quantize_file"]
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
 #: Bytes of codes that are held in memory; further codes go to unnamed temporary files.
 _IN_MEMORY = 1 << 25
+#: Why a tensor of one axis is left out: a few of them would decide the totals.
+_VECTOR = "a vector, such as a norm or a bias (--all takes vectors)"
 _TENSOR = ("name", "shape", "dtype")
 _FIGURES = ("blocks", "sqnr_db", "saturated", "flushed", "largest_error")
 _COLUMNS = (*_TENSOR, *_FIGURES, "not_finite", "nan_blocks")
@@ -59,6 +69,13 @@ def quantize_file(options: argparse.Namespace) -> int:
         if options.out is not None and options.out.samefile(options.file):
             raise ValueError(f"--out must be another file than FILE, got {options.out}")
     # Wrong options are refused before a file is read.
+    gguf_out = options.out is not None and options.out.suffix == ".gguf"
+    if options.html is not None:
+        from mxref.reports.extra import refuse_missing
+
+        refuse_missing(of=options.out if gguf_out else options.file)
+    if gguf_out:
+        gguf_files.package(options.out)
     ways, left_out = ways_of(options.format, options.policy, options.profile, options.block_size)
     compared = len(ways) + len(left_out) > 1
     if options.out is not None and compared:
@@ -154,6 +171,8 @@ def _why_not(entry: files.Entry, options: argparse.Namespace, ways: Sequence[Way
     reasons = (why_no_floats(entry, options), *(way.why_not(entry) for way in ways))
     if any(reasons):
         return next(filter(None, reasons))
+    if len(entry.shape) < 2 and not options.all:
+        return _VECTOR
     try:
         tilings = [_tiling(entry.shape, way, options) for way in ways]
         _refuse_output(entry, options, ways[0])
@@ -188,7 +207,10 @@ def _quantize_one(values: Any, way: Way, options: argparse.Namespace, room: _Roo
     try:
         nothing = values.reshape(-1)[:0].reshape((0,) * max(values.ndim, 1))
         quantize(nothing, way.format, way.policy)  # refuses other types
-        out = room.array(tiling.shape if short else tiling.padded), room.array(tiling.counts)
+        out = (
+            room.array(tiling.shape if short else tiling.padded),
+            room.array(tiling.counts, word_of(way.format.scale)),
+        )
         return way.quantize(values, options.axis, out)
     except TypeError as error:  # the file holds no floats
         raise ValueError(f"{options.file}: {error}") from None
@@ -200,12 +222,12 @@ class _Room:
     def __init__(self) -> None:
         self._left = _IN_MEMORY
 
-    def array(self, shape: tuple[int, ...]) -> U8:
-        """A new array of bytes."""
-        size = math.prod(shape)
+    def array(self, shape: tuple[int, ...], word: type[np.generic] = np.uint8) -> U8:
+        """A new array of codes."""
+        size = math.prod(shape) * np.dtype(word).itemsize
         self._left -= size
         if self._left >= 0:
-            return np.empty(shape, np.uint8)
+            return np.empty(shape, word)
         folder = tempfile.gettempdir()
         try:
             if size > shutil.disk_usage(folder).free:
@@ -215,7 +237,7 @@ class _Room:
                     os.posix_fallocate(file.fileno(), 0, size)
                 else:
                     file.truncate(size)
-                return np.memmap(file, np.uint8, "r+", shape=shape)
+                return np.memmap(file, word, "r+", shape=shape)
         except OSError as error:
             raise OSError(error.errno, error.strerror, folder) from None
 
@@ -226,6 +248,7 @@ def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
         return
     for name, value in defined_figures(report).items():
         print(f"{name:16} {text(value)}")
+    print_explained()
 
 
 def _print_several(
@@ -239,4 +262,5 @@ def _print_several(
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
     rows = [[text(defined_figures(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
+    print_explained()
     print_skipped(skipped)

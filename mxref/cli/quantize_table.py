@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mxref.cli.quantize_ways import LeftOut, Way
@@ -13,11 +13,19 @@ from mxref.cli.tensor_arguments import print_skipped
 from mxref.support.spread import Spread
 from mxref.support.text import printable
 
-__all__ = ["as_json", "defined_figures", "print_page", "print_ways", "text"]
+__all__ = [
+    "as_json",
+    "defined_figures",
+    "in_short",
+    "print_explained",
+    "print_page",
+    "print_ways",
+    "text",
+]
 
 #: The description of a tensor, and its figures for each way.
 _Tensor = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
-_COLUMNS = ("format", "policy or profile", "bits", "sqnr_db", "largest_error")
+_ABOUT = ("format", "policy or profile", "bits")
 _SHARES = ("saturated", "flushed")
 #: Columns that are shown only if one of their figures is not 0.
 _RARE = ("not_finite", "nan_blocks")
@@ -36,7 +44,7 @@ def print_ways(
     skipped: Iterable[Mapping[str, str]],
     totals: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Print a row for each way: for all tensors first, then for each tensor.
+    """Print a row for each way, then a row for each tensor, and which way is the best.
 
     Args:
         ways: the ways of quantizing.
@@ -45,27 +53,92 @@ def print_ways(
         skipped: names of tensors that were not quantized, with the reason.
         totals: the figures of all tensors, for each way.
     """
-    parts = [(f"total of {len(tensors)}", totals)] if len(tensors) > 1 else []
-    for about, row in tensors:
-        parts.append((printable(f"{about['name']}  {about['shape']} {about['dtype']}"), row))
-    rare = tuple(name for name in _RARE if any(one[name] for _, row in parts for one in row))
-    columns = (*_COLUMNS, *_SHARES, *rare)
-    rows: list[list[str]] = []
-    headings = {}
-    for heading, row in parts:
-        headings[len(rows)] = f"\n{heading}"
-        for way, figures, marks in zip(ways, row, _marks(ways, row), strict=True):
-            own = defined_figures(figures)
-            cells = [text(own[name]) + marks.get(name, "") for name in columns[3:]]
-            rows.append([way.format.name, printable(way.name), f"{way.bits:g}", *cells])
-    print_table(columns, rows, headings)
-    used = {cell[-1] for row in rows for cell in row[3:]}
+    several = len(tensors) > 1
+    heading = f"total of {len(tensors)}" if several else _title(tensors[0][0])
+    row = totals if several else tensors[0][1]
+    rare = tuple(name for name in _RARE if any(one[name] for one in row))
+    figures = ("sqnr_db", "largest_error", *_SHARES, *rare)
+    rows = []
+    for number, (way, one, marks) in enumerate(zip(ways, row, _marks(ways, row), strict=True), 1):
+        about = (str(number), way.format.name, printable(way.name), f"{way.bits:g}")
+        rows.append((*about, *_cells(figures, one, marks)))
+    print_table(("way", *_ABOUT, *figures), rows, {0: f"\n{heading}"})
+    shown = [cell for one in rows for cell in one[len(_ABOUT) + 1 :]]
+    if several:
+        by_tensor = [(_title(about), *cells) for about, cells in _ratios(ways, tensors)]
+        print()
+        print_table(("sqnr_db by way", *(str(i + 1) for i in range(len(ways)))), by_tensor)
+        shown += [cell for one in by_tensor for cell in one[1:]]
+    used = {cell[-1] for cell in shown}
     if legend := [f"{mark} {meaning}" for mark, meaning in _LEGEND.items() if mark in used]:
         print("; ".join(legend))
-    for one in left_out:
-        name = f"{one.way.format.name} by {one.way.name}"
-        print(printable(f"left out {name}: {one.reason}"))
+    print_explained()
+    for other in left_out:
+        name = f"{other.way.format.name} by {other.way.name}"
+        print(printable(f"left out {name}: {other.reason}"))
     print_skipped(skipped)
+    if sentence := in_short(ways, row):
+        print(sentence)
+
+
+def print_explained() -> None:
+    """Print what the shares of a table are."""
+    print("saturated: share of elements beyond the largest number of their block")
+    print("flushed: share of elements that are not 0 and are read as 0")
+
+
+def in_short(ways: Sequence[Way], row: Sequence[Mapping[str, Any]]) -> str:
+    """Which way is the best, by how much, and what it costs; empty if nothing can be said.
+
+    It is compared with the best one of fewer bits; if it has the fewest, with the best of others.
+
+    >>> from mxref.cli.quantize_ways import ways_of
+    >>> ways, _ = ways_of(["mxfp4_e2m1", "nvfp4"], [], [])
+    >>> in_short(ways, [{"sqnr_db": 18.0, "not_finite": 0}, {"sqnr_db": 20.94, "not_finite": 0}])
+    'nvfp4 is 2.9 dB better than mxfp4_e2m1 for 0.25 bits more'
+    """
+    if len({one["not_finite"] for one in row}) > 1 or None in (one["sqnr_db"] for one in row):
+        return ""  # those that lose elements have no better ratio for it
+    best, *others = sorted(range(len(ways)), key=lambda i: (-row[i]["sqnr_db"], ways[i].bits))
+    fewer = [i for i in others if ways[i].bits < ways[best].bits]
+    if not others:
+        return ""
+    beside = (fewer or others)[0]
+    gain = row[best]["sqnr_db"] - row[beside]["sqnr_db"]
+    more = ways[best].bits - ways[beside].bits
+    how = "as good as" if f"{gain:.1f}" == "0.0" else f"{gain:.1f} dB better than"
+    cost = f"for {more:g} bits more" if more > 0 else f"with {-more:g} bits fewer"
+    both = ways[best], ways[beside]
+    formats, names = [one.format.name for one in both], [printable(one.name) for one in both]
+    last = ""
+    if names[0] == names[1]:
+        shown, several = formats, len({one.name for one in ways}) > 1
+        last = f", both by {names[0]}" if several else ""
+    elif len({one.format.name for one in ways}) == 1:
+        shown = names
+    else:
+        shown = [f"{one} by {name}" for one, name in zip(formats, names, strict=True)]
+    return f"{shown[0]} is {how} {shown[1]} {cost if more else 'for as many bits'}{last}"
+
+
+def _title(about: Mapping[str, Any]) -> str:
+    return printable(f"{about['name']}  {about['shape']} {about['dtype']}")
+
+
+def _cells(names: Sequence[str], figures: Mapping[str, Any], marks: Mapping[str, str]) -> list[str]:
+    own = defined_figures(figures)
+    return [text(own[name]) + marks.get(name, "") for name in names]
+
+
+def _ratios(
+    ways: Sequence[Way], tensors: Sequence[_Tensor]
+) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
+    """Each tensor with its ratio in each way, in two places."""
+    for about, row in tensors:
+        ratios = (one["sqnr_db"] for one in row)
+        shown = ("-" if one is None else f"{one:.2f}" for one in ratios)
+        marks = (one.get("sqnr_db", "") for one in _marks(ways, row))
+        yield about, [one + mark for one, mark in zip(shown, marks, strict=True)]
 
 
 def print_page(
@@ -76,7 +149,7 @@ def print_page(
     totals: Sequence[Mapping[str, Any]],
     errors: Sequence[Spread | None],
 ) -> None:
-    """Write the page: for all tensors and for each tensor a row for each way.
+    """Write the page: a row for each way, then a row for each tensor.
 
     Args:
         options: the command's options: the page, the file that was quantized, the whole command.
@@ -91,21 +164,20 @@ def print_page(
     names = [f"{way.format.name} by {way.name}" for way in ways]
     columns = ("sqnr_db", "largest_error", *_SHARES, *_RARE)
 
-    def cells(figures: Mapping[str, Any], marks: Mapping[str, str]) -> list[str]:
-        return [text(defined_figures(figures)[name]) + marks.get(name, "") for name in columns]
-
-    head = ("way", "bits", *columns)
+    head = ("", "way", "bits", *columns)
     rows = [
-        [name, f"{way.bits:g}", *cells(one, marks)]
-        for name, way, one, marks in zip(names, ways, totals, _marks(ways, totals), strict=True)
+        [str(i), name, f"{way.bits:g}", *_cells(columns, one, marks)]
+        for i, (name, way, one, marks) in enumerate(
+            zip(names, ways, totals, _marks(ways, totals), strict=True), 1
+        )
     ]
     tables: dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = {"All tensors": (head, rows)}
     rows = [
-        [str(about["name"]), str(about["shape"]), str(about["dtype"]), name, *cells(one, marks)]
-        for about, row in tensors
-        for name, one, marks in zip(names, row, _marks(ways, row), strict=True)
+        [*(str(about[key]) for key in ("name", "shape", "dtype")), *cells]
+        for about, cells in _ratios(ways, tensors)
     ]
-    tables["Each tensor"] = (("name", "shape", "dtype", "way", *columns), rows)
+    numbers = [str(i + 1) for i in range(len(ways))]
+    tables["Each tensor: sqnr_db by way"] = (("name", "shape", "dtype", *numbers), rows)
     by_way = zip(*(row for _, row in tensors), strict=True)
     write_quantize_page(
         options.html,
@@ -114,6 +186,7 @@ def print_page(
         ratios={
             name: [one["sqnr_db"] for one in row] for name, row in zip(names, by_way, strict=True)
         },
+        sentence=in_short(ways, totals),
         errors={name: one for name, one in zip(names, errors, strict=True) if one is not None},
         skipped=[f"{one['name']}: {one['reason']}" for one in skipped],
         command=options.typed,
@@ -137,6 +210,7 @@ def as_json(
             "tensors": len(tensors),
             "ways": [{name: v for name, v in one.items() if name != "tensors"} for one in totals],
         },
+        "in_short": in_short(ways, totals),
     }
 
 

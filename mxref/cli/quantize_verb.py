@@ -21,7 +21,8 @@ figures, over the elements that are finite before and after:
   nan_blocks     number of blocks whose scale is NaN
   bits           stored bits of an element, with its share of the scale
 "-": nothing can be said, as of the ratio where there is no error; JSON has null or 0.
-Tensors that cannot be quantized are skipped, with the reason, and are not in OUT.
+Tensors that cannot be quantized are skipped, with the reason, and are not in OUT; so are vectors
+of a file of several tensors, such as norms and biases, without --all.
 Of several --format, --policy and --profile each format under each policy and each profile is a row;
 those that do not go together are named. A tensor that one row cannot take is skipped for all."""
 
@@ -61,6 +62,8 @@ def add_parser(verbs: Verbs) -> None:
     )
     add("--block-size", type=int, metavar="N", help="elements of a block (default: as FORMAT has)")
     add_tensor_arguments(parser)
+    about = "also tensors of one axis, such as norms and biases, of a file of several"
+    add("--all", action="store_true", help=about)
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)

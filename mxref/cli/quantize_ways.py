@@ -17,6 +17,7 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Axis
 from mxref.formats.catalog import BlockFormat, block_format
+from mxref.numbers.codes import word_of
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
 
@@ -50,13 +51,14 @@ class Way:
 
     @property
     def bits(self) -> float:
-        """Stored bits of an element: its own, and its share of the scale in a whole byte.
+        """Stored bits of an element: its own, and its share of the scale in whole bytes.
 
         >>> from mxref.policy.policy import Policy
         >>> Way(block_format("mxfp4_e2m1"), Policy(), "ocp").bits
         4.25
         """
-        return self.format.element.bits + 8 / self.format.elements_per_block
+        scale = 8 * np.dtype(word_of(self.format.scale)).itemsize
+        return self.format.element.bits + scale / self.format.elements_per_block
 
     def quantize(self, values: NDArray[Any], axis: Axis, out: tuple[U8, U8] | None) -> Blocks:
         """The blocks of a tensor.

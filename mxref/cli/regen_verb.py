@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def add_parser(verbs: Verbs) -> None:
         _run,
         about,
         "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16\n"
-        "  mxref regen --formats tools/examples/my_format.py --out mine",
+        "  mxref regen --formats tools/examples/my_format.py --out mine\n"
+        "  mxref regen --archive dist",
         formats="vectors",
         exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
     )
@@ -30,6 +32,8 @@ def add_parser(verbs: Verbs) -> None:
     default, checked = vectors_default(writing=True), vectors_default()
     default += f"; for --check {checked}" if checked != default else ""
     add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
+    about = "write the vectors of --out as zip archives by subject into DIR, and generate nothing"
+    add("--archive", type=_folder, metavar="DIR", help=about)
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
     add_formats_argument(parser)
     about = "2: exhaustive families, whose digests the manifest has (default: 1, the files)"
@@ -52,6 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         if options.stream:
             return _stream(options)
+        if options.archive is not None:
+            return _archives(options.out or vectors_folder(), options.archive)
         folder = options.out or vectors_folder(writing=not options.check)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"--out must be a folder, {folder} is a file")
@@ -72,13 +78,16 @@ def _refuse_unread(options: argparse.Namespace) -> None:
     if options.formats is not None and options.out is None:
         raise ValueError("--out must be given with --formats: the folder of their vectors")
     kind = "--stream" if options.stream else f"--level {options.level}"
+    if options.archive is not None and kind == "--level 1":
+        kind = "--archive"
     reads = {
+        "--archive": ("archive", "out"),
         "--stream": ("only", "seed", "count", "seconds", "policy"),
         "--level 2": ("check", "out", "only", "complete"),
         "--level 1": ("check", "out", "formats"),
     }[kind]
     every = ("check", "out", "formats", "only", "complete", "seed", "count", "seconds", "policy")
-    for name in every:
+    for name in (*every, "archive"):
         value = getattr(options, name)
         if value is not None and value is not False and name not in reads:
             raise ValueError(f"regen {kind} does not read --{name}: leave it out")
@@ -86,6 +95,7 @@ def _refuse_unread(options: argparse.Namespace) -> None:
 
 def _level_1(options: argparse.Namespace, folder: Path) -> int:
     from mxref import golden
+    from mxref.golden import store
 
     texts = golden.build(options.jobs)
     size = sum(map(len, texts.values())) / 1e6
@@ -94,10 +104,39 @@ def _level_1(options: argparse.Namespace, folder: Path) -> int:
         for problem in problems:
             print(problem)
         same = "differ" if problems else "are what this version generates"
-        print(f"{len(texts)} files, {size:.1f} MB in {folder} {same}")
+        print(f"{store.files_there(folder, texts)}, {size:.1f} MB in {folder} {same}")
         return 1 if problems else 0
     changed = golden.write(folder, texts)
     print(f"{len(texts)} files, {size:.1f} MB in {folder}, {changed} changed")
+    return 0
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("must be the path of a folder, got ''")
+    return Path(text)
+
+
+def _archives(folder: Path, where: Path) -> int:
+    from mxref.cli.archive_choices import choices_page
+    from mxref.cli.archive_profiles import extras
+    from mxref.cli.spec_notes import document
+    from mxref.golden.archives import archives, read_all, write_archives
+
+    there = next(one for one in (where, *where.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ValueError(f"--archive must be a folder, {there} is a file")
+    if not os.access(there, os.W_OK):
+        raise ValueError(f"--archive must be a folder that can be written, {there} cannot")
+    licence = document("LICENSE", "LICENSE")
+    contract = document("../_vectors/README.md", "vectors/README.md")
+    files = read_all(folder)
+    # All are made before the first is written: an error on the way changes no file.
+    made = list(archives(files, licence, contract, choices_page, extras(files)))
+    written = write_archives(where, made)
+    for name, size in written:
+        print(f"{name} {size}")
+    print(f"{len(written)} files, {sum(size for _, size in written) / 1e6:.1f} MB in {where}")
     return 0
 
 

@@ -82,8 +82,12 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.cases.words import models
     from mxref.conformance.score import score
 
-    if options.picture is not None and options.picture.suffix not in (".svg", ".png"):
-        raise ValueError(f"--picture must end in .svg or .png, got {options.picture}")
+    if options.picture is not None:
+        from mxref.reports.extra import refuse_missing
+
+        if options.picture.suffix not in (".svg", ".png"):
+            raise ValueError(f"--picture must end in .svg or .png, got {options.picture}")
+        refuse_missing("matplotlib")
     mutants = chosen_mutants(options.group)
     files = chosen_files(golden.read_vectors(options.vectors or vectors_folder()), options.set)
     without = options.without or []

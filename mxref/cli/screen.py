@@ -23,6 +23,7 @@ __all__ = [
     "Verbs",
     "add_json_argument",
     "add_vectors_argument",
+    "asking",
     "counted",
     "new_parser",
     "print_heading",
@@ -40,7 +41,7 @@ _OTHER_EXITS = ((2, "misuse, in a sentence on stderr"), (130, "interrupted; 143:
 #: Seconds between two lines of progress.
 _TELL = 5.0
 #: Seconds before progress is shown in a line; seconds between two updates; characters of the line.
-_QUIET, _REDRAW, _LINE = 1.0, 0.1, 60
+_QUIET, _REDRAW, _LINE = 1.0, 0.1, 70
 #: Results at the beginning or the end of a line; they are coloured.
 _MARKS = re.compile(r"^(?:ok|PASS|FAIL|BUG|WRONG)\b|\b(?:ok|WRONG)$")
 _COLOURS = {"ok": "green", "PASS": "bold green", "FAIL": "bold red"}
@@ -229,24 +230,42 @@ def counted(name: str, total: int) -> Iterator[Callable[[int], None]]:
     Yields:
         A function to call with the amount of further work done.
     """
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    began, told, done = time.monotonic(), 0.0, 0
+    done = 0
+    with asking() as tell:
 
-    def tell(more: int) -> None:
-        nonlocal told, done
-        done += more
+        def more_done(more: int) -> None:
+            nonlocal done
+            done += more
+            tell(name, done / total)
+
+        yield more_done
+
+
+@contextlib.contextmanager
+def asking() -> Iterator[Callable[[str, float], None]]:
+    """Progress in a line of stderr, if that is a terminal, of work that takes over a second.
+
+    Yields:
+        A function to call with what is done now, and the share of all work that is done.
+    """
+    stream = sys.stderr  # the one of now: while a target is called there may be another
+    terminal = stream is not None and stream.isatty()
+    began, told = time.monotonic(), 0.0
+
+    def tell(what: str, share: float) -> None:
+        nonlocal told
         now = time.monotonic()
-        if terminal and now - began >= _QUIET and now - told >= _REDRAW:
-            left = (now - began) / done * (total - done)
-            text = f"{name}: {done / total:.0%}, about {_duration(left)} to go"
-            print(f"\r{text:<{_LINE}}", end="", file=sys.stderr, flush=True)
+        if terminal and share and now - began >= _QUIET and now - told >= _REDRAW:
+            left = (now - began) / share * (1 - share)
+            text = f"{what}: {share:.0%}, about {_duration(left)} to go"
+            print(f"\r{text:<{_LINE}}", end="", file=stream, flush=True)
             told = now
 
     try:
         yield tell
     finally:
         if told:
-            print(f"\r{'':{_LINE}}\r", end="", file=sys.stderr, flush=True)
+            print(f"\r{'':{_LINE}}\r", end="", file=stream, flush=True)
 
 
 def _duration(seconds: float) -> str:

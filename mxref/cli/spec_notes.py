@@ -68,7 +68,7 @@ def source_of_member() -> Mapping[tuple[str, str], str]:
 def _choices_table() -> list[tuple[str, str, str, str]]:
     """Choice, member, clause and source of each row of the table of choices."""
     table = _notes().partition("\n## Choices\n")[2].partition("\n## ")[0]
-    row = r"^\| `(\w+)` \| `(\w+)` \| (N\d+) \| [^|]* \| ([^|]*) \|$"
+    row = r"^\| `(\w+)` \| `([\w-]+)` \| (N\d+) \| [^|]* \| ([^|]*) \|$"
     return [
         (choice, member, clause, source.replace("`", ""))
         for choice, member, clause, source in re.findall(row, table, re.MULTILINE)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.names import NAMES, names_of, refuse_unknown_names
 from mxref.cli.own_names import add_formats_argument
-from mxref.cli.screen import add_vectors_argument, vectors_folder
+from mxref.cli.screen import add_vectors_argument, asking, vectors_folder
 from mxref.support.bounded_output import bounded_output
 from mxref.support.time_limit import limited, set_limit
 
@@ -218,9 +219,16 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
         from mxref.cases.beside import beside
 
         drawn = {} if _alone(options) else beside(files, options.seed)
-        yield command_results(
-            options.cmd, files, drawn=drawn, timeout=timeout, twice=not is_quick(options)
-        )
+        with asking() as tell:
+            answers = command_results(
+                options.cmd,
+                files,
+                drawn=drawn,
+                timeout=timeout,
+                twice=not is_quick(options),
+                tell=partial(tell, "the program"),
+            )
+        yield answers
         return
     with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
         yield target

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref.support.text import printable
+from mxref.support.text import a_few, printable
 
 if TYPE_CHECKING:
     from mxref import files
@@ -24,6 +24,8 @@ __all__ = [
 
 #: Suffixes of files whose tensors have names and types.
 _SEVERAL = (".npz", ".safetensors", ".gguf")
+#: Names of skipped tensors in a line, at most.
+_NAMED = 8
 
 
 def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +80,9 @@ def why_none(skipped: Sequence[Mapping[str, str]]) -> str:
 
 
 def print_skipped(skipped: Iterable[Mapping[str, str]]) -> None:
-    """Print a line for each tensor that was skipped."""
+    """Print a line for each reason why tensors were skipped."""
+    by_reason: dict[str, list[str]] = {}
     for one in skipped:
-        print(printable(f"skipped {one['name']}: {one['reason']}"))
+        by_reason.setdefault(one["reason"], []).append(one["name"])
+    for reason, names in by_reason.items():
+        print(printable(f"skipped {a_few(names, _NAMED)}: {reason}"))

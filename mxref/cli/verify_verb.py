@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from mxref.cases.folder import vectors_folder
 from mxref.cases.names import NAMES
-from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
+from mxref.cli.screen import (
+    Verbs,
+    add_json_argument,
+    asking,
+    new_parser,
+    print_table,
+    print_text,
+)
 from mxref.cli.target_arguments import (
     JUDGED,
     add_comparison_options,
@@ -101,7 +108,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref.conformance.verdict.xfail import refuse_missing_folder
     from mxref.policy.policy import Policy
     from mxref.profiles import profile
-    from mxref.reports.extra import extra
+    from mxref.reports.extra import refuse_missing
     from mxref.targets.asked_files import read_for
 
     if options.github and options.json:
@@ -111,8 +118,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     if options.write_xfail is not None:
         refuse_missing_folder(options.write_xfail)
     if options.html is not None:  # checked before the target is asked, which may take minutes
-        for package in ("jinja2", "matplotlib"):
-            extra(package)
+        refuse_missing()
     named = None if options.profile is None else profile(options.profile)
     given = None if options.policy is None else Policy.parse(options.policy)
     policy = (named or target).policy if given is None else given
@@ -145,7 +151,8 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         }
         known = {key: reason for key, reason in known.items() if key in asked}
     checked = partial(conformance.check, target, files, given, known, named)
-    report = checked(_extent(options))
+    with asking() as tell:
+        report = checked(_extent(options), tell)
     report = replace(report, all_floats=not options.float)
     if named is not None and report.profile is None and report.compared:
         got = f"got {named.name}, which speaks of {named.has}"

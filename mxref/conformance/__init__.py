@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mxref.conformance.adders.identify_adder import IdentifiedAdder, identify_adder
     from mxref.conformance.checking.check import Extent, check
     from mxref.conformance.identification.identify import Identified, identify
+    from mxref.conformance.unit_operation import UnitOperation
     from mxref.conformance.verdict.report import Report
     from mxref.conformance.verdict.verify import verify
     from mxref.conformance.verdict.xfail import XfailError, read_xfail, write_xfail
@@ -28,6 +29,7 @@ __all__ = [
     "ResultsTarget",
     "Target",
     "TargetError",
+    "UnitOperation",
     "XfailError",
     "check",
     "command_results",
@@ -55,6 +57,7 @@ if not TYPE_CHECKING:
             "Identified",
             "identify",
         ),
+        "mxref.conformance.unit_operation": ("UnitOperation",),
         "mxref.conformance.verdict.report": ("Report",),
         "mxref.conformance.verdict.verify": ("verify",),
         "mxref.conformance.verdict.xfail": (

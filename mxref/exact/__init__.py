@@ -16,6 +16,7 @@ from mxref.exact.bit_places import (
 )
 from mxref.exact.conversion import decode, encode, encoder
 from mxref.exact.e8m0_scale import decode_scale, encode_scale, shared_scale
+from mxref.exact.float_scale import dequantize_float_scaled, quantize_float_scaled
 from mxref.exact.format_table import value
 from mxref.exact.one_block import dequantize, quantize
 from mxref.exact.own_formats import described, knows, numbers
@@ -25,6 +26,7 @@ __all__ = [
     "decode",
     "decode_scale",
     "dequantize",
+    "dequantize_float_scaled",
     "dequantize_scaled",
     "described",
     "encode",
@@ -36,6 +38,7 @@ __all__ = [
     "pack_block",
     "pack_scales",
     "quantize",
+    "quantize_float_scaled",
     "quantize_scaled",
     "shared_scale",
     "unpack",

@@ -28,6 +28,7 @@ class Unit(NamedTuple):
     promotion: int = 0  # products before the sum is added up in float32
     later: int = 31  # below the largest exponent in AMD's second alignment, less one
     flushes: bool = True  # of a tree: subnormal numbers are zeros
+    scaled: str = ""  # how a promoted sum gets scales: product_fma, in_turn_fma or in_turn
 
 
 UNITS: Final[Mapping[str, Unit]] = {
@@ -54,6 +55,8 @@ UNITS: Final[Mapping[str, Unit]] = {
     "cdna3_xf32": Unit("later", 4, 24),
     "cdna3_fp8": Unit("halves", 16, 24),
     "fma_f32": Unit("exact", 1),
+    "deepgemm_fp8": Unit("aligned", 32, 13, -133, 13, promotion=128, scaled="product_fma"),
+    "deepseek_v3_fp8": Unit("aligned", 32, 13, -133, 13, promotion=128, scaled="in_turn_fma"),
 }
 _ZERO: Final = (0, 0, 0)
 
@@ -72,11 +75,13 @@ def multiplied(
     format_a: str,
     format_b: str,
     unit: str | Unit,
+    scales: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> int:
     """Return the bits of c + a · b as a matrix unit gives them.
 
     a, b: K patterns of a format: an element's, f16, bf16, f32, or tf32, which are float32 patterns
     whose last 13 bits are not read. c: a pattern of the output. unit: a name of `UNITS`, or one.
+    scales: float32 patterns of a and of b for each promotion, under `scaled`.
     Special values: NaN is the positive quiet NaN. Inf behaves as in IEEE 754; a product of CDNA3
     from 2**128 on is Inf. A zero is +0; that of AMD is -0 if it is a negative sum, rounded.
     Source: SPEC_NOTES N47.
@@ -101,10 +106,28 @@ def multiplied(
     for number, step in enumerate(steps, 1):
         total = _step(step, total, how)
         if how.promotion and (number * how.step % how.promotion == 0 or number == len(steps)):
-            outer, total = _added(outer, total), _ZERO
+            if how.scaled:
+                part = (number * how.step - 1) // how.promotion
+                outer = _with_scales(outer, total, scales[0][part], scales[1][part], how.scaled)
+            else:
+                outer = _added(outer, total)
+            total = _ZERO
     found = outer if how.promotion else total
-    has_sign = found[1] or not (how.promotion or how.kind == "aligned")
+    has_sign = found[1] or how.scaled or not (how.promotion or how.kind == "aligned")
     return write_float(found if has_sign else _ZERO, kind)
+
+
+def _with_scales(outer: Number, own: Number, a_bits: int, b_bits: int, how: str) -> Number:
+    """The sum outside after one more, times both scales, each operation rounded to float32."""
+    kind = FLOATS["f32"]
+    sa, sb = (float_reader(kind)(bits) for bits in (a_bits, b_bits))
+    if how == "product_fma":
+        x, y = converted(_product(sa, sb), kind), own
+    else:
+        x, y = converted(_product(own, sa), kind), sb
+    if how == "in_turn":
+        x, y = converted(_product(x, y), kind), (0, 1, 0)
+    return _step([((x, 0), (y, 0))], outer, Unit("exact", 1))
 
 
 def read_factor(bits: int, name: str, *, flushes: bool = False) -> tuple[Number, int]:

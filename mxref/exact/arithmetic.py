@@ -41,7 +41,13 @@ def ratio(x: Number, y: Number) -> Fraction:
     >>> ratio((0, 3, 1), (1, 9, -1))
     Fraction(4, 3)
     """
-    return Fraction(x[1], y[1]) * Fraction(2) ** (x[2] - y[2])
+    return Fraction(*_terms(x, y))
+
+
+def _terms(x: Number, y: Number) -> tuple[int, int]:
+    """Return integers whose ratio is that of the magnitudes."""
+    shift = x[2] - y[2]
+    return x[1] << max(shift, 0), y[1] << max(-shift, 0)
 
 
 def quotient(x: Number, y: Number, kind: FloatType) -> Number:
@@ -64,14 +70,16 @@ def quotient(x: Number, y: Number, kind: FloatType) -> Number:
         return (sign, INF, 0)
     if n == 0 or m == INF:
         return (sign, 0, 0)
-    exact = ratio(x, y)
+    over, under = _terms(x, y)
     # The spacing of the type's numbers around the quotient: there are 2**fraction_bits of them in
     # [2**binade, 2**(binade + 1)), and below the smallest normal number they stay as far apart.
-    binade = exact.numerator.bit_length() - exact.denominator.bit_length()
-    if Fraction(2) ** binade > exact:
+    binade = over.bit_length() - under.bit_length()
+    if under << max(binade, 0) > over << max(-binade, 0):
         binade -= 1
     spacing = max(binade, 1 - kind.bias) - kind.fraction_bits
-    count = round(exact / Fraction(2) ** spacing)  # Python rounds a Fraction's tie to even
+    whole = under << max(spacing, 0)
+    count, rest = divmod(over << max(-spacing, 0), whole)
+    count += 2 * rest > whole or (2 * rest == whole and count % 2 == 1)  # a tie to even
     return converted((sign, count, spacing), kind)
 
 

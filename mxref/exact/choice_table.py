@@ -54,6 +54,14 @@ BLOCK_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "scaling": ("divide", "reciprocal_flushed"),
 }
 
+FLOAT_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "amax_floor": ("none", "1e-12", "1e-10", "1e-4", "scale"),
+    "scale_from": ("quotient", "source_quotient", "reciprocal", "multiplier", "multiplier_or_one"),
+    "scale_power": ("any", "bit_ceiling", "exp2_ceil_log2"),
+    "element_from": ("exact", "quotient", "reciprocal", "multiplier"),
+    "block_nan": BLOCK_CHOICES["block_nan"],
+}
+
 ENCODE_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "rounding": ("toward_zero", *(r for r in DETERMINISTIC if r != "toward_zero")),
     "scale_overflow": SHARED_SCALE_CHOICES["scale_overflow"],
@@ -71,11 +79,15 @@ DECODE_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 DECODED_ZERO: Final[Mapping[str, tuple[str, ...]]] = {"decoded_zero": ("kept", "dropped")}
 
-DEQUANTIZE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
-    **DECODE_SCALE_CHOICES,
+PRODUCT_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "product_overflow": ("inf", "nan", "saturate"),
     "product_rounding": ("once", "scale_first"),
     **DECODED_ZERO,
+}
+
+DEQUANTIZE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    **DECODE_SCALE_CHOICES,
+    **PRODUCT_CHOICES,
 }
 
 

@@ -160,6 +160,20 @@ def dot(a: Row, b: Row, target: str = "f32") -> int:
     return write_float(_number(count, 2 * UNIT, a, b, kind) if special is None else special, kind)
 
 
+def exact_dot(a: Row, b: Row) -> Fraction | Number:
+    """Return the dot product as it is: a fraction, or NaN or an infinity as a number.
+
+    a, b: as in `dot`.
+    Source: SPEC_NOTES N28, N42.
+
+    >>> exact_dot(row([127], [0x3], "e2m1"), row([126], [0x1], "e2m1"))
+    Fraction(3, 8)
+    """
+    special = _special(a, b)
+    count = Fraction(sum(map(mul, a.numbers, b.numbers)), 1 << 2 * UNIT)
+    return count * a.tensor.factor * b.tensor.factor if special is None else special
+
+
 def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -> tuple[int, ...]:
     """Return the bits of both ends of the interval of float32 sums, and of what overflow gives.
 
@@ -229,7 +243,10 @@ def _special(a: Row, b: Row) -> Number | None:
         return 0, NAN, 0
     signs = set()
     for place in {*a.infinities, *b.infinities}:
-        x, y = (each.infinities.get(place, each.numbers[place]) for each in (a, b))
+        x, y = (
+            each.infinities.get(place, each.numbers[place] if each.tensor.factor else 0)
+            for each in (a, b)
+        )
         signs.add(((x > 0) - (x < 0)) * ((y > 0) - (y < 0)))
     if not signs:
         return None

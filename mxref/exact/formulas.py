@@ -10,7 +10,7 @@ compressed-tensors 0.20 quantization/utils/helpers.py and quantization/lifecycle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -32,6 +32,8 @@ class Formats(NamedTuple):
     """The element and scale formats of a conversion, with their breakpoints and largest numbers.
 
     rows: a block has that many rows, a power of two; 4 over 6 adds errors by rows.
+    draws: random bits of `width` bits for the elements, one after the other, if they are rounded
+    stochastically.
     """
 
     element: ElementType
@@ -39,6 +41,8 @@ class Formats(NamedTuple):
     elements: Breakpoints
     scales: Breakpoints
     rows: int = 1
+    draws: Iterator[int] | None = None
+    width: int = 0
 
     @property
     def m(self) -> Float:
@@ -66,7 +70,8 @@ class Formats(NamedTuple):
 
     def to_element(self, x: Float) -> int:
         """Round to an element code."""
-        return code_finder(self.elements)(x.number, 0, 0)
+        draw = 0 if self.draws is None else next(self.draws)
+        return code_finder(self.elements)(x.number, draw, self.width)
 
     def seen(self, what: str, number: Number) -> None:
         """Nothing; the trace of a block writes it down."""

@@ -1,6 +1,6 @@
-"""Operations on integers, one number at a time: affine, int4, weight-only, RESCALE, sampling.
+"""Operations on integers, one number at a time: affine, int4, weight-only, RESCALE.
 
-Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q14.
+Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q12, Q14, Q16.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from mxref.exact.sums import dyadic, fl_dot, fl_sum, fraction, integer32, neares
 
 F64: Final = FLOATS["f64"]
 ONE: Final[Number] = (0, 1, 0)
-Rows = Sequence[Sequence[int]]
+#: A code, the ratio of its scale and its zero point.
+Term = tuple[int, Number, int]
 
 
 def quantize_affine(
@@ -115,6 +116,25 @@ def pack_int4(
     return [16 * high + low for high, low in both]
 
 
+def nbits_weights(
+    row: Sequence[int], zero_points: Sequence[int] | None, groups: int, bits: int
+) -> list[int]:
+    """Return the integers of one output of MatMulNBits, from its bytes and those of zero points.
+
+    >>> nbits_weights([0x22, 0x31], [0x53], 2, 4)
+    [-1, -1, -4, -2]
+    """
+    whole = int.from_bytes(bytes(row), "little")
+    zeros = int.from_bytes(bytes(zero_points or ()), "little")
+    count = len(row) * 8 // bits
+    found = []
+    for i in range(count):
+        group = i // (count // groups)
+        zero = zeros >> bits * group & 2**bits - 1 if zero_points is not None else 2 ** (bits - 1)
+        found.append((whole >> bits * i & 2**bits - 1) - zero)
+    return found
+
+
 def linear(
     x_bits: Sequence[int], w: Sequence[int], scale_bits: Sequence[int], order: str = "exact"
 ) -> int:
@@ -203,34 +223,100 @@ def rescale(value: int, multiplier: int, shift: int, rounding: str = "single") -
     return total.numerator // total.denominator
 
 
-def grid_sample(
-    image: Rows,
-    x: int,
-    y: int,
-    *,
-    align_corners: bool,
-    padding: str = "zeros",
-    zero_point: int = 0,
-    ties: str = "even_code",
+def qlinear_add(
+    a: int,
+    b: int,
+    scale_bits: Sequence[int],
+    zero_points: Sequence[int],
+    low: int,
+    high: int,
+    sum: str = "fused",
+    one: str = "",
 ) -> int:
-    """Sample one channel at SNORM16 coordinates.
+    """Return the code of a sum; scales and zero points are those of a, of b and of the result.
 
-    >>> [grid_sample(i, 0, 0, align_corners=True) for i in ([[1, 2], [3, 4]], [[3, 4], [3, 4]])]
-    [2, 4]
+    `one` says which of them, `a` or `b`, is a single code beside several, if one is.
+
+    >>> qlinear_add(20, 3, [0x3F000000, 0x3F800000, 0x3E800000], [0, 1, 5], 0, 255)
+    53
     """
-    places = []
-    for g, size in ((x, len(image[0])), (y, len(image))):
-        position = Fraction(g, 32767) + 1  # from 0 to 2
-        place = position * (size - 1) / 2 if align_corners else (position * size - 1) / 2
-        places.append(
-            min(max(place, Fraction(0)), Fraction(size - 1)) if padding == "border" else place
-        )
-    total = Fraction(0)
-    column, row = (place.numerator // place.denominator for place in places)
-    for i in (row, row + 1):
-        for j in (column, column + 1):
-            inside = 0 <= i < len(image) and 0 <= j < len(image[0])
-            value = image[i][j] if inside else zero_point
-            total += (1 - abs(places[0] - j)) * (1 - abs(places[1] - i)) * value
-    origin = {"even_code": 0, "even_step": zero_point}[ties]
-    return round(total - origin) + origin
+    scales = [float_reader(F32)(bits) for bits in scale_bits]
+    a_zero, b_zero, y_zero = zero_points
+    f, g = (quotient(scale, scales[2], F32) for scale in scales[:2])
+    exact = [(a - a_zero) * fraction(scales[0]), (b - b_zero) * fraction(scales[1])]
+    if any(one[1] < 0 or fraction(one) >= 2**100 for one in (f, g)) and sum != "exact":
+        raise ValueError("scale_bits have a quotient that is too large")
+    if sum == "exact":
+        code = round((exact[0] + exact[1]) / fraction(scales[2]) + y_zero)
+    elif sum == "fixed_point" and (factors := fixed_point(fraction(f), fraction(g))):
+        m, n, shift = factors
+        total = (a - a_zero) * m + (b - b_zero) * n
+        size = (2 * abs(total) + (1 << shift)) >> (shift + 1)
+        code = (size if total > 0 else -size) + y_zero
+    elif sum in ("fixed_point", "quotient"):
+        parts = [converted(dyadic(part), F32) for part in exact]
+        y = fraction(quotient(fl_sum(*parts), scales[2], F32))
+        y = min(max(y, Fraction(low - y_zero)), Fraction(high - y_zero))
+        code = round(fraction(fl_sum(dyadic(y), integer32(y_zero))))
+    else:
+        terms: list[Term] = [(a, f, a_zero), (b, g, b_zero)]
+        first, second = reversed(terms) if one == "a" else terms
+        order = [second, first] if one or sum == "fused" else [first, second]
+        code = _with_ratios(first, second, order, y_zero, fused=sum == "fused")
+    return min(max(code, low), high)
+
+
+def _with_ratios(a: Term, b: Term, order: Sequence[Term], y_zero: int, *, fused: bool) -> int:
+    """A sum of codes, each with its ratio and its zero point, before it is clamped."""
+
+    def times(ratio: Number, code: int, *, rounded: bool) -> Number:
+        exact = product(integer32(code), ratio)
+        return converted(exact, F32) if rounded else exact
+
+    moved = fl_sum(times(*a[1:], rounded=not fused), times(*b[1:], rounded=True))
+    total = fl_sum(integer32(y_zero), (1 - moved[0], *moved[1:]))
+    for code, ratio, _ in order:
+        total = fl_sum(times(ratio, code, rounded=not fused), total)
+    return round(fraction(total))
+
+
+def fixed_point(f: Fraction, g: Fraction) -> tuple[int, int, int] | None:
+    """Return ratios times 2**shift, the larger one of 22 bits, and the shift; None if none is.
+
+    >>> fixed_point(Fraction(1, 2), Fraction(1, 4))
+    (2097152, 1048576, 22)
+    """
+    for shift in range(13, 32):
+        m, n = round(f * (1 << shift)), round(g * (1 << shift))
+        if 2**21 <= max(f, g) * (1 << shift) < 2**22:
+            wide = min(f, g) < Fraction(1, 2**14) or max(f, g) >= 256
+            return None if wide or max(m, n) == 2**22 else (m, n, shift)
+    return None
+
+
+def qlinear_mul(
+    a: int,
+    b: int,
+    scale_bits: Sequence[int],
+    zero_points: Sequence[int],
+    low: int,
+    high: int,
+    zero_added: str = "before",
+) -> int:
+    """Return the code of a product; scales and zero points as of `qlinear_add`.
+
+    >>> ends = [0x3F800000, 0x3F800000, 0x40000000], [0, 0, 7], -128, 127
+    >>> qlinear_mul(5, 1, *ends), qlinear_mul(5, 1, *ends, "after")
+    (10, 9)
+    """
+    a_scale, b_scale, y_scale = (float_reader(F32)(bits) for bits in scale_bits)
+    a_zero, b_zero, y_zero = zero_points
+    factor = quotient(converted(product(a_scale, b_scale), F32), y_scale, F32)
+    if factor[1] == INF:
+        raise ValueError("scale_bits have no finite quotient")
+    y = converted(product(integer32((a - a_zero) * (b - b_zero)), factor), F32)
+    y = nearest(fl_sum(y, integer32(y_zero))) if zero_added == "before" else nearest(y)
+    if y[1] == INF:
+        return low if y[0] else high
+    code = int(fraction(y)) + (y_zero if zero_added == "after" else 0)
+    return min(max(code, low), high)

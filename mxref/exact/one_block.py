@@ -129,7 +129,7 @@ def quantize(
     numbers: Sequence[Number] = block.numbers
     drawn = None
     if plan.stochastic:
-        drawn = _checked_draws(random_bits, random_width, len(numbers))
+        drawn = checked_draws(random_bits, random_width, len(numbers))
     scale = _scale_of(block, plan)
     if scale.elements == NAN_CODES:
         return scale.code, [plan.nan_code] * len(numbers)
@@ -173,7 +173,8 @@ def _read(x_bits: tuple[int, ...], source: InputType) -> _Block:
     return _Block(numbers, amax, INF in kinds, NAN in kinds)
 
 
-def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
+def checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
+    """Return random bits, one for each number; ValueError for others."""
     if draws is None or len(draws) != count:
         raise domain_error("random_bits", "as many Python ints as there are numbers", draws)
     for draw in draws:
@@ -256,8 +257,22 @@ def dequantize(
     check_int("code", code, bits)
     element, (finite, scale) = elements[code], scales[scale_code]
     result = write_float(product(element, scale), kind)
+    return settled_product(result, kind, chosen, can_overflow=finite and element[1] >= 0)
+
+
+def settled_product(
+    result: int, kind: FloatType, chosen: Mapping[str, str], *, can_overflow: bool
+) -> int:
+    """Return a rounded product after product_overflow and decoded_zero.
+
+    can_overflow: whether its factors were finite, so that Inf is an overflow.
+
+    >>> how = {"product_overflow": "saturate", "decoded_zero": "dropped"}
+    >>> [settled_product(n, FLOATS["f16"], how, can_overflow=True) for n in (31744, 32768)]
+    [31743, 0]
+    """
     sign_weight = 1 << (kind.bits - 1)
-    if finite and element[1] >= 0 and result % sign_weight == kind.infinity:
+    if can_overflow and result % sign_weight == kind.infinity:
         overflows = {
             "inf": result,
             "nan": kind.quiet_nan,

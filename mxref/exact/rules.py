@@ -91,13 +91,14 @@ def _in_float32(n: int, e: int) -> tuple[int, int] | None:
 
 
 _DIGITS: Final = decimal.Context(prec=60)
+_LN2: Final = _DIGITS.ln(decimal.Decimal(2))
 
 
 @lru_cache(maxsize=4096)
 def _log2(n: int) -> decimal.Decimal:
     """Find log2(n) to sixty digits."""
     with decimal.localcontext(_DIGITS):
-        return decimal.Decimal(n).ln() / decimal.Decimal(2).ln()
+        return decimal.Decimal(n).ln() / _LN2
 
 
 def _floor_log2_float32(n: int, e: int, fmt: ElementType) -> int:

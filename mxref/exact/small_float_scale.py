@@ -7,7 +7,7 @@ of implementations are in `mxref.exact.formulas`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from mxref.exact.arithmetic import F32, Float, amax, product
@@ -25,6 +25,7 @@ from mxref.exact.format_table import (
 )
 from mxref.exact.formulas import ARITHMETICS, Formats, Formulas
 from mxref.exact.patterns import converted, float_reader, write_float
+from mxref.exact.rounding import check_random
 
 
 @cache
@@ -36,9 +37,9 @@ def setting_of(
     scale = look_up(UNSIGNED_SCALES, "scale_format", scale_format)
     named = look_up(ARITHMETICS, "arithmetic", arithmetic)
     chosen = settle({**named.defaults, **choices}, ELEMENT_CHOICES)
-    if chosen["rounding"] in STOCHASTIC:
+    if chosen["rounding"] in STOCHASTIC and arithmetic != "transformer_engine":
         raise domain_error(
-            "rounding", "deterministic under a scale that is no power of two", choices
+            "rounding", f"deterministic under the arithmetic {arithmetic} of such a scale", choices
         )
     to_nearest = settle({}, ELEMENT_CHOICES)
     return Formats(
@@ -54,6 +55,8 @@ def quantize_scaled(
     arithmetic: str = "exact",
     tensor_scale: int | str | None = None,
     rows: int = 1,
+    random_bits: Sequence[Sequence[int]] | None = None,
+    random_width: int = 0,
     **choices: str,
 ) -> tuple[int | None, list[tuple[int, list[int]]]]:
     """Return the tensor scale's bits and, of every block, the scale code and the element codes.
@@ -73,8 +76,10 @@ def quantize_scaled(
         the scale of 1.5 * a / M or of a / M, whichever makes the smaller error.
     rows: a block's numbers are those of that many rows, one after the other: a power of two, which
       4 over 6 alone reads.
-    choices: those of elements in `encode` with their defaults, without stochastic rounding; by
-    default compressed_tensors drops the sign of zeros and makes NaN zero.
+    random_bits: as many as numbers in each block, each of random_width bits, for a stochastic
+      rounding, which `transformer_engine` alone takes.
+    choices: those of elements in `encode` with their defaults; by default compressed_tensors drops
+    the sign of zeros and makes NaN zero.
     Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, only its finite
     numbers count for A; A of 0 gives tensor scale 1, and one beyond float32 the smallest or
     largest positive float32. The others: as float arithmetic gives; NaN counts for the largest
@@ -91,6 +96,9 @@ def quantize_scaled(
     kind = look_up(FLOATS, "source", source)
     setting, named = setting_of(format, scale_format, arithmetic, **choices)
     setting = setting._replace(rows=rows)
+    if setting.elements.stochastic is not None:
+        draws = checked_draws(random_bits, random_width, [len(block) for block in blocks])
+        setting = setting._replace(draws=draws, width=random_width)
     for block in blocks:
         if type(rows) is not int or rows < 1 or rows & (rows - 1) or len(block) % rows:
             raise domain_error("rows", "a power of two that divides the numbers of a block", rows)
@@ -104,6 +112,17 @@ def quantize_scaled(
         None if scale is None else write_float(scale.number, F32),
         [named.block(numbers, scale, setting) for numbers in tensor],
     )
+
+
+def checked_draws(
+    draws: Sequence[Sequence[int]] | None, width: int, counts: Sequence[int]
+) -> Iterator[int]:
+    """The random bits of all blocks, one after the other."""
+    if draws is None or [len(some) for some in draws] != [*counts]:
+        raise domain_error("random_bits", "as many ints a block as there are numbers", draws)
+    for draw in itertools.chain(*draws):
+        check_random(draw, width)
+    return itertools.chain(*draws)
 
 
 def numbers_of(block: Sequence[int], kind: FloatType, named: Formulas) -> list[Float]:

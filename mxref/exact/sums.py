@@ -37,7 +37,9 @@ def fraction(x: Number) -> Fraction:
     >>> fraction((1, 3, -2))
     Fraction(-3, 4)
     """
-    return Fraction(-x[1] if x[0] else x[1]) * Fraction(2) ** x[2]
+    sign, n, e = x
+    signed = -n if sign else n
+    return Fraction(signed << e) if e >= 0 else Fraction(signed, 1 << -e)
 
 
 def nearest(x: Number) -> Number:
@@ -61,7 +63,9 @@ def total_of(x: Number, y: Number) -> Number:
         return (0, NAN, 0)
     if INF in (x[1], y[1]):
         return x if x[1] == INF else y
-    return dyadic(fraction(x) + fraction(y))
+    e = min(x[2], y[2])
+    n, m = ((-size if sign else size) << power - e for sign, size, power in (x, y))
+    return dyadic(fraction((0, n + m, e)))
 
 
 def fl_sum(x: Number, y: Number) -> Number:

@@ -31,7 +31,7 @@ from mxref.blocks.two_level import RowScales, TensorScale, TensorScaleKind
 from mxref.files.stored import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
-from mxref.support.extras import missing_package
+from mxref.support.extras import missing_packages
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
@@ -74,7 +74,7 @@ def package(path: Path) -> Any:
     try:
         return importlib.import_module("gguf")
     except ImportError:
-        raise ValueError(missing_package(str(path), "gguf", "io")) from None
+        raise ValueError(missing_packages(str(path), "io", "gguf")) from None
 
 
 def entries(path: Path) -> Iterator[Entry]:

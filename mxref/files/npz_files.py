@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.files.stored import Entry, brief, chunks, describe, described, kind_of
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import CodeFormat, block_format
+from mxref.numbers.codes import word_of
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
@@ -242,10 +243,11 @@ def _array(path: Path, member: str) -> NDArray[Any]:
 
 
 def _blocks(archive: Mapping[str, NDArray[Any]], prefix: str) -> Blocks:
-    def codes(key: str) -> U8:
+    def codes(key: str, fmt: CodeFormat) -> U8:
         array: U8 = archive[prefix + key]
-        if array.dtype != np.uint8:
-            raise ValueError(f"{prefix}{key} must be uint8, it has {array.dtype}")
+        if array.dtype != word_of(fmt):
+            wanted = np.dtype(word_of(fmt))
+            raise ValueError(f"{prefix}{key} must be {wanted}, it has {array.dtype}")
         return array
 
     fmt = block_format(str(archive[f"{prefix}format"]))
@@ -264,7 +266,7 @@ def _blocks(archive: Mapping[str, NDArray[Any]], prefix: str) -> Blocks:
     }
     return described(
         about,
-        lambda _, __: codes("codes"),
-        lambda: codes("scale_codes"),
+        lambda _, __: codes("codes", fmt.element),
+        lambda: codes("scale_codes", fmt.scale),
         lambda _: archive[f"{prefix}tensor_scale_bits"],
     )

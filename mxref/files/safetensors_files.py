@@ -60,7 +60,12 @@ _SMALL = {
     "F8_E5M2FNUZ": "e5m2fnuz",
     "F8_E8M0": "e8m0",
 }
-_NATIVE = {**{fmt: kind for kind, fmt in _SMALL.items()}, "ue4m3": "F8_E4M3", "int8": "I8"}
+_NATIVE = {
+    **{fmt: kind for kind, fmt in _SMALL.items()},
+    "ue4m3": "F8_E4M3",
+    "int8": "I8",
+    "f32": "F32",
+}
 #: Suffix and shape of the scale of a tensor by kind, as ModelOpt, compressed-tensors and
 #: Transformer Engine store it.
 _TENSOR_SCALES: Mapping[str, tuple[str, list[int]]] = {
@@ -228,9 +233,16 @@ def _blocks_loader(
 
     scales = fields[f"{name}_scale"]
 
+    def scale_codes() -> U8:
+        found: Any = scales.data
+        if scales.kind == "F32":
+            found = found.view("<u4").astype(np.uint32)
+        codes: U8 = found.reshape(scales.shape)
+        return codes
+
     def load() -> Blocks:
         try:
-            return described(about, codes, lambda: scales.data.reshape(scales.shape), tensor_bits)
+            return described(about, codes, scale_codes, tensor_bits)
         except _DAMAGE as error:
             raise _damaged(path, f"{name!r} is no blocks: {brief(error)}") from None
 
@@ -292,8 +304,8 @@ def _stored(fmt: CodeFormat, shape: tuple[int, ...]) -> tuple[str, list[int]]:
     """Type and shape of codes in the file."""
     kind = _NATIVE.get(fmt.name, "U8")
     bits = _bits(kind)
-    size = packed_size(shape[-1], fmt.name) if bits < 8 else shape[-1]
-    return kind, [*shape[:-1], size * 8 // bits]
+    size = packed_size(shape[-1], fmt.name) * 8 // bits if bits < 8 else shape[-1]
+    return kind, [*shape[:-1], size]
 
 
 def _data(codes: U8, fmt: CodeFormat, bits: int) -> Callable[[], Iterator[U8]]:

@@ -6,14 +6,12 @@ floats (binary64), in which every value of every format here is exact.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mxref.formats.aliases import own_name
 from mxref.formats.base import CodeFormat, ElementFormat, Specials
-from mxref.support.integers import integer
+from mxref.formats.block import BlockFormat, ScaleFormat, ScaleKind
 from mxref.support.text import unknown_name
 
 __all__ = [
@@ -38,6 +36,8 @@ __all__ = [
     "E5M2FNUZ",
     "E8M0",
     "ELEMENT_FORMATS",
+    "F32",
+    "FLOAT_SCALED_FORMATS",
     "INT8",
     "MX_BLOCKS",
     "MX_ELEMENTS",
@@ -53,6 +53,7 @@ __all__ = [
     "CodeFormat",
     "ElementFormat",
     "ScaleFormat",
+    "ScaleKind",
     "Specials",
     "block_format",
     "code_format",
@@ -62,128 +63,6 @@ __all__ = [
 
 
 _F = TypeVar("_F")
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleFormat(CodeFormat):
-    """A format for the scale that the elements of a block share. It has no sign.
-
-    >>> E8M0.value(0x00) == 2.0**-127, E8M0.value(0xFE) == 2.0**127, E8M0.nan_codes
-    (True, True, (255,))
-    >>> E5M0.value(0) == 2.0**-15, E5M0.value(30) == 2.0**15, E5M0.nan_codes
-    (True, True, (31,))
-
-    Source: OCP MX v1.0 5.4.1, Table 7.
-    """
-
-    signed: bool = False
-
-    def __post_init__(self) -> None:
-        CodeFormat.__post_init__(self)
-        if self.signed:
-            raise ValueError(f"a scale format must have no sign, got signed=True for {self.name}")
-        if self.specials in (Specials.FNUZ, Specials.P3109):
-            raise ValueError(
-                f"specials of a scale format must not be {self.specials.value}, which has its NaN "
-                f"in place of -0, got {self.name}: use none, top_code_nan, inf_below_nan or ieee"
-            )
-
-    @property
-    def is_power(self) -> bool:
-        """Whether its codes are powers of two that E8M0 has, and a NaN in the last one.
-
-        >>> E8M0.is_power, UE4M3.is_power, BINARY8P1UF.is_power  # the last one has a zero
-        (True, False, False)
-        """
-        return (
-            self.specials is Specials.TOP_CODE_NAN
-            and self.mantissa_bits == 0
-            and not self.subnormals
-            and 2 <= self.exponent_bits <= E8M0.exponent_bits
-            and (1 << self.exponent_bits) - 2 - E8M0.bias <= self.bias <= E8M0.bias
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class BlockFormat:
-    """A block format: an element format, a scale format and a block size.
-
-    Args:
-        name: the name used by functions, vectors and the command line.
-        element: format of the elements.
-        scale: format of the shared scale: powers of two like E8M0's, or small floats with a zero.
-        block_size: elements that share one scale, at least 1; for blocks along several axes one
-            number for each, such as (32, 32).
-        tensor_scale: True where a float32 scale of the whole tensor multiplies every block
-            (two-level formats such as NVFP4); none of the six concrete MX formats has one.
-
-    >>> mxfp4 = block_format("mxfp4_e2m1")
-    >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block_size, mxfp4.bits_per_block
-    ('e2m1', 'e8m0', 32, 136)
-    >>> BlockFormat("mine", E2M1, E5M0, 32).bits_per_block
-    133
-
-    Raises:
-        ValueError: block_size is below 1, or the scale has more than 8 bits or, if its codes are
-            not powers of two like those of `E8M0`, no zero.
-    Source: OCP MX v1.0 5.1, 5.2 Table 1.
-    """
-
-    name: str
-    element: ElementFormat
-    scale: ScaleFormat
-    block_size: int | tuple[int, ...]
-    tensor_scale: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.element, ElementFormat) or not isinstance(self.scale, ScaleFormat):
-            raise TypeError(
-                f"{self.name} must have an ElementFormat and a ScaleFormat, got "
-                f"{type(self.element).__name__} and {type(self.scale).__name__}"
-            )
-        if not self.scale.is_power and (self.scale.bits > 8 or not self.scale.subnormals):
-            raise ValueError(
-                f"{self.name} must have scales of at most 8 bits with a zero, or 2 to 8 exponent "
-                "bits alone for powers of two from 2**-127 to 2**127 and a NaN in the last code, "
-                f"as e8m0 has, got {self.scale.name}"
-            )
-        if self.tensor_scale and self.scale.is_power:
-            raise ValueError(
-                "tensor_scale must be False with scales that are powers of two alone, got "
-                f"{self.name} with {self.scale.name}"
-            )
-        several = isinstance(self.block_size, (tuple, list))
-        given: Any = self.block_size if several else (self.block_size,)
-        sizes = tuple(integer(size, "block_size") for size in given)
-        for size in sizes:
-            if size < 1:
-                raise ValueError(f"block_size must be at least 1, got {self.block_size}")
-            if size > 1 << 31:
-                raise ValueError(f"block_size must be at most 2**31, got {self.block_size}")
-        if not sizes:
-            raise ValueError("block_size must have a number for each axis, got ()")
-        object.__setattr__(self, "block_size", sizes if several else sizes[0])
-
-    @property
-    def block_shape(self) -> tuple[int, ...]:
-        """The block's length along each of its axes."""
-        return self.block_size if isinstance(self.block_size, tuple) else (self.block_size,)
-
-    @property
-    def is_tiled(self) -> bool:
-        """Whether blocks lie over several axes."""
-        return len(self.block_shape) > 1
-
-    @property
-    def elements_per_block(self) -> int:
-        """Elements that share one scale: k of MX 5.1."""
-        return math.prod(self.block_shape)
-
-    @property
-    def bits_per_block(self) -> int:
-        """Bits of one block: w + k * d of MX 5.1."""
-        return self.scale.bits + self.elements_per_block * self.element.bits
-
 
 E5M2 = ElementFormat("e5m2", 5, 2, 15, Specials.IEEE, dtype_name="float8_e5m2")
 E4M3 = ElementFormat("e4m3", 4, 3, 7, Specials.TOP_CODE_NAN, dtype_name="float8_e4m3fn")
@@ -206,6 +85,7 @@ BINARY8P4 = ElementFormat("binary8p4", 4, 3, 8, Specials.P3109)
 E5M0 = ScaleFormat("e5m0", 5, 0, 15, Specials.TOP_CODE_NAN, subnormals=False)
 UE4M3 = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
 UE5M3 = ScaleFormat("ue5m3", 5, 3, 15, Specials.TOP_CODE_NAN)
+F32 = ScaleFormat("f32", 8, 23, 127, Specials.IEEE, dtype_name="float32")
 BINARY8P1UF = ScaleFormat("binary8p1uf", 8, 0, 128, Specials.TOP_CODE_NAN)
 BINARY8P3UE = ScaleFormat("binary8p3ue", 6, 2, 32, Specials.INF_BELOW_NAN)
 BINARY8P4UE = ScaleFormat("binary8p4ue", 5, 3, 16, Specials.INF_BELOW_NAN)
@@ -243,9 +123,20 @@ BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         ("mxint8", INT8),
     )
 }
+#: FP8 under float32 scales, by name: every 128 elements along an axis, or a tile of 128 x 128.
+#: Source: SPEC_NOTES, Formats.
+FLOAT_SCALED_FORMATS: Mapping[str, BlockFormat] = {
+    f.name: f
+    for element in (E4M3, E5M2)
+    for f in (
+        BlockFormat(f"fp8_{element.name}_f32", element, F32, 128),
+        BlockFormat(f"fp8_{element.name}_f32_128x128", element, F32, (128, 128)),
+    )
+}
 #: Block formats of others by name: with a scale of four or five exponent bits and a fraction, every
 #: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too; `fp4_e8m0` is `mxfp4_e2m1` in
-#: blocks of 16, `nvfp4_16x16` is `nvfp4` in tiles. Source: SPEC_NOTES, Formats.
+#: blocks of 16, `nvfp4_16x16` is `nvfp4` in tiles; and those of float32 scales. Source: SPEC_NOTES,
+#: Formats.
 OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     f.name: f
     for f in (
@@ -254,6 +145,7 @@ OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
         BlockFormat("fp4_e8m0", E2M1, E8M0, 16),
         BlockFormat("nvfp4_16x16", E2M1, UE4M3, (16, 16), tensor_scale=True),
+        *FLOAT_SCALED_FORMATS.values(),
     )
 }
 #: The names of the formats of the standard, whatever is registered beside them.
@@ -327,7 +219,7 @@ def scale_format(name: str | ScaleFormat) -> ScaleFormat:
     name = own_name("format", name)
     if isinstance(name, str) and name in {**ELEMENT_FORMATS, **OTHER_FORMATS}:
         raise ValueError(f"format must be a scale format, got the element format {name!r}")
-    return _look_up("format", name, SCALE_FORMATS, "a scale format")
+    return _look_up("format", name, {**SCALE_FORMATS, F32.name: F32}, "a scale format")
 
 
 def block_format(name: str | BlockFormat) -> BlockFormat:

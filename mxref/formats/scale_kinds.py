@@ -1,10 +1,20 @@
-"""Block formats by their scales: powers of two, small floats, with one of the tensor or without."""
+"""Block formats by their scales: powers of two, small floats, or float32."""
 
 from __future__ import annotations
 
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind
 
-__all__ = ["has_power_scales", "has_small_float_scales", "in_rows"]
+__all__ = ["has_power_scales", "has_small_float_scales", "in_rows", "scale_kind"]
+
+
+def scale_kind(format: str) -> ScaleKind | None:
+    """What the scales of a block format are; None of another name.
+
+    >>> [scale_kind(name).value for name in ("mxint8", "nvfp4", "fp8_e4m3_f32")], scale_kind("e2m1")
+    (['power', 'small_float', 'float32'], None)
+    """
+    fmt = BLOCK_FORMATS.get(format) or OTHER_BLOCK_FORMATS.get(format)
+    return None if fmt is None else fmt.scale.kind
 
 
 def has_power_scales(format: str) -> bool:
@@ -13,7 +23,7 @@ def has_power_scales(format: str) -> bool:
     >>> [has_power_scales(name) for name in ("mxfp4_e2m1", "fp4_e8m0", "fp4_ue4m3", "e2m1")]
     [True, True, False, False]
     """
-    return _is_power(format) is True
+    return scale_kind(format) is ScaleKind.POWER
 
 
 def has_small_float_scales(format: str) -> bool:
@@ -22,7 +32,7 @@ def has_small_float_scales(format: str) -> bool:
     >>> [has_small_float_scales(name) for name in ("mxfp4_e2m1", "fp4_e8m0", "nvfp4", "e2m1")]
     [False, False, True, False]
     """
-    return _is_power(format) is False
+    return scale_kind(format) is ScaleKind.SMALL_FLOAT
 
 
 def in_rows(fmt: BlockFormat, *, tensor_scale: bool) -> BlockFormat | None:
@@ -37,8 +47,3 @@ def in_rows(fmt: BlockFormat, *, tensor_scale: bool) -> BlockFormat | None:
         if (one.element, one.scale, one.block_shape, one.tensor_scale) == wanted:
             return one
     return None
-
-
-def _is_power(format: str) -> bool | None:
-    fmt = BLOCK_FORMATS.get(format) or OTHER_BLOCK_FORMATS.get(format)
-    return None if fmt is None else fmt.scale.is_power

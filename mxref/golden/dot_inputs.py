@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
+from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat
 from mxref.operands.splitmix import splitmix64
 
@@ -62,13 +63,13 @@ def negative(fmt: ElementFormat, code: int) -> int:
 
 
 @cache
-def positive_codes(fmt: ElementFormat) -> dict[float, int]:
+def positive_codes(fmt: CodeFormat) -> dict[float, int]:
     """The codes of the positive numbers, by number in ascending order."""
     codes = range(1, fmt.max_code + 1)
     return {fmt.value(code): code for code in codes}
 
 
-def power(fmt: ElementFormat, exponent: int) -> int:
+def power(fmt: CodeFormat, exponent: int) -> int:
     """The code of 2**exponent.
 
     >>> from mxref.formats.catalog import E4M3

@@ -17,7 +17,7 @@ from mxref.blocks.quantization import quantize
 from mxref.exact.format_table import ELEMENTS, UNSIGNED_SCALES
 from mxref.exact.formulas import ARITHMETICS
 from mxref.exact.traced import Step, steps_of_block
-from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat, ScaleKind
 from mxref.golden.explain_number import fraction
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleLimit, ScaleRule
@@ -34,6 +34,12 @@ __all__ = [
     "steps",
 ]
 
+#: The choice that finds a scale that is no power of two.
+_FINDS_SCALE = {
+    ScaleKind.POWER: "scale_arithmetic",
+    ScaleKind.SMALL_FLOAT: "scale_arithmetic",
+    ScaleKind.FLOAT32: "scale_from",
+}
 #: Difference of the exponents -> a rule's scale, compared with FLOOR's.
 _TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
 
@@ -122,7 +128,8 @@ def outcomes(
         new = BlockOutcome(scale, codes, tuple(read), tensor_scale=number)
         return found.setdefault((*key, number), new)
 
-    choice = "scale_rule" if fmt.scale == E8M0 else "scale_arithmetic"
+    kind = fmt.scale.kind or ScaleKind.SMALL_FLOAT
+    choice = "scale_rule" if fmt.scale == E8M0 else _FINDS_SCALE[kind]
     own = policy.choices()[choice]
     # The policy's own member comes first.
     for member in sorted(Policy.members(choice), key=lambda one: one.value != own):
@@ -131,7 +138,7 @@ def outcomes(
         try:
             outcome(quantize(values, fmt, chosen), reader).choices.append(name)
         except ValueError as error:
-            if choice == "scale_rule":  # or it is an arithmetic that the format does not have
+            if choice != "scale_arithmetic":  # or it is an arithmetic that the format does not have
                 refused(error, name).choices.append(name)
     other_floats = []
     for name, profile in PROFILES.items():

@@ -204,7 +204,7 @@ def _lanes() -> Iterator[Family]:
 def _integers() -> Iterator[Family]:
     for op, format, policies, about, chunks in integer_chunks():
         for policy in policies:
-            yield Family(op, format, CALL_OPERATIONS[op].slot, policy, about, chunks)
+            yield Family(op, format, CALL_OPERATIONS[op].slot_of(format), policy, about, chunks)
 
 
 def _lane_words(block: str, float: str) -> Iterator[Words]:

@@ -9,7 +9,8 @@ from mxref.cases.records import VectorFile
 from mxref.golden.affine_inputs import axis_cases, code_cases, double_cases, value_cases
 from mxref.golden.case_inputs import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
-from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
+from mxref.golden.rescale_inputs import int4_cases, rescale_cases
+from mxref.golden.sampling_inputs import grid_cases
 from mxref.golden.weight_only_inputs import weight_only_cases
 from mxref.operands.word_rows import padded
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
@@ -63,7 +64,7 @@ def call_file(op: str, format: str) -> VectorFile:
         [CALL_OPERATIONS[op].exact_answer(format, case.inputs, c) for case in cases]
         for c in columns
     ]
-    float = CALL_OPERATIONS[op].slot
+    float = CALL_OPERATIONS[op].slot_of(format)
     why = []
     for case, answer in zip(cases, answered[0], strict=True):
         required, rule, flags = reason(op, format, float, case.inputs, answer)

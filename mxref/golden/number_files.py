@@ -201,7 +201,7 @@ def _columns(op: str, format: str, layout: FloatLayout, entries: list[CaseInput]
     """Policies that differ from `ocp` in one choice and in an answer."""
     words = np.array([entry.inputs for entry in entries], np.uint64)
     ocp = fast_answers(op, format, layout.name, words, Policy())
-    for policy in _single_choices(op):
+    for policy in _single_choices(op, format):
         if not answerable(op, format, layout.name, policy):
             continue
         if (fast_answers(op, format, layout.name, words, policy) != ocp).any():
@@ -209,11 +209,11 @@ def _columns(op: str, format: str, layout: FloatLayout, entries: list[CaseInput]
 
 
 @cache
-def _single_choices(op: str) -> tuple[Policy, ...]:
+def _single_choices(op: str, format: str) -> tuple[Policy, ...]:
     """Policies with one choice set, to each of its members."""
     return tuple(
         Policy().replace(**{name: member})
-        for name in reads(op)
+        for name in reads(op, format)
         if name not in _NOT_HERE
         for member in Policy.members(name)
         if not {(name, member.value), (op, member.value)} & _NO_COLUMNS

@@ -6,12 +6,14 @@ from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
 from mxref.golden.case_inputs import Why, Words
-from mxref.operations.product_words import numbers, operands
+from mxref.operations.product_words import SCALED_PAIRS, numbers, operands
 
 __all__ = ["product_reason"]
 
 #: Bits of bfloat16, and the exponents of float16: what fits both is exact in any float type.
 _BITS, _LOWEST, _HIGHEST = 8, -14, 15
+#: The clause about each pair of blocks of 16, which the standard has not.
+_SCALED_CLAUSES = dict(zip(SCALED_PAIRS, ("N42", "N41", "N43", "N41", "N42"), strict=True))
 
 
 def product_reason(format: str, float: str, inputs: Words, answer: Words) -> Why:
@@ -27,7 +29,7 @@ def product_reason(format: str, float: str, inputs: Words, answer: Words) -> Why
     layout, bits = LAYOUTS[float], answer[0] & (LAYOUTS[float].sign_bit - 1)
     sides = numbers(inputs, format)
     products = None if sides is None else [x * y for x, y in zip(*sides, strict=True)]
-    blocks = len(operands(inputs)[0].scales)
+    blocks = len(operands(inputs, format)[0].scales)
     clause = "MX-6.2" if blocks > 1 else "MX-6.1"
     flags = {
         "nan": bits > layout.inf_bits,
@@ -38,6 +40,9 @@ def product_reason(format: str, float: str, inputs: Words, answer: Words) -> Why
         "overflow": products is not None and bits == layout.inf_bits,
     }
     raised = tuple(name for name, is_set in flags.items() if is_set)
+    if format in SCALED_PAIRS:
+        is_sum = products is not None and sum(map(bool, products)) > 1
+        return False, "N43" if is_sum else _SCALED_CLAUSES[format], raised
     if sides is None or products is None:
         return True, clause, raised
     parts = [abs(number) for side in sides for number in side if number]

@@ -13,11 +13,12 @@ from mxref.formats.catalog import (
     E8M0,
     OTHER_CODE_FORMATS,
     ElementFormat,
+    ScaleKind,
     Specials,
     block_format,
     element_format,
 )
-from mxref.formats.scale_kinds import has_small_float_scales
+from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.golden.case_inputs import Why, Words
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
@@ -66,7 +67,7 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     layout = LAYOUTS[float]
     if op in ("encode_scale", "decode_scale"):
         return (_encode_scale if op == "encode_scale" else _decode_scale)(layout)
-    if has_small_float_scales(format):
+    if has_small_float_scales(format) or scale_kind(format) is ScaleKind.FLOAT32:
         return _scaled(op, format, layout)
     if op in ("quantize", "dequantize"):
         element = block_format(format).element

@@ -1,4 +1,4 @@
-"""The JSON Schema of a line of the vectors, generated from their vocabulary."""
+"""The JSON Schema of a line of the vectors and of their manifest, made from their vocabulary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = (2, 3, 4, 8, 16)
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a line of a vector file: the header, or a case.
+    """JSON Schema (draft 2020-12) of a line of a vector file, header or case, and of the manifest.
 
     >>> sorted(schema()["$defs"]["case"]["properties"])
     ['by', 'flags', 'in', 'model', 'name', 'out', 'rule']
@@ -86,8 +86,27 @@ def schema() -> dict[str, Any]:
                 **_object(case, ["in", "out", "model"]),
                 "oneOf": [one_answer, several],
             },
+            "manifest": _manifest(),
         },
     }
+
+
+def _manifest() -> dict[str, Any]:
+    """The schema of `manifest.json`."""
+    text = {"type": "string"}
+    digest = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+    cases = {"type": "integer", "minimum": 0}
+    file = {"file": text, "sha256": digest, "cases": cases}
+    names = dict.fromkeys(("name", "op", "format", "float", "policy", "inputs"), text)
+    family = {**names, "cases": cases, "sha256": digest}
+    manifest = {
+        "mxref_vectors": {"const": VECTORS_VERSION},
+        "spec": {"const": SPEC},
+        "files": _set(_object(file, list(file)), 1),
+        "columns": {"type": "object", "additionalProperties": _set(text, 1)},
+        "level2": _set(_object(family, list(family)), 0),
+    }
+    return _object(manifest, ["mxref_vectors", "spec", "files", "columns"])
 
 
 def schema_lines() -> Iterator[str]:

@@ -148,6 +148,18 @@ def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
     return problems
 
 
+def files_there(folder: Path, texts: dict[str, bytes]) -> str:
+    """How many of these files a folder has, in words: those of a wheel are partly in an archive.
+
+    >>> files_there(Path("no/such/folder"), {"a": b""})
+    '0 files'
+    """
+    there = sum((folder / path).is_file() for path in texts)
+    packed = sum(_content(folder, path) is not None for path in texts) - there
+    text = f"{there} file{'s' * (there != 1)}"
+    return f"{text} and {packed} in {PLAIN}" if packed else text
+
+
 def read_level2(folder: Path) -> list[dict[str, Any]]:
     """The digests of level 2 in a folder's manifest; none without a manifest."""
     try:

@@ -22,6 +22,7 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import OwnFormat
 from mxref.golden.agreement import compare_codes, compare_references
+from mxref.golden.float_scaled_cases import float_scaled_files, float_scaled_tasks
 from mxref.golden.integer_cases import call_file, call_tasks
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.linear_cases import linear_tasks
@@ -86,6 +87,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
         yield partial(quantize_file, _SIXTEEN, LAYOUTS[name])
     for name in _DEQUANTIZED:
         yield partial(dequantize_file, _SIXTEEN, LAYOUTS[name])
+    yield from float_scaled_tasks()
     yield from product_tasks()
     yield from linear_tasks()
     yield from call_tasks()
@@ -94,9 +96,10 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
 def made_files() -> Mapping[str, Callable[[], VectorFile]]:
     """Makers, by stem, of the files that are not stored: those of formats beside those of MX.
 
-    They are made in a tenth of a second, when a target or an option names the format.
+    They are made in a tenth of a second, tiles of 128 x 128 in a few, when a target or an option
+    names the format.
     """
-    return {**_other_files(), **own_files()}
+    return {**_other_files(), **float_scaled_files(), **own_files()}
 
 
 @cache
@@ -119,7 +122,7 @@ def own_files() -> Mapping[str, Callable[[], VectorFile]]:
     between them.
     """
     operations = {
-        f"{op}/{format}.{row.slot}": partial(_own_call, row, format)
+        f"{op}/{format}.{row.slot_of(format)}": partial(_own_call, row, format)
         for op, row in CALL_OPERATIONS.items()
         for format in row.formats * row.is_own
     }

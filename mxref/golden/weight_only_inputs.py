@@ -48,6 +48,16 @@ def weight_only_cases(op: str, format: str) -> Iterator[CaseInput]:
             yield CaseInput(f"{layer.name}_filled", filled, _MODEL, (*flags, "filler"))
 
 
+def _signs(low: int, high: int, groups: int) -> Iterator[_Layer]:
+    """Scales that are 0, of either sign, and negative ones, beside positive ones."""
+    signs = (_of(-1, -2), 0, _of(3, -3), _MINUS, _of(-5, -4), _of(1, -1))
+    for turn in range(2 if groups > 1 else 1):
+        rows = [[signs[(i + j * 2 + turn) % 6] for j in range(groups)] for i in range(6)]
+        x = [[_of(n, -2) for n in row] for row in _drawn(turn + 9, 2, 6 * groups, -40, 41)]
+        w = _drawn(turn + 11, 6, 6 * groups, low, high + 1)
+        yield _Layer(f"signs_{groups}_{turn}", x, w, rows)
+
+
 def _by_row(*, narrow: bool) -> Iterator[_Layer]:
     low, high = (-8, 7) if narrow else (-128, 127)
     yield _Layer(
@@ -83,6 +93,7 @@ def _by_row(*, narrow: bool) -> Iterator[_Layer]:
         x = _floats(seed + 70, 1, k, -30, 31)
         w = _drawn(seed + 80, 2, k, low, high + 1)
         yield _Layer(f"spread_{k}", x, w, _floats(seed + 90, 2, 1, -4, 0, signed=False))
+    yield from _signs(low, high, 1)
     yield from _cancelling()
     yield from _at_the_ends()
     if not narrow:
@@ -156,6 +167,7 @@ def _grouped(*, narrow: bool) -> Iterator[_Layer]:
         x = _floats(seed, 2, k, -3, 4)
         scales = _floats(seed + 2, 2, groups, -8, 0, signed=False)
         yield _Layer(f"drawn_{k}_{groups}", x, w[:2], scales)
+    yield from _signs(low, high, 2)
     yield _Layer("no_columns", [[], []], [[], []], [[_ONE] * 2, [_of(3)] * 2], ("zero",))
     # Each group rounds 1.5 units of 2**-149 up: the sum is 4 units where it should be 3.
     half = _of(3, -1)

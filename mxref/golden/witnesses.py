@@ -83,7 +83,7 @@ def witness(
         op, name, slot = names_of(stem)
         known = op in CALL_OPERATIONS
         if policy is not None:
-            known = choice in reads(op) and answerable(op, name, slot, policy)
+            known = choice in reads(op, name) and answerable(op, name, slot, policy)
         if not known or format not in (None, name):
             continue
         file = read_listed(folder, entries[stem])

@@ -11,8 +11,8 @@ from typing import TypeVar
 from mxref.support.text import unknown_name
 
 __all__ = [
-    "Infinite", "Int32", "NaN", "Nibbles", "Order", "Padding", "Rounding", "ScaleType", "Scaling",
-    "Stored", "Ties", "ZeroPoint",
+    "Arithmetic", "Infinite", "Int32", "Mode", "NaN", "Nibbles", "Order", "Padding", "Rounding",
+    "ScaleType", "Scaling", "Stored", "Sum", "Ties", "ZeroAdded", "ZeroPoint",
 ]  # fmt: skip
 
 Member = TypeVar("Member", bound=enum.Enum)
@@ -37,7 +37,7 @@ class NaN(enum.Enum):
     """The code of a NaN. Source: SPEC_NOTES Q4."""
 
     ERROR = "error"  #: a ValueError
-    ZERO = "zero"  #: 0, and in int32 80000000: torch on x86
+    ZERO = "zero"  #: the code 0, and in int32 80000000: torch on x86
     LOWEST = "lowest"  #: quant_min: ExecuTorch's C++ on x86, onnxruntime
     INT32_MIN = "int32_min"  #: -2**31 plus the zero point, modulo 2**32: ONNX's reference on x86
     HIGHEST = "highest"  #: quant_max: torch's eager 8-bit tensors on x86
@@ -100,6 +100,38 @@ class Padding(enum.Enum):
 
     ZEROS = "zeros"  #: the zero point
     BORDER = "border"  #: the nearest pixel of the border
+    REFLECTION = "reflection"  #: the image, mirrored at its ends
+
+
+class Mode(enum.Enum):
+    """How a sample is made of pixels. Source: SPEC_NOTES Q13."""
+
+    BILINEAR = "bilinear"  #: four of them, by their distances
+    NEAREST = "nearest"  #: one, at the coordinates rounded to even
+
+
+class Sum(enum.Enum):
+    """How two dequantized codes are added and quantized. Source: SPEC_NOTES Q16."""
+
+    FUSED = "fused"  #: two fused multiply-adds in float32: onnxruntime on x86 with AVX2
+    UNFUSED = "unfused"  #: the same, each product rounded: onnxruntime with SSE2
+    QUOTIENT = "quotient"  #: the sum over the scale, in float32: onnxruntime's C++
+    FIXED_POINT = "fixed_point"  #: in int32, a tie away from zero: onnxruntime on ARM
+    EXACT = "exact"  #: exactly, and rounded once
+
+
+class ZeroAdded(enum.Enum):
+    """When the zero point is added to a product of codes. Source: SPEC_NOTES Q16."""
+
+    BEFORE = "before"  #: before it is rounded: onnxruntime
+    AFTER = "after"  #: to the rounded product, as QLinearMatMul has it
+
+
+class Arithmetic(enum.Enum):
+    """How the numbers of samples are computed. Source: SPEC_NOTES Q13."""
+
+    EXACT = "exact"  #: exactly, and rounded once
+    FLOAT32 = "float32"  #: in float32, with fused multiply-adds: torch on x86
 
 
 class Ties(enum.Enum):

@@ -1,20 +1,20 @@
-"""Bilinear sampling of integer images at integer coordinates, exact."""
+"""Sampling of integer images at integer coordinates, exact."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.single import integer_array
-from mxref.integer.integer_choices import Padding, Ties, chosen
+from mxref.integer.affine import QParams
+from mxref.integer.integer_choices import Mode, Padding, Ties, chosen
+from mxref.integer.nearest import nearest_integers
+from mxref.integer.sampled_images import EXACT_PIXEL, Image
 from mxref.support.integers import integer
 
 __all__ = ["grid_sample"]
-
-#: Coordinates are multiples of 1/_UNIT of a pixel.
-_UNIT = 2 * 32767
 
 
 def grid_sample(
@@ -23,27 +23,39 @@ def grid_sample(
     *,
     align_corners: bool,
     padding: str | Padding = "zeros",
+    mode: str | Mode = "bilinear",
     zero_point: int = 0,
     ties: str | Ties = "even_code",
+    channels_last: bool = False,
+    scale: float | None = None,
+    output: QParams | None = None,
 ) -> NDArray[Any]:
     """Samples of an image at SNORM16 coordinates: the exact mean of four pixels, rounded once.
 
     Args:
-        q: codes (C, H, W), int8, uint8, int16 or uint16; the result has their scale.
-        grid: int16 codes (h, w, 2), x first; -32767 and 32767 are the ends of the image.
+        q: codes (C, H, W) or a batch (N, C, H, W), int8, uint8, int16 or uint16; the result has
+            their scale, unless another is given.
+        grid: int16 codes (h, w, 2), or (N, h, w, 2) beside a batch, x first; -32767 and 32767 are
+            the ends of the image.
         align_corners: whether the ends are the centres of the outer pixels, or their outer edges.
-        padding: outside is the zero point (`zeros`) or the nearest pixel (`border`).
+        padding: outside is the zero point (`zeros`), the nearest pixel (`border`) or the image
+            mirrored at its ends (`reflection`).
+        mode: `bilinear`, or `nearest`: the pixel at the coordinates rounded to even.
         zero_point: the code of 0.
         ties: `even_code`, or `even_step`, as dequantizing, sampling and quantizing have it.
+        channels_last: whether images and result are (H, W, C), with N before.
+        scale: of the image, read as float32; with `output`.
+        output: another scale, zero point, range and dtype of the result.
 
     Returns:
-        Codes (C, h, w).
+        Codes (C, h, w) of q's dtype; with a batch (N, C, h, w).
 
     Raises:
         TypeError: codes or a grid of another dtype.
-        ValueError: another shape, an empty image, a zero point that is no code, an unknown choice.
+        ValueError: another shape, an empty image, a zero point that is no code, an unknown choice,
+            one of `scale` and `output` alone, more than one output scale.
 
-    Source: SPEC_NOTES Q13; torch 2.13 `grid_sample`, bilinear.
+    Source: SPEC_NOTES Q13; torch 2.13 `grid_sample`.
 
     >>> grid_sample(np.int8([[[1, 2], [3, 4]]]), np.int16([[[0, 0]]]), align_corners=True).item()
     2
@@ -52,31 +64,43 @@ def grid_sample(
     ...     grid_sample(image, centre, align_corners=True, zero_point=3, ties=ties).item()
     4
     5
+    >>> finer = QParams(0.25, zero_point=1)  # 4.5 * 0.5 are 9 steps of 0.25
+    >>> grid_sample(image, centre, align_corners=True, scale=0.5, output=finer).item()
+    10
     """
-    image, points = integer_array(q, "q"), integer_array(grid, "grid")
     zero_point = integer(zero_point, "zero_point")
-    border = chosen(Padding, padding, "padding") is Padding.BORDER
-    origin = zero_point if chosen(Ties, ties, "ties") is Ties.EVEN_STEP else 0
-    if image.dtype.itemsize > 2 or points.dtype != np.int16:
-        raise TypeError(f"q must be 8 or 16 bits and grid int16, got {image.dtype}, {points.dtype}")
-    if image.ndim != 3 or 0 in image.shape[1:] or points.ndim != 3 or points.shape[2] != 2:
-        shapes = f"{image.shape} and {points.shape}"
-        raise ValueError(f"q must be (C, H, W) and grid (h, w, 2), got {shapes}")
-    if not np.iinfo(image.dtype).min <= zero_point <= np.iinfo(image.dtype).max:
-        raise ValueError(f"zero_point must be a value of {image.dtype}, got {zero_point}")
-    taps: list[list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = []
-    for g, size in ((points[..., 0], image.shape[2]), (points[..., 1], image.shape[1])):
-        from_end = g.astype(np.int64) + 32767
-        place = from_end * (size - 1) if align_corners else from_end * size - 32767
-        place = np.clip(place, 0, (size - 1) * _UNIT) if border else place
-        first, rest = np.divmod(place, _UNIT)
-        taps.append([(first, _UNIT - rest), (first + 1, rest)])
-    total = np.zeros((image.shape[0], *points.shape[:2]), np.int64)
-    for j, across in taps[0]:
-        for i, down in taps[1]:
-            inside = (i >= 0) & (i < image.shape[1]) & (j >= 0) & (j < image.shape[2])
-            pixel = image[:, np.where(inside, i, 0), np.where(inside, j, 0)].astype(np.int64)
-            total += across * down * np.where(inside, pixel, zero_point)
-    whole, rest = np.divmod(total, _UNIT**2)
-    up = (2 * rest > _UNIT**2) | ((2 * rest == _UNIT**2) & (whole - origin & 1 == 1))
-    return np.asarray((whole + up).astype(image.dtype))
+    step = chosen(Ties, ties, "ties") is Ties.EVEN_STEP
+    layout = {"align_corners": align_corners, "channels_last": channels_last}
+    image = Image.of(q, grid, padding, mode, **layout)
+    dtype = image.pixels.dtype
+    if not np.iinfo(dtype).min <= zero_point <= np.iinfo(dtype).max:
+        raise ValueError(f"zero_point must be a value of {dtype}, got {zero_point}")
+    if (scale is None) != (output is None):
+        raise ValueError("scale and output must be given together: the image's and the result's")
+    total = image.totals(zero_point)
+    if scale is None or output is None:
+        whole, rest = np.divmod(total, EXACT_PIXEL)
+        odd = whole + (0 if step else zero_point) & 1 == 1
+        whole += (2 * rest > EXACT_PIXEL) | ((2 * rest == EXACT_PIXEL) & odd)
+        return image.laid((whole + zero_point).astype(dtype))
+    if not isinstance(output, QParams):
+        raise TypeError(f"output must be QParams, got {type(output).__name__}")
+    if output.axis is not None:
+        raise ValueError(f"output must have one scale, got axis={output.axis}")
+    source, shift = QParams(scale).single.item(), int(output.zero_point)
+    steps = _rounded(total, source, output.single.item(), 0 if step else shift)
+    codes = np.clip(steps + shift, output.quant_min, output.quant_max)
+    return image.laid(codes.astype(output.dtype))
+
+
+def _rounded(
+    total: NDArray[np.int64], source: float, target: float, origin: int
+) -> NDArray[np.int64]:
+    """Totals times source/target as integers; a tie makes the sum with the origin even.
+
+    A product and two quotients are off by less than 2**-50 of the number.
+    """
+    ratio = Fraction(source) / Fraction(target) / EXACT_PIXEL
+    number = total.astype(np.float64) * (source / EXACT_PIXEL) / target + origin
+    error = (np.abs(number) + 2 * abs(origin)) * 2.0**-50
+    return nearest_integers(number, error, lambda i: int(total.flat[i]) * ratio + origin) - origin

@@ -19,7 +19,7 @@ _BYTES = ("bytes",)
 _ONE = 2 * 32767
 _RESCALED = (
     "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
-    "int32-int32", "int8-int8_m16",
+    "int32-int32", "int8-int8_m16", "uint8-int8", "uint8-int16",
 )  # fmt: skip
 _BITS32 = tuple(name for name in _RESCALED if not name.endswith("_m16"))
 
@@ -150,6 +150,7 @@ def _product(
     wide: bool = False,
     zero_first: bool = False,
     saturates: bool = False,
+    raw: bool = False,
     divided: bool = False,
     one_scale: bool = False,
     b_zero_left: bool = False,
@@ -163,12 +164,13 @@ def _product(
         x, w = a.astype(np.int64) - za, b.astype(np.int64) - (0 if b_zero_left else zb)
         sums = x @ w
         if saturates:  # pairs of products in 16 bits, as `vpmaddubsw` adds them
-            pairs = [x[:, i : i + 2] @ w[i : i + 2] for i in range(0, x.shape[1], 2)]
-            sums = np.sum([np.clip(one, -32768, 32767) for one in pairs], axis=0)
+            first, second = (a.astype(np.int64), b.astype(np.int64)) if raw else (x, w)
+            pairs = [first[:, i : i + 2] @ second[i : i + 2] for i in range(0, x.shape[1], 2)]
+            sums = sums + np.sum([np.clip(one, -32768, 32767) - one for one in pairs], axis=0)
         kind = np.dtype(np.float64 if wide else np.float32)
         columns = sb[:1] if one_scale else sb
-        first, second, third = (np.asarray(one, kind) for one in (sa, columns, sy))
-        factor = first * (second / third) if divided else first * second / third
+        one, two, three = (np.asarray(scale, kind) for scale in (sa, columns, sy))
+        factor = one * (two / three) if divided else one * two / three
         y: Array = sums.astype(kind) * factor
         y = tie(y + np.asarray(zy, kind)) if zero_first else tie(y) + zy
         info = np.iinfo(ends or a.dtype)
@@ -219,6 +221,9 @@ INTEGER_OPERATIONS: Mutants = {
     ),
     "I13d input_zero_point_ignored: leaves the input's zero point out": _rescales(
         _rescaler(ignore=True), ("int8-int8", "int8-uint8", "int8-int8_m16")
+    ),
+    "I13e unsigned_read_as_signed: reads uint8 as int8": _rescales(
+        lambda q, *rest: _rescaler()(q.view(np.int8), *rest), ("uint8-int8", "uint8-int16")
     ),
     "I14 multiplier_of_next_channel: takes the multiplier of the next channel": _rescales(
         _next_channel
@@ -272,4 +277,6 @@ INTEGER_OPERATIONS: Mutants = {
     "I24c signed_ends: saturates at the ends of int8": _multiplies(
         _product(ends="int8"), ("uint8",)
     ),
+    "I24d raw_pairs_saturated: saturates sums of two products of codes at 16 bits, and takes zero "
+    "points off afterwards": _multiplies(_product(saturates=True, raw=True), ("uint8",)),
 }

@@ -16,7 +16,7 @@ from mxref.blocks.dequantization import dequantize
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.matmul_operands import OPERANDS, Change
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
-from mxref.operations.product_words import PAIRS, pair_formats
+from mxref.operations.product_words import MX_PAIRS, pair_formats
 from mxref.products.dot import matmul
 
 __all__ = ["MATMULS", "float32_numbers"]
@@ -29,11 +29,11 @@ _F32 = ("f32",)
 #: Pairs that have vectors of narrower results.
 _NARROW = ("mxfp8_e4m3-mxfp8_e4m3", "mxint8-mxint8")
 _SPECIAL = tuple(
-    pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
+    pair for pair in MX_PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
 )
 #: Pairs whose elements times a scale may be outside float32; with INT8 none is.
-_BEYOND = tuple(pair for pair in PAIRS if pair != "mxint8-mxint8")
-_INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
+_BEYOND = tuple(pair for pair in MX_PAIRS if pair != "mxint8-mxint8")
+_INT8 = tuple(pair for pair in MX_PAIRS if "int8" in pair)
 
 
 def _blocks(scales: U8, codes: U8, name: str) -> Blocks:
@@ -172,7 +172,7 @@ def _after(change: Change) -> Function:
 
 
 def _multiplies(
-    run: Function, *, formats: Pairs = PAIRS, floats: Pairs = _F32, **more: Any
+    run: Function, *, formats: Pairs = MX_PAIRS, floats: Pairs = _F32, **more: Any
 ) -> Mutant:
     """A mutant of `matmul`, without warnings of overflow."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import U8
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.block_mutants import shifted
-from mxref.operations.product_words import PAIRS
+from mxref.operations.product_words import MX_PAIRS
 
 __all__ = ["OPERANDS", "PAIRS_OF_FLOATS", "Operands", "moved_scales"]
 
@@ -19,10 +19,10 @@ Operands = tuple[U8, U8, U8, U8, str, str]
 Change = Callable[..., Operands]
 
 _SIZE, _TILE = 32, 128
-_MIXED = tuple(pair for pair in PAIRS if len({*pair.split("-")}) > 1)
-_INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
+_MIXED = tuple(pair for pair in MX_PAIRS if len({*pair.split("-")}) > 1)
+_INT8 = tuple(pair for pair in MX_PAIRS if "int8" in pair)
 #: Pairs of formats with an emax that is not 0.
-PAIRS_OF_FLOATS = tuple(pair for pair in PAIRS if pair not in _INT8)
+PAIRS_OF_FLOATS = tuple(pair for pair in MX_PAIRS if pair not in _INT8)
 
 
 def moved_scales(scales: U8, k: int) -> U8:
@@ -155,23 +155,23 @@ def _formats_swapped(*operands: Any) -> Operands:
 
 #: id of a mutant -> the change of its operands, and the pairs of formats that it is for.
 OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
-    "H4": (_nan_scale_of_zeros, PAIRS),
-    "H6": (_last_block_dropped, PAIRS),
-    "H6b": (_last_tile_dropped, PAIRS),
-    "H6c": (_tile_of_before, PAIRS),
-    "H7": (_scales_of_blocks_swapped, PAIRS),
-    "H7b": (_scales_of_operands_swapped, PAIRS),
-    "H7c": (_scale_of_next_tile, PAIRS),
-    "H7d": (_rolled(0, 1), PAIRS),
-    "H7e": (_rolled(1, 1), PAIRS),
-    "H8": (_rolled(0, 0), PAIRS),
-    "H8b": (_rolled(1, 0), PAIRS),
-    "H9": (_tail_filled, PAIRS),
+    "H4": (_nan_scale_of_zeros, MX_PAIRS),
+    "H6": (_last_block_dropped, MX_PAIRS),
+    "H6b": (_last_tile_dropped, MX_PAIRS),
+    "H6c": (_tile_of_before, MX_PAIRS),
+    "H7": (_scales_of_blocks_swapped, MX_PAIRS),
+    "H7b": (_scales_of_operands_swapped, MX_PAIRS),
+    "H7c": (_scale_of_next_tile, MX_PAIRS),
+    "H7d": (_rolled(0, 1), MX_PAIRS),
+    "H7e": (_rolled(1, 1), MX_PAIRS),
+    "H8": (_rolled(0, 0), MX_PAIRS),
+    "H8b": (_rolled(1, 0), MX_PAIRS),
+    "H9": (_tail_filled, MX_PAIRS),
     "H10": (_int8_symmetric, _INT8),
     "H11": (_formats_swapped, _MIXED),
-    "H22": (_shifted_by(lambda name: -1, lambda name: -1), PAIRS),
-    "H22b": (_shifted_by(lambda name: -1, lambda name: 0), PAIRS),
-    "H22c": (_shifted_by(lambda name: 1, lambda name: 1), PAIRS),
-    "H22e": (_scale_00_is_zero, PAIRS),
+    "H22": (_shifted_by(lambda name: -1, lambda name: -1), MX_PAIRS),
+    "H22b": (_shifted_by(lambda name: -1, lambda name: 0), MX_PAIRS),
+    "H22c": (_shifted_by(lambda name: 1, lambda name: 1), MX_PAIRS),
+    "H22e": (_scale_00_is_zero, MX_PAIRS),
     "H22d": (_shifted_by(_emax, _emax), PAIRS_OF_FLOATS),
 }

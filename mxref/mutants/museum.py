@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mxref.mutants.addmm_mutants import EPILOGUES
 from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
+from mxref.mutants.elementwise_mutants import ELEMENTWISE
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
+from mxref.mutants.float_scale_mutants import FLOAT_SCALES
 from mxref.mutants.fnuz_mutants import FNUZ
 from mxref.mutants.four_over_six_mutants import FOUR_OVER_SIX
 from mxref.mutants.infinity_mutants import INFINITIES
@@ -25,7 +28,9 @@ from mxref.mutants.pair_mutants import PAIRS
 from mxref.mutants.product_mutants import PRODUCTS
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
+from mxref.mutants.sampling_mutants import SAMPLING
 from mxref.mutants.scale_order_mutants import SCALE_ORDER_MUTANTS
+from mxref.mutants.scaled_product_mutants import SCALED_PRODUCTS
 from mxref.mutants.shared_scale_mutants import SCALES
 from mxref.mutants.sixteen_mutants import SIXTEENS
 from mxref.mutants.sources import sources
@@ -63,16 +68,21 @@ _TABLES: tuple[Mutants, ...] = (
     NVFP4_SCALES,
     SIXTEENS,
     TILES,
+    FLOAT_SCALES,
     PACKINGS,
     PLACES,
     SCALE_ORDER_MUTANTS,
     TENSORS,
     MATMULS,
+    SCALED_PRODUCTS,
     UNITS,
+    EPILOGUES,
     LINEARS,
     AFFINE,
     INTEGER_OPERATIONS,
+    ELEMENTWISE,
     WEIGHT_ONLY,
+    SAMPLING,
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(

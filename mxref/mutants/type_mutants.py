@@ -40,10 +40,13 @@ def _inputs_of_11_bits(right: Function) -> Function:
 
 
 def _scales_of(change: Callable[[Array], Array]) -> Callable[[Function], Function]:
-    """A function that is given other scales."""
+    """A function that takes other scales in large layers."""
 
     def spoil(right: Function) -> Function:
-        return lambda x, w, scales: right(x, w, change(scales))
+        def run(x: Array, w: Array, scales: Array) -> Any:
+            return right(x, w, change(scales) if x.size + w.size > _LARGE else scales)
+
+        return run
 
     return spoil
 
@@ -70,9 +73,9 @@ TYPE_USES: tuple[UseMutant, ...] = (
     ),
     _type(
         "U80b",
-        "unsigned_inputs",
-        "is wrong from uint8 and uint16",
-        spoil=_where(lambda q, *_: q.dtype.kind == "u"),
+        "wide_unsigned_inputs",
+        "is wrong from uint16",
+        spoil=_where(lambda q, *_: q.dtype == np.uint16),
         ops=("rescale",),
     ),
     _type(
@@ -99,13 +102,13 @@ TYPE_USES: tuple[UseMutant, ...] = (
     _layer(
         "U82",
         "scales_without_sign",
-        "reads scales without their sign",
+        "reads scales without their sign in layers of more than 4,096 numbers",
         spoil=_scales_of(np.abs),
     ),
     _layer(
         "U82b",
         "scales_of_zero",
-        "takes a scale of zero for one",
+        "takes a scale of zero for one in layers of more than 4,096 numbers",
         spoil=_scales_of(lambda scales: np.where(scales == 0, np.float32(1), scales)),
     ),
     _layer(

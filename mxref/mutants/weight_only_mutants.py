@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.integer.layers import linear_qcs8w, unpack_int4
+from mxref.integer.layers import unpack_int4
+from mxref.mutants.block_weight_mutants import BLOCK_OPERANDS, BLOCK_WEIGHTS, Operands, exactly
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 
 __all__ = ["OPERANDS", "WEIGHT_ONLY", "Operands"]
 
 Array = NDArray[Any]
-#: Turns x, codes or bytes, and scales into x, codes and scales.
-Operands = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 _FORMATS = {
     "linear_qcs8w": ("int8", "int8_groups"),
     "linear_qcs4w": ("int4", "int4_groups"),
@@ -68,15 +67,6 @@ def _scaled(change: Callable[[Array], Array]) -> Operands:
 def _next_code(x: Array, w: Array, scales: Array) -> tuple[Array, Array, Array]:
     """Operands in which each row has the codes of the next one."""
     return x, np.roll(_codes(x, w), -1, 0), scales
-
-
-def _exactly(operands: Operands) -> Function:
-    """The exact product of wrong operands."""
-
-    def run(x: Array, w: Array, scales: Array) -> Array:
-        return linear_qcs8w(*operands(x, w, scales))
-
-    return run
 
 
 def _added(step: Callable[[Array], Array]) -> Function:
@@ -148,6 +138,16 @@ _READ: dict[str, tuple[Operands, tuple[str, ...], str]] = {
         tuple(_FORMATS),
         "",
     ),
+    "I20f magnitude_of_scale: takes the magnitude of a scale": (
+        _scaled(np.abs),
+        tuple(_FORMATS),
+        "",
+    ),
+    "I20g one_for_a_scale_of_0: takes 1 for a scale of 0": (
+        _scaled(lambda scales: np.where(scales == 0, np.float32(1), scales)),
+        tuple(_FORMATS),
+        "",
+    ),
     "I20c scale_of_neighbouring_group: takes the scale of the next group": (
         _scaled(lambda scales: np.roll(scales, -1, -1)),
         tuple(_FORMATS),
@@ -187,13 +187,17 @@ _READING = {
     for heading, (operands, ops, ending) in _READ.items()
     for op in ops
 }
-WEIGHT_ONLY: Mutants = {
-    heading: _mutant(_exactly(operands), op, ending)
-    for heading, (operands, op, ending) in _READING.items()
-} | {
-    _heading(heading, op): _mutant(_added(step), op)
-    for heading, step in _ADDED.items()
-    for op in _FORMATS
-}
+WEIGHT_ONLY: Mutants = (
+    {
+        heading: _mutant(exactly(operands), op, ending)
+        for heading, (operands, op, ending) in _READING.items()
+    }
+    | {
+        _heading(heading, op): _mutant(_added(step), op)
+        for heading, step in _ADDED.items()
+        for op in _FORMATS
+    }
+    | dict(BLOCK_WEIGHTS)
+)
 #: id of a mutant that reads wrongly -> its operands, which may be added in any order.
-OPERANDS = {heading.partition(" ")[0]: one[0] for heading, one in _READING.items()}
+OPERANDS = {heading.partition(" ")[0]: one[0] for heading, one in _READING.items()} | BLOCK_OPERANDS

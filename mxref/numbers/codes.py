@@ -22,14 +22,39 @@ def dtype_of(fmt: CodeFormat) -> np.dtype[Any] | None:
     return np.dtype(getattr(ml_dtypes, fmt.dtype_name, None) or fmt.dtype_name)
 
 
+def word_of(fmt: CodeFormat) -> type[np.unsignedinteger[Any]]:
+    """The smallest unsigned integer type that holds a format's codes.
+
+    >>> from mxref.formats.catalog import E4M3, F32
+    >>> word_of(E4M3).__name__, word_of(F32).__name__
+    ('uint8', 'uint32')
+    """
+    return np.uint8 if fmt.bits <= 8 else np.uint32
+
+
+def are_nan(codes: NDArray[Any], fmt: CodeFormat) -> NDArray[np.bool_]:
+    """Whether each code is a NaN of its format; of float32 scales one with a sign is, too.
+
+    >>> from mxref.formats.catalog import E8M0, F32
+    >>> are_nan(np.uint8([254, 255]), E8M0), are_nan(np.uint32([0x7F800000, 0x7F800001]), F32)
+    (array([False,  True]), array([False,  True]))
+    """
+    if fmt.bits <= 8:
+        return np.isin(codes, fmt.nan_codes)
+    word = codes.dtype.type
+    magnitude = codes & word(fmt.code_count - 1)
+    found: NDArray[np.bool_] = (magnitude > word(fmt.inf_code or 0)) & (codes <= word(0xFFFFFFFF))
+    return found
+
+
 def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
-    """Codes as uint8, from integers or from an array of the format's own dtype.
+    """Codes as uint8 (uint32 of float32), from integers or from an array of the format's own dtype.
 
     Raises:
         TypeError: neither integers nor the format's own dtype, or a masked array.
         ValueError: a code outside [0, 2**bits).
     """
-    if type(codes) is np.ndarray and codes.dtype == np.uint8:
+    if type(codes) is np.ndarray and codes.dtype == word_of(fmt):
         return _in_range(codes, fmt, parameter)
     refuse_masked(codes, parameter)
     if isinstance(codes, bytes):
@@ -45,9 +70,9 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
     )
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
-        array = array.view(np.uint8)
+        array = array.view(word_of(fmt))
     elif array.size == 0 and array.dtype == np.float64:
-        array = array.astype(np.uint8)  # an empty list has no type of its own
+        array = array.astype(word_of(fmt))  # an empty list has no type of its own
     elif array.dtype.kind not in "iu":
         wanted = "unsigned integers" if own is None else f"unsigned integers or {own}"
         raise TypeError(f"{parameter} must be {wanted} for {fmt.name}, got {array.dtype}")
@@ -68,7 +93,7 @@ def _in_range(array: NDArray[Any], fmt: CodeFormat, parameter: str) -> U8:
             f"{parameter} must be in [0, {fmt.code_count - 1}] for {fmt.name}, "
             f"got {array[index]} at index {index}"
         )
-    result: U8 = array.astype(np.uint8, copy=False)
+    result: NDArray[Any] = array.astype(word_of(fmt), copy=False)
     return result
 
 

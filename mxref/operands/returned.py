@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout, refuse_masked
 from mxref.formats.catalog import CodeFormat
-from mxref.numbers.codes import dtype_of
+from mxref.numbers.codes import dtype_of, word_of
 from mxref.support.host_arrays import host_array
 
 __all__ = ["AnswerError", "array_of", "code_array", "code_words", "float_words", "pair_of"]
@@ -49,7 +49,7 @@ def code_array(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArr
         return np.empty(shape, np.uint8)  # an empty list has neither type nor shape
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
-        array = array.view(np.uint8)
+        array = array.view(word_of(fmt))
     if array.dtype.kind not in "iu":
         raise AnswerError(f"codes must come back as integers, got {array.dtype}")
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:

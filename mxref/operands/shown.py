@@ -24,7 +24,7 @@ def show_code(code: int, fmt: CodeFormat) -> str:
         return f"{code:02x} = no code of {fmt.name}"
     if fmt is E8M0 and not fmt.is_nan(code):
         return f"{code:02x} = 2^{code - fmt.bias}"
-    return f"{code:02x} = {fmt.value(code):.9g}"
+    return f"{code:0{2 if fmt.bits <= 8 else 8}x} = {fmt.value(code):.9g}"
 
 
 def show_fields(code: int, fmt: CodeFormat) -> str:

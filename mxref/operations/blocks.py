@@ -7,25 +7,25 @@ block's scale code and the element codes; the answer is floats.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref import exact
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import RowScales, TensorScaleKind
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, block_format
-from mxref.operands.kinds import Codes, Floats, Scales
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind, block_format
+from mxref.numbers.codes import are_nan, word_of
+from mxref.operands.kinds import Codes, Floats, Kind, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
+from mxref.operations.block_twin import SCALED_ELEMENT_CHOICES, twin_of
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.operations.placed import Placed
 from mxref.policy.policy import Policy
@@ -51,17 +51,6 @@ TENSOR_KINDS = {
 _REACH = 16
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
-#: Choices of elements that the slow twin reads under scales that are no powers of two.
-SCALED_ELEMENT_CHOICES = (
-    "rounding",
-    "overflow",
-    "clamp",
-    "nan",
-    "nan_to_finite",
-    "zero_sign",
-    "underflow_sign",
-    "int8_range",
-)
 
 
 class _OfBlocks(Operation):
@@ -73,30 +62,40 @@ class _OfBlocks(Operation):
         more = ", tensor_scale" if block is not None and block.tensor_scale else ""
         return f"{self.name}({self.parameters}{more})"
 
+    def reads(self, format: str = "") -> tuple[str, ...]:
+        """The choices that it reads, which depend on what the scales of the format are.
+
+        >>> Quantize().reads("mxint8")[-2:], Quantize().reads("fp8_e4m3_f32")[-3:]
+        (('scale_arithmetic', 'tail'), ('scale_power', 'element_from', 'tail'))
+        """
+        return twin_of(block_format(format)).reads[self.name] if format else super().reads()
+
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
-        """Whether scales are powers of two, or both references know the choices."""
+        """Whether both references know the choices that differ from `ocp`."""
         fmt = block_format(format)
-        if fmt.scale.is_power:
-            return True
-        arithmetic = policy.scale.scale_arithmetic.value
-        known = {"scale_arithmetic", "tail", *SCALED_ELEMENT_CHOICES}
-        kind = arithmetic in TENSOR_KINDS or not fmt.tensor_scale
-        return kind and set(self.changed(policy)) <= known
+        kind = policy.scale.scale_arithmetic.value in TENSOR_KINDS or not fmt.tensor_scale
+        known = twin_of(fmt).known[self.name]
+        return kind and {*self.changed(policy, format)} <= {*known}
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
-        """At least the eight of a tensor's scale, where there is one.
+        """At least the eight of a float32 scale of the tensor or the block, where there is one.
 
         >>> Quantize().digits("nvfp4", "bf16"), Dequantize().digits("nvfp4", "f64")
         ((8, 2), (8, 16))
+        >>> Quantize().digits("fp8_e4m3_f32", "bf16"), Dequantize().digits("fp8_e4m3_f32", "bf16")
+        ((4, 8), (8, 4))
         """
-        into, out = super().digits(format, slot)
-        return (max(into, 8) if block_format(format).tensor_scale else into), out
+        fmt, least = block_format(format), [*super().digits(format, slot)]
+        for side, wide in ((0, fmt.tensor_scale), (int(not self.from_codes), fmt.scale.is_float32)):
+            least[side] = max(least[side], 8 * wide)
+        return least[0], least[1]
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """Zeros under a scale of the tensor of 1."""
+        """Zeros under float32 scales of 1."""
         fmt = block_format(format)
-        zeros = self.counts(format, (), Policy())[0] - fmt.tensor_scale
-        return (*(_ONE,) * fmt.tensor_scale, *(0,) * zeros)
+        ones = fmt.tensor_scale or (self.from_codes and fmt.scale.is_float32)
+        zeros = self.counts(format, (), Policy())[0] - ones
+        return (*(_ONE,) * ones, *(0,) * zeros)
 
     def fast(self, format: str, slot: str, words: NDArray[Any], policy: AnyPolicy) -> NDArray[Any]:
         """The answers by the fast path, each row under its own scale of the tensor."""
@@ -169,20 +168,15 @@ class Quantize(_OfBlocks):
     def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A scale code, and element codes."""
         fmt = block_format(format)
-        return [Codes(fmt.scale), *[Codes(fmt.element)] * (count - 1)]
+        return [_of_scales(fmt, 0), *[Codes(fmt.element)] * (count - 1)]
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
         """The blocks, by the slow twin."""
-        fmt = block_format(format)
-        if not fmt.scale.is_power:
-            choices = policy_of(policy).choices()
-            return [_scaled_block(fmt, slot, w, choices) for w in questions]
-        read = self.twin_choices(policy)
-        read["scale_format"] = fmt.scale.name
-        blocks = (exact.quantize(w, slot, fmt.element.name, **read) for w in questions)
-        return [(scale, *codes) for scale, codes in blocks]
+        fmt, changed = block_format(format), self.changed(policy, format)
+        every, twin = policy_of(policy).choices(), twin_of(fmt)
+        return [twin.quantize(fmt, slot, w, every, changed) for w in questions]
 
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
         """Amax, or the element under the scale."""
@@ -192,7 +186,7 @@ class Quantize(_OfBlocks):
             top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
             return f"scale: {tensor}amax {show_float(top, layout)}, "
         element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
-        return f"{element}, {tensor}scale {show_code(want[0], fmt.scale)}, "
+        return f"{element}, {tensor}scale {_of_scales(fmt, 0).shown(want[0])}, "
 
     def place(self, index: int) -> str:
         """The scale, or an element."""
@@ -228,7 +222,7 @@ class Quantize(_OfBlocks):
         blocks = quantize(values, fmt, policy, tensor_scale=tensor)
         codes, scales = blocks.codes.reshape(words.shape), blocks.scale_codes.reshape(-1, 1)
         if not fmt.scale.is_power:  # codes under a NaN scale are not compared
-            codes = codes * (scales != np.uint8(max(fmt.scale.nan_codes)))
+            codes = codes * ~are_nan(scales, fmt.scale)
         return np.concatenate([scales, codes], axis=-1)
 
 
@@ -250,7 +244,7 @@ class Dequantize(_OfBlocks):
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
         """The scale of the tensor, if there is one, a scale code, and element codes."""
         fmt, first = block_format(format), block_format(format).tensor_scale
-        scale = Codes(fmt.scale, fmt.scale.bias << fmt.scale.mantissa_bits)
+        scale = _of_scales(fmt, fmt.scale.bias << fmt.scale.mantissa_bits)
         return [*[Scales()] * first, scale, *[Codes(fmt.element)] * (len(words) - 1 - first)]
 
     def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
@@ -261,30 +255,21 @@ class Dequantize(_OfBlocks):
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
     ) -> list[tuple[int, ...]]:
         """The floats, by the slow twin."""
-        fmt, read = block_format(format), self.twin_choices(policy)
-        names, first = (fmt.element.name, fmt.scale.name), int(fmt.tensor_scale)
-        if fmt.scale.is_power:
-            read["scale_format"] = fmt.scale.name
-            return [
-                tuple(exact.dequantize(w[0], one, names[0], slot, **read) for one in w[1:])
-                for w in questions
-            ]
-        arithmetic = policy_of(policy).scale.scale_arithmetic.value
-        return [
-            tuple(
-                exact.dequantize_scaled(
-                    w[0] if first else None, w[first], one, *names, arithmetic, slot
-                )
-                for one in w[first + 1 :]
-            )
-            for w in questions
-        ]
+        fmt, changed = block_format(format), self.changed(policy, format)
+        every, twin, first = policy_of(policy).choices(), twin_of(fmt), 1 + fmt.tensor_scale
+
+        def block(words: Words) -> tuple[int, ...]:
+            before, codes = words[:first], words[first:]
+            once = {c: twin.dequantize(fmt, slot, before, c, every, changed) for c in {*codes}}
+            return tuple(once[code] for code in codes)
+
+        return [block(words) for words in questions]
 
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
         """The scale, and the code of the element."""
         fmt = block_format(format)
         tensor, inputs = _tensor_scale(fmt, words)
-        scale = f"{tensor}scale {show_code(inputs[0], fmt.scale)}"
+        scale = f"{tensor}scale {_of_scales(fmt, 0).shown(inputs[0])}"
         return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt.element)}, "
 
     def place(self, index: int) -> str:
@@ -295,7 +280,9 @@ class Dequantize(_OfBlocks):
         self, fmt: BlockFormat, slot: str, words: NDArray[Any], some: Any, more: dict[str, Any]
     ) -> Asked:
         layout, place = LAYOUTS[slot], Placed.of(fmt, len(words))
-        scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
+        scales, codes = words[:, 0].astype(word_of(fmt.scale)), words[:, 1:].astype(np.uint8)
+        if fmt.scale.is_float32:
+            scales = scales.view(np.float32)
         arguments = {
             "scale_codes": place.scales(scales),
             "codes": place.elements(codes),
@@ -334,16 +321,7 @@ def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
     return f"tensor scale {show_float(words[0], LAYOUTS['f32'])}, ", words[1:]
 
 
-def _scaled_block(
-    fmt: BlockFormat, slot: str, words: Words, choices: Mapping[str, str]
-) -> tuple[int, ...]:
-    """One block under a scale that is no power of two, after the tensor scale if it has one."""
-    tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
-    names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
-    element_choices = {name: choices[name] for name in SCALED_ELEMENT_CHOICES}
-    rows = math.prod(fmt.block_shape[:-1])
-    _, ((scale, codes),) = exact.quantize_scaled(
-        [rest], slot, *names, arithmetic, tensor, rows, **element_choices
-    )
-    # Codes under a NaN scale are not compared; implementations leave different ones.
-    return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))
+def _of_scales(fmt: BlockFormat, easy: int) -> Kind:
+    """The kind of the scales of blocks."""
+    is_float = fmt.scale.kind is ScaleKind.FLOAT32
+    return Scales() if is_float else Codes(fmt.scale, easy)

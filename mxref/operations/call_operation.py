@@ -53,8 +53,10 @@ class CallOperation(ChoosingOperation):
     questions = 1 << 7
     #: The formats of its files.
     formats: ClassVar[tuple[str, ...]]
-    #: Formats that no file has, each with the choices and the format of a file that decides each.
+    #: Formats of few calls, each with the choices and the format of a file that decides each.
     further: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    #: Formats of which results that no policy gives may be right, see `admits`.
+    admitting: ClassVar[tuple[str, ...]] = ()
     #: What its files have in place of a float type.
     slot: ClassVar[str] = "bytes"
     #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
@@ -63,6 +65,14 @@ class CallOperation(ChoosingOperation):
     page: ClassVar[str] = "docs/integers.md"
     #: How many of its fields, the last ones, are what it works on; those before are parameters.
     worked_on: ClassVar[int] = 1
+    #: The names of the axes of a result: fields beside it have the last ones; () if any that fit.
+    axes: ClassVar[tuple[str, ...]] = ()
+    #: About how many calls are asked of a format that no file has.
+    few: ClassVar[int] = 8
+
+    def slot_of(self, format: str) -> str:
+        """What the file of a format has in place of a float type."""
+        return self.slot
 
     @abstractmethod
     def fields(self, format: str) -> tuple[Field, ...]:
@@ -87,6 +97,10 @@ class CallOperation(ChoosingOperation):
         Raises:
             ValueError: there is none.
         """
+
+    def admits(self, call: AskedCall, result: NDArray[Any]) -> bool:
+        """Whether a result that no policy gives is right, such as one inside of bounds."""
+        return False
 
     def check(self, format: str, values: Mapping[str, Any]) -> None:
         """Raise ValueError for sizes or values that do not go together."""
@@ -160,7 +174,7 @@ class CallOperation(ChoosingOperation):
 
     def answer_shown(self, format: str, word: int) -> str:
         """A word of an answer: in hex, and the integer."""
-        digits = self.digits(format, self.slot)[1]
+        digits = self.digits(format, self.slot_of(format))[1]
         number = word if "uint" in format else signed(word, 4 * digits)
         return f"{word:0{digits}x} = {number}"
 
@@ -269,7 +283,7 @@ class CallOperation(ChoosingOperation):
 
     def designed(self, format: str) -> Iterable[CaseInput]:
         """The inputs of its vectors: by default the easy case, and random ones."""
-        yield CaseInput("easy", tuple(self.easy(format, self.slot)), OWN)
+        yield CaseInput("easy", tuple(self.easy(format, self.slot_of(format))), OWN)
         for i in range(_DRAWN):
             words = self.question(format, Draws(f"{self.name} {format} {i}"), i)
             yield CaseInput(f"drawn_{i}", tuple(int(word) for word in words), OWN)

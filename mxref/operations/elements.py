@@ -158,7 +158,7 @@ class EncodeStochastic(Operation):
     parameters = "values, random_bits, random_width, format"
     questions = 1 << 12
 
-    def reads(self) -> tuple[str, ...]:
+    def reads(self, format: str = "") -> tuple[str, ...]:
         """Those of `encode`."""
         return READS["encode"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref.bits.floats import F32, LAYOUTS, FloatLayout, Floats
+from mxref.bits.floats import LAYOUTS, FloatLayout, Floats
 from mxref.blocks.quantization import quantize
 from mxref.exact import linear as exact_layers
 from mxref.exact.format_table import FLOATS
@@ -29,7 +29,8 @@ from mxref.operations.product_words import BOUNDS
 from mxref.policy.policy import READS, Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
-from mxref.products.linear import bounds_with_bias, linear, linear_gradients, product_bounds
+from mxref.products.layer_bounds import output_bounds
+from mxref.products.linear import linear, linear_gradients, product_bounds
 from mxref.products.linear_operands import gradient_operands, linear_operands
 
 __all__ = [
@@ -263,13 +264,7 @@ def layer_bounds(
     x, w, more = given.x, given.w, given.more
     own = Policy().replace(**changed_choices(READS[op], policy))
     if op == "linear" or more is None:
-        a, b = linear_operands(x, w, format, own)
-        ends = [product_bounds(a, b, layout.dtype, rounding)]
-        if more is not None:
-            wide = bounds_with_bias(product_bounds(a, b, np.float32, rounding), more, F32)
-            with np.errstate(over="ignore"):
-                rounded = Bounds(*(end.astype(layout.dtype) for end in wide))
-            ends = [bounds_with_bias(ends[0], more, layout).joined(rounded)]
+        ends = [output_bounds(linear_operands(x, w, format, own), more, layout, rounding)]
     else:
         pairs = gradient_operands(x, w, more, format, own)
         ends = [product_bounds(*pair, layout.dtype, rounding) for pair in pairs]

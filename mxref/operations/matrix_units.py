@@ -21,7 +21,7 @@ from mxref.operands.fields import Field
 from mxref.operands.kinds import Codes, Floats, Kind, Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
-from mxref.operations.call_operation import CallOperation
+from mxref.operations.matrices import MatrixOperation
 from mxref.operations.operation import Words
 from mxref.operations.unit_cases import designed_cases, patterns_near_one
 from mxref.products.mma import mma
@@ -29,7 +29,7 @@ from mxref.products.mma import mma
 __all__ = ["Mma", "unit_numbers"]
 
 
-class Mma(CallOperation):
+class Mma(MatrixOperation):
     """A matrix unit: sums of float32, which it adds products to in steps."""
 
     one_nan = True
@@ -84,15 +84,6 @@ class Mma(CallOperation):
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """A float32 number for each row of a and column of b."""
         return np.float32, (values["m"], values["n"])
-
-    def units(self, format: str) -> dict[str, str]:
-        """The three sides."""
-        return {"m": "rows", "k": "products in a sum", "n": "columns"}
-
-    def elements(self, sizes: Sequence[int]) -> int:
-        """The numbers of all matrices."""
-        m, k, n = sizes
-        return m * k + k * n + 2 * m * n
 
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The sums, by the fast path."""

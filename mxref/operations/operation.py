@@ -76,13 +76,17 @@ class Operation(ABC):
         """
         return f"{self.name}({self.parameters})"
 
-    def reads(self) -> tuple[str, ...]:
-        """The choices of a policy that it reads."""
+    def by_name(self, format: str) -> tuple[str, ...]:
+        """The parameters that a call in a format gives by name, which a target need not have."""
+        return ()
+
+    def reads(self, format: str = "") -> tuple[str, ...]:
+        """The choices of a policy that it reads, of a format or of those of MX."""
         return READS[self.name]
 
-    def changed(self, policy: AnyPolicy) -> dict[str, str]:
+    def changed(self, policy: AnyPolicy, format: str = "") -> dict[str, str]:
         """The choices of a policy that it reads and that differ from `ocp`, by name."""
-        return changed_choices(self.reads(), policy_of(policy))
+        return changed_choices(self.reads(format), policy_of(policy))
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """Columns of its files that are no policies: ends of intervals, or what is done instead.

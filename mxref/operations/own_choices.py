@@ -36,11 +36,11 @@ class ChoosingOperation(Operation):
     def refuse(self, found: Mapping[str, str]) -> None:
         """Raise ValueError for choices that have no meaning together."""
 
-    def reads(self) -> tuple[str, ...]:
+    def reads(self, format: str = "") -> tuple[str, ...]:
         """No choice of `Policy`."""
         return ()
 
-    def changed(self, policy: AnyPolicy) -> dict[str, str]:
+    def changed(self, policy: AnyPolicy, format: str = "") -> dict[str, str]:
         """No choice of `Policy`."""
         return {}
 

@@ -11,8 +11,9 @@ from mxref.formats.catalog import BlockFormat
 
 __all__ = ["Placed"]
 
-#: Tiles beside each other, where there are so many: neither 1 nor a power of two.
-_COLUMNS = 3
+#: Tiles beside each other of an odd number, or below each other of an even one, where there are so
+#: many: neither 1 nor a power of two.
+_SHORT = 3
 
 
 class Placed(NamedTuple):
@@ -38,11 +39,13 @@ class Placed(NamedTuple):
         >>> tiles = Placed.of(block_format("nvfp4_16x16"), 5)
         >>> tiles.shape, tiles.of_scale
         ((32, 48), (2, 3))
+        >>> Placed.of(block_format("nvfp4_16x16"), 12).shape
+        (48, 64)
         """
         if not fmt.is_tiled:
             return cls(count, (count, 1), (1, fmt.elements_per_block))
         rows, columns = fmt.block_shape
-        across = min(max(count, 1), _COLUMNS)
+        across = min(max(count, 1), _SHORT) if count % 2 else max(-(-count // _SHORT), 1)
         return cls(count, (-(-count // across), across), (rows, columns))
 
     @property

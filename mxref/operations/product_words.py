@@ -1,8 +1,9 @@
 """Words of cases about products: two operands in blocks along the summed axis, and their formats.
 
-A case of `matmul` is one dot product of K elements. Its words are the scale codes and the element
-codes of the first operand, then those of the second. With blocks of 32, K elements have
-ceil(K / 32) scales, so that the number of words tells K; what lacks of the last block is zeros.
+A case of `matmul` is one dot product of K elements. Its words are the float32 scale of the tensor,
+where the format has one, the scale codes and the element codes of the first operand, then those of
+the second. With blocks of 32, K elements have ceil(K / 32) scales, so that the number of words
+tells K; what lacks of the last block is zeros. Both formats have blocks of one size.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ import numpy as np
 
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, BlockFormat
+from mxref.blocks.two_level import TensorScale
+from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, OTHER_BLOCK_FORMATS, BlockFormat
 
 __all__ = [
     "BOUNDS",
+    "MX_PAIRS",
+    "ONE",
     "PAIRS",
+    "SCALED_PAIRS",
+    "TENSORS",
     "DotSide",
     "blocks_of",
+    "code_of_one",
     "numbers",
     "operands",
     "pair_formats",
@@ -36,22 +43,35 @@ _MIXED = (
     ("mxfp8_e4m3", "mxfp4_e2m1"),
     ("mxfp8_e5m2", "mxfp6_e2m3"),
 )
-#: The pairs of formats that have vectors.
-PAIRS = tuple("-".join(pair) for pair in (*((name, name) for name in MX_BLOCKS), *_MIXED))
-_SIZE = 32
+#: The pairs of formats that have vectors: of MX, and of blocks of 16.
+MX_PAIRS = tuple("-".join(pair) for pair in (*((name, name) for name in MX_BLOCKS), *_MIXED))
+_SAME = ("nvfp4", "fp4_ue4m3", "fp4_e8m0", "fp4_ue5m3")
+SCALED_PAIRS = (*(f"{name}-{name}" for name in _SAME), "nvfp4-fp4_e8m0")
+PAIRS = (*MX_PAIRS, *SCALED_PAIRS)
+#: The pattern of a tensor's scale of 1, and the parameters for the scales of both.
+ONE = 0x3F800000
+TENSORS = ("tensor_scale_a", "tensor_scale_b")
 
 
 @dataclass(frozen=True, slots=True)
 class DotSide:
-    """One side of a dot product: a scale for each block, and the element codes."""
+    """One side of a dot product: a scale for each block, the element codes, and the tensor's scale.
+
+    Args:
+        scales: scale codes.
+        codes: element codes.
+        tensor: the float32 pattern of the tensor's scale; None where the format has none.
+    """
 
     scales: tuple[int, ...]
     codes: tuple[int, ...]
+    tensor: int | None = None
 
     @property
     def words(self) -> tuple[int, ...]:
         """The words of a case that this side has."""
-        return (*self.scales, *self.codes)
+        tensor = () if self.tensor is None else (self.tensor,)
+        return (*tensor, *self.scales, *self.codes)
 
 
 def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
@@ -61,51 +81,85 @@ def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
     ['e5m2', 'e2m1']
 
     Raises:
-        ValueError: no pair of block formats.
+        ValueError: no pair of block formats whose rows have blocks of one size.
     """
     names = name.split("-")
-    if len(names) != 2 or not BLOCK_FORMATS.keys() >= set(names):
-        raise ValueError(f"format must be two MX formats joined by a hyphen, got {name!r}")
-    return BLOCK_FORMATS[names[0]], BLOCK_FORMATS[names[1]]
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    found = [known[one] for one in names if one in known and not known[one].is_tiled]
+    if not len(names) == len(found) == 2 or found[0].block_size != found[1].block_size:
+        raise ValueError(
+            "format must be two formats of blocks of one size joined by a hyphen, both of MX or "
+            f"both of blocks of 16, got {name!r}"
+        )
+    return found[0], found[1]
 
 
-def operands(words: Sequence[int]) -> tuple[DotSide, DotSide]:
+def code_of_one(fmt: BlockFormat) -> int:
+    """The scale code of 1.
+
+    >>> [hex(code_of_one(fmt)) for fmt in pair_formats("mxint8-mxint8")]
+    ['0x7f', '0x7f']
+    >>> hex(code_of_one(pair_formats("nvfp4-nvfp4")[0]))
+    '0x38'
+    """
+    return fmt.scale.bias << fmt.scale.mantissa_bits
+
+
+def operands(words: Sequence[int], format: str) -> tuple[DotSide, DotSide]:
     """Both operands of a dot product.
 
-    >>> operands((127, 1, 2, 128, 3, 4))[1]
-    DotSide(scales=(128,), codes=(3, 4))
+    >>> operands((127, 1, 2, 128, 3, 4), "mxint8-mxint8")[1]
+    DotSide(scales=(128,), codes=(3, 4), tensor=None)
+    >>> operands((ONE, 0x38, 1, ONE, 0x40, 3), "nvfp4-nvfp4")[1]
+    DotSide(scales=(64,), codes=(3,), tensor=1065353216)
 
     Raises:
         ValueError: no number of elements has this number of words.
     """
-    half, odd = divmod(len(words), 2)
-    blocks = -(-half // (_SIZE + 1))
-    if odd or not half or half - blocks <= (blocks - 1) * _SIZE:
+    formats = pair_formats(format)
+    size, tensors = formats[0].elements_per_block, [fmt.tensor_scale for fmt in formats]
+    half, odd = divmod(len(words) - sum(tensors), 2)
+    blocks = -(-half // (size + 1))
+    if odd or half < 1 or half - blocks <= (blocks - 1) * size:
         raise ValueError(
             f"a dot product must have two operands of equal length, each with a scale for every "
-            f"{_SIZE} elements, got {len(words)} words"
+            f"{size} elements, got {len(words)} words"
         )
-    first, second = words[:half], words[half:]
-    a, b = (DotSide(tuple(w[:blocks]), tuple(w[blocks:])) for w in (first, second))
-    return a, b
+    sides = []
+    start = 0
+    for has_tensor in tensors:
+        tensor, first = (words[start] if has_tensor else None), start + has_tensor
+        start = first + half
+        scales, codes = words[first : first + blocks], words[first + blocks : start]
+        sides.append(DotSide(tuple(scales), tuple(codes), tensor))
+    return sides[0], sides[1]
 
 
 def blocks_of(rows: Sequence[DotSide], fmt: BlockFormat) -> Blocks:
-    """Operands of one length as the rows of a tensor with blocks along its second axis."""
+    """Operands of one length, and of one tensor, as its rows with blocks along its second axis."""
     scales: U8 = np.array([row.scales for row in rows], np.uint8)
     codes: U8 = np.array([row.codes for row in rows], np.uint8)
-    return Blocks(codes, scales, fmt, 1, codes.shape)
+    bits = rows[0].tensor
+    tensor = None if bits is None else TensorScale(bits)
+    return Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=tensor)
 
 
 def numbers(words: Sequence[int], format: str) -> list[list[Fraction]] | None:
-    """The numbers of both operands, exactly; None if a scale or an element is no number."""
+    """The numbers of both operands, exactly; None if a scale or an element is no number.
+
+    >>> numbers((ONE + 0x400000, 0x39, 3, ONE, 0x38, 1), "nvfp4-nvfp4")
+    [[Fraction(81, 32)], [Fraction(1, 2)]]
+    """
     sides = []
-    for side, fmt in zip(operands(words), pair_formats(format), strict=True):
+    for side, fmt in zip(operands(words, format), pair_formats(format), strict=True):
         values = [fmt.element.value(code) for code in side.codes]
-        if 0xFF in side.scales or not np.isfinite(values).all():
+        scales = [fmt.scale.value(code) for code in side.scales]
+        tensor = 1.0 if side.tensor is None else TensorScale(side.tensor).value
+        if not (np.isfinite(values).all() and np.isfinite(scales).all()):
             return None
-        powers = [Fraction(2) ** (scale - 127) for scale in side.scales]
-        sides.append([Fraction(v) * powers[i // _SIZE] for i, v in enumerate(values)])
+        factors = [Fraction(scale) * Fraction(tensor) for scale in scales]
+        size = fmt.elements_per_block
+        sides.append([Fraction(v) * factors[i // size] for i, v in enumerate(values)])
     return sides
 
 

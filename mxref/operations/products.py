@@ -14,20 +14,29 @@ from mxref.exact import adders, dot
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
-from mxref.operands.kinds import Codes, Floats, Kind
+from mxref.operands.kinds import Codes, Floats, Kind, Scales
 from mxref.operands.returned import float_words
 from mxref.operands.shown import show_float
 from mxref.operands.word_rows import stripped
 from mxref.operations.asked import Asked
 from mxref.operations.intervals import allowed
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
-from mxref.operations.product_words import BOUNDS, DotSide, blocks_of, operands, pair_formats, terms
+from mxref.operations.product_words import (
+    BOUNDS,
+    ONE,
+    TENSORS,
+    DotSide,
+    blocks_of,
+    code_of_one,
+    operands,
+    pair_formats,
+    terms,
+)
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
 from mxref.products.intervals import Bounds
-from mxref.support.distinct import distinct
 
 __all__ = [
     "Matmul",
@@ -37,6 +46,7 @@ __all__ = [
     "fast_products",
     "groups",
     "outputs",
+    "twin_row",
 ]
 
 #: Rows of a call: the outputs of a call are their square.
@@ -48,12 +58,17 @@ def accumulations(format: str) -> tuple[str, ...]:
 
     >>> accumulations("mxint8-mxint8")
     ('exact', 'sequential', 'pairwise', 'by_block', 'scales_last')
+    >>> accumulations("nvfp4-nvfp4")[-1]
+    'aligned_35'
     """
-    names = {fmt.element.name for fmt in pair_formats(format)}
+    formats = pair_formats(format)
+    names = {fmt.element.name for fmt in formats}
+    in_steps = formats[0].elements_per_block == 32  # of products, as those cores have
+    scales = {fmt.scale.name for fmt in formats}
     has = {
-        Accumulation.ALIGNED_25: "int8" not in names,
-        Accumulation.ALIGNED_35: names == {"e2m1"},
-        Accumulation.ALIGNED_13: names <= {"e5m2", "e4m3"},
+        Accumulation.ALIGNED_25: "int8" not in names and in_steps,
+        Accumulation.ALIGNED_35: names == {"e2m1"} and scales in ({"e8m0"}, {"ue4m3"}),
+        Accumulation.ALIGNED_13: names <= {"e5m2", "e4m3"} and in_steps,
     }
     return tuple(member.value for member in Accumulation if has.get(member, True))
 
@@ -67,9 +82,8 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
         words: the words of the case.
         column: a policy, or one of `BOUNDS`.
     """
-    sides = operands(words)
-    names = [fmt.element.name for fmt in pair_formats(format)]
-    a, b = (dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True))
+    x, y = operands(words, format)
+    a, b = (twin_row(*one) for one in zip((x, y), pair_formats(format), strict=True))
     exact = dot.dot(a, b, float)
     if column == "bits":
         return exact if dot.exact_in_every_order(a, b, float) else LAYOUTS[float].nan_bits
@@ -78,20 +92,37 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     how = Policy.parse(column).products.accumulation
     if how is Accumulation.EXACT or a.has_nan or b.has_nan or a.infinities or b.infinities:
         return exact
-    x, y = sides
-    rows = x.codes, y.codes, x.scales, y.scales
-    bits = adders.accumulation(*rows, names[0], names[1], how.value)
+    one, other = pair_formats(format)
+    bits = adders.accumulation(
+        *(x.codes, y.codes, x.scales, y.scales, one.element.name, other.element.name, how.value),
+        one.elements_per_block,
+        (one.scale.name, other.scale.name),
+        a.tensor.factor * b.tensor.factor,
+    )
     return write_float(float_reader(FLOATS["f32"])(bits), FLOATS[float])
 
 
+def twin_row(side: DotSide, fmt: BlockFormat) -> dot.Row:
+    """One side of a dot product as the slow twin has it."""
+    element, scale = fmt.element.name, fmt.scale.name
+    given = side.scales, side.codes, element, fmt.elements_per_block, scale
+    if side.tensor is None:
+        return dot.row(*given)
+    return dot.row(*given, dot.tensor(side.tensor, "factor", element, scale))
+
+
 def groups(
-    words: NDArray[np.uint64],
+    words: NDArray[np.uint64], format: str
 ) -> Iterator[tuple[NDArray[np.int64], list[DotSide], list[DotSide]]]:
-    """Cases of one length, in parts of few rows: their numbers, and both operands of each."""
-    rows = [operands(stripped(row)) for row in words]
-    lengths = np.array([len(a.codes) for a, _ in rows])
-    for length in distinct(lengths):
-        some = np.flatnonzero(lengths == length)
+    """Cases of one length and of the same tensors' scales, in parts of few rows.
+
+    Yields:
+        Their numbers, and both operands of each.
+    """
+    rows = [operands(stripped(row), format) for row in words]
+    kinds = [(len(a.codes), a.tensor, b.tensor) for a, b in rows]
+    for kind in dict.fromkeys(sorted(kinds, key=lambda one: one[0])):
+        some = np.array([i for i, one in enumerate(kinds) if one == kind])
         for start in range(0, some.size, _ROWS):
             part = some[start : start + _ROWS]
             pairs = [rows[i] for i in part.tolist()]
@@ -104,7 +135,7 @@ def fast_products(
     """The answers of a column to dot products, one a row, by the fast path."""
     answers = np.empty((len(words), 1), np.uint64)
     formats = pair_formats(format)
-    for some, a, b in groups(words):
+    for some, a, b in groups(words, format):
         answers[some, 0] = np.diagonal(outputs(a, b, formats, float, column))
     return answers
 
@@ -150,6 +181,26 @@ class Matmul(Operation):
     parameters = "scales_a, codes_a, scales_b, codes_b, format_a, format_b"
     varied = True
     from_codes = True
+    clauses = {"N42": "scales of tensors"}  # noqa: RUF012
+    models = {  # noqa: RUF012
+        "M26": "dot products in blocks of 16: every code, lanes of three blocks, scales at their "
+        "ends, NaN scales, swamping between blocks, ties, pairs of tensors' scales"
+    }
+
+    def called_as(self, format: str) -> str:
+        """The call, with the scales of tensors where there are any.
+
+        >>> Matmul().called_as("nvfp4-nvfp4").partition("format_a, ")[2]
+        'format_b, tensor_scale_a=..., tensor_scale_b=...)'
+        """
+        has_scales = any(fmt.tensor_scale for fmt in pair_formats(format))
+        more = [f"{name}=..." for name in TENSORS] if has_scales else []
+        return f"{self.name}({', '.join([self.parameters, *more])})"
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Those of codes, or the eight of a tensor's scale; and those of a float."""
+        into, out = super().digits(format, slot)
+        return (8 if any(fmt.tensor_scale for fmt in pair_formats(format)) else into), out
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""
@@ -161,18 +212,22 @@ class Matmul(Operation):
 
     def counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         """Two operands of one length in, and a number out."""
-        operands(words)
+        operands(words, format)
         return len(words), 1
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """Zeros under scales of 1."""
-        return (0x7F, *(0,) * 32) * 2
+        words: list[int] = []
+        for fmt in pair_formats(format):
+            words += [ONE] * fmt.tensor_scale + [code_of_one(fmt)] + [0] * fmt.elements_per_block
+        return tuple(words)
 
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
-        """Scale codes and element codes of both sides."""
+        """The scale of the tensor, if there is one, scale codes and element codes of both sides."""
         found: list[Kind | None] = []
-        for side, fmt in zip(operands(words), pair_formats(format), strict=True):
-            found += [*[Codes(fmt.scale, fmt.scale.bias)] * len(side.scales)]
+        for side, fmt in zip(operands(words, format), pair_formats(format), strict=True):
+            found += [Scales()] * (side.tensor is not None)
+            found += [*[Codes(fmt.scale, code_of_one(fmt))] * len(side.scales)]
             found += [*[Codes(fmt.element)] * len(side.codes)]
         return found
 
@@ -188,7 +243,7 @@ class Matmul(Operation):
         products = [one for one in terms(wrong.words, wrong.format) or () if one]
         if not products:
             return text
-        ((_, a, b),) = groups(np.array([wrong.words], np.uint64))
+        ((_, a, b),) = groups(np.array([wrong.words], np.uint64), wrong.format)
         ends = bounds(a, b, pair_formats(wrong.format), wrong.slot, "any")
         count = f"{len(products)} product{'s'[: len(products) > 1]}"
         largest = float(max(map(abs, products)))
@@ -207,11 +262,11 @@ class Matmul(Operation):
         return fast_products(format, slot, words, str(policy))
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
-        """One call for each number of elements, whose rows of the second side are in reverse order.
+        """One call for each number of elements and pair of tensors, the rows of b in reverse.
 
         So a scale that is taken from the same row of the other side is not the right one.
         """
-        for some, a, b in groups(words):
+        for some, a, b in groups(words, format):
             one = self.call(format, slot, a, b[::-1])
 
             def read(result: object, one: Asked = one) -> NDArray[np.uint64]:
@@ -227,8 +282,13 @@ class Matmul(Operation):
             for side, rows in (("a", a), ("b", b))
             for part in ("scales", "codes")
         }
-        names = (fmt.name for fmt in pair_formats(format))
-        arguments |= dict(zip(("format_a", "format_b"), names, strict=True))
+        formats = pair_formats(format)
+        arguments |= {f"format_{side}": f.name for side, f in zip("ab", formats, strict=True)}
+        arguments["dtype"] = layout.dtype
+        if any(fmt.tensor_scale for fmt in formats):
+            for name, rows in zip(TENSORS, (a, b), strict=True):
+                tensor = rows[0].tensor
+                arguments[name] = np.uint32(ONE if tensor is None else tensor).view(np.float32)
         shape = len(a), len(b)
         read = partial(float_words, shape=shape, layout=layout)
-        return Asked(slice(None), {**arguments, "dtype": layout.dtype}, read)
+        return Asked(slice(None), arguments, read)

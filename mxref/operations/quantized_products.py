@@ -7,7 +7,6 @@ zero points of the columns of b, and then a and b, row by row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Scales, Size, signed
+from mxref.operands.patterns import nearest_pattern, number_of
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
@@ -102,8 +102,8 @@ class QlinearMatmul(CallOperation):
         scales = Scales().drawn(draws, (n + 1,))
         sums = (a - zeros[0]) @ (b - columns)
         tie = 2 * int(draws.between(0, 130)) + 1
-        wanted = 2 * abs(int(sums[0, 0])) * _number(scales[0]) * _number(scales[1]) / tie
-        y_bits = (_nearest(wanted) if wanted else _ONE) + int(draws.between(-1, 1))
+        wanted = 2 * abs(int(sums[0, 0])) * number_of(scales[0]) * number_of(scales[1]) / tie
+        y_bits = (nearest_pattern(wanted) if wanted else _ONE) + int(draws.between(-1, 1))
         first = [m, k, n, *zeros, scales[0], y_bits]
         return np.concatenate([first, scales[1:], columns, a.reshape(-1), b.reshape(-1)])
 
@@ -149,22 +149,6 @@ class QlinearMatmul(CallOperation):
         for i in range(48):
             words = self.question(format, Draws(f"{self.name} {format} {i}"), i)
             yield _case(f"drawn_{i}", [int(word) for word in words])
-
-
-def _number(bits: int) -> Fraction:
-    """The number of a normal positive float32 pattern; no float, whose products modes change."""
-    return Fraction(int(bits) & 0x7FFFFF | 0x800000) * Fraction(2) ** ((int(bits) >> 23) - 150)
-
-
-def _nearest(number: Fraction) -> int:
-    """The pattern of the float32 number nearest to a positive one that is normal there.
-
-    >>> hex(_nearest(Fraction(1, 3)))
-    '0x3eaaaaab'
-    """
-    exponent = number.numerator.bit_length() - number.denominator.bit_length()
-    exponent -= number < Fraction(2) ** exponent
-    return (exponent + 126 << 23) + round(number * Fraction(2) ** (23 - exponent))
 
 
 def _case(name: str, words: Sequence[int]) -> CaseInput:

@@ -68,10 +68,14 @@ _CALLS = {
     "grid_sample": "sampling.GridSample",
     "linear_qcs8w": "weight_only.LinearQcs8w",
     "linear_qcs4w": "weight_only.LinearQcs4w",
+    "matmul_nbits": "block_weights.MatmulNbits",
     "qlinear_matmul": "quantized_products.QlinearMatmul",
+    "qlinear_add": "elementwise.QlinearAdd",
+    "qlinear_mul": "elementwise.QlinearMul",
     "mma": "matrix_units.Mma",
+    "addmm": "addmm.Addmm",
 }
-_WEIGHT_ONLY = tuple(name for name, place in _CALLS.items() if place.startswith("weight_only."))
+_WEIGHT_ONLY = ("linear_qcs8w", "linear_qcs4w", "matmul_nbits")
 
 
 _PLACES = {**_NUMBERS, **_LAYOUTS, **_DOTS, **_LAYERS, **_CALLS}

@@ -40,7 +40,7 @@ _PAIRS = {
 }
 _FORMATS = (
     "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
-    "int32-int32", "int8-int8_m16",
+    "int32-int32", "int8-int8_m16", "uint8-int8", "uint8-int16",
 )  # fmt: skip
 _FURTHER = {
     f"{source}-{target}{bits}": {"rounding": f"int8-int8{bits}"}

@@ -41,7 +41,7 @@ class QuantizeTensor(LayoutOperation):
     arrays = 2
     sizes = 3
 
-    def reads(self) -> tuple[str, ...]:
+    def reads(self, format: str = "") -> tuple[str, ...]:
         """Those of `quantize`, first the one that whole blocks do not show."""
         return tuple(sorted(READS["quantize"], key=lambda name: name != "tail"))
 

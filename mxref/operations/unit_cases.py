@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.operands.draws import Draws, Ints
-from mxref.products.adders import ADDERS, Adder
+from mxref.products.adders import Adder, adder_of
 
 __all__ = ["designed_cases", "patterns_near_one"]
 
@@ -66,9 +66,9 @@ def patterns_near_one(draws: Draws, name: str, shape: tuple[int, ...], reach: in
     return found | signs * one.sign
 
 
-def designed_cases(adder: str, a: str, b: str) -> Iterator[Case]:
+def designed_cases(adder: str | Adder, a: str, b: str) -> Iterator[Case]:
     """The designed cases of an adder and the elements of both sides, each of one output."""
-    yield from _Cases(ADDERS[adder], _element(a), _element(b)).all()
+    yield from _Cases(adder_of(adder), _element(a), _element(b)).all()
 
 
 class _Cases:

@@ -32,7 +32,7 @@ from mxref.operations.call_operation import CallOperation
 from mxref.operations.intervals import allowed, held
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
-from mxref.operations.weight_only_draws import exact_layer
+from mxref.operations.weight_only_draws import drawn_layer, exact_layer
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
@@ -49,9 +49,98 @@ class WeightOnlyOperation(CallOperation):
 
     one_nan = True
     slot = "f32"
-    parameters = "x, w, scales"
     #: The largest |w + 8| + 8.
     reach: ClassVar[int]
+
+    @abstractmethod
+    def operands(self, arguments: Sequence[Any], nibbles: str) -> tuple[Array, Array, Array]:
+        """The x, the integers (N, K) of the weights, and the scales, by the fast path."""
+
+    @abstractmethod
+    def outputs(
+        self, format: str, words: Words, nibbles: str
+    ) -> list[tuple[list[int], list[int], list[int]]]:
+        """For each number of the answer the patterns of x, the integers of w and the scales."""
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The product of x and w."""
+        return np.float32, (values["m"], values["n"])
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """The numbers of the operands and of the answer."""
+        m, n, *rest = sizes
+        return m * n + (m + n) * math.prod(rest)
+
+    def bounds(self, format: str) -> tuple[str, ...]:
+        """What every order of additions may give."""
+        return BOUNDS
+
+    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
+        """The order of the additions."""
+        return {"order": Order}
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Words of 32 bits."""
+        return 8, 8
+
+    def interval(
+        self, format: str, words: Words, order: str = _WIDEST, nibbles: str = "high_first"
+    ) -> Bounds:
+        """What an order gives in any order of summation, of each number of the answer."""
+        return _interval(self, format, tuple(words), order, nibbles)
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first number outside of its interval; if all are inside, the first that differs."""
+        if len(wrong.want) != len(wrong.got):
+            return super().difference(wrong)
+        ends, got = self.interval(wrong.format, wrong.words), np.array(wrong.got, np.uint64)
+        outside = ~held(ends, got, wrong.slot)
+        index = int(np.argmax(outside if outside.any() else got != np.array(wrong.want)))
+        row, column = divmod(index, wrong.words[1])
+        shown = [show_float(side[index], LAYOUTS["f32"]) for side in (wrong.want, wrong.got)]
+        place = f"row {row}, column {column}"
+        return f"{place}: want {shown[0]}, got {shown[1]}: {allowed(ends, index)}"
+
+    def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
+        """An end of the interval, by the fast path.
+
+        >>> from mxref.operations.registry import CALL_OPERATIONS
+        >>> words = (1, 1, 1, 1, 0x3F800000, 3, 0x40000000)
+        >>> run = CALL_OPERATIONS["linear_qcs8w"].run_column
+        >>> [hex(run("int8", words, column)[0]) for column in BOUNDS]
+        ['0x40c00000', '0x40c00000', '0x40c00000', '0x40c00000']
+        """
+        bounds = self.interval(format, words)
+        low, high, overflow = (patterns(end, F32) for end in bounds)
+        one = np.where((low == high) & (low == overflow), low, np.uint32(F32.nan_bits))
+        return tuple((low, high, overflow, one)[BOUNDS.index(column)].tolist())
+
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
+        """The numbers, by the slow twin."""
+        rows = self.outputs(format, words, chosen.get("nibbles", ""))
+        return [linear(*one, chosen["order"]) for one in rows]
+
+    def twin_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
+        """An end of the interval, by the slow twin."""
+        found = []
+        for x, w, scales in self.outputs(format, words, "high_first"):
+            ends = sum_bounds.linear_bounds(x, w, scales, _WIDEST)
+            if sum_bounds.exact_in_every_order(x, w, scales):
+                ends = (linear(x, w, scales),) * 3
+            one = ends[0] if len(set(ends)) == 1 else F32.nan_bits
+            found.append((*ends, one)[BOUNDS.index(column)])
+        return tuple(found)
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """Whether every order gives the answer."""
+        rounds = F32.nan_bits in self.twin_column(format, words, "bits")
+        return False, "Q10" if rounds else "Q11", ()
+
+
+class _LinearQcs(WeightOnlyOperation):
+    """A layer whose rows of weights have one scale, or one for each group."""
+
+    parameters = "x, w, scales"
 
     @abstractmethod
     def weights(self) -> Field:
@@ -89,10 +178,6 @@ class WeightOnlyOperation(CallOperation):
         if values["groups"] != 1 and not format.endswith("_groups"):
             raise ValueError(f"groups must be 1 in {format}, got {values['groups']}")
 
-    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The product of x and w."""
-        return np.float32, (values["m"], values["n"])
-
     def argument_names(self, format: str) -> tuple[str, ...]:
         """The factors, and the scales."""
         return "x", self.weights().name, "scales"
@@ -112,11 +197,6 @@ class WeightOnlyOperation(CallOperation):
         """By the number of scales of a row."""
         return "layer_groups" if format.endswith("_groups") else "layer"
 
-    def elements(self, sizes: Sequence[int]) -> int:
-        """The numbers of the operands and of the answer."""
-        m, n, *rest = sizes
-        return m * n + (m + n) * math.prod(rest)
-
     def units(self, format: str) -> dict[str, str]:
         """Rows, outputs and columns."""
         first = {"m": "rows", "n": "outputs"}
@@ -124,74 +204,19 @@ class WeightOnlyOperation(CallOperation):
             return first | {"groups": "groups", "each": "columns in a group"}
         return first | {"k": "columns"}
 
-    def bounds(self, format: str) -> tuple[str, ...]:
-        """What every order of additions may give."""
-        return BOUNDS
-
-    def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
-        """The order of the additions."""
-        return {"order": Order}
-
-    def digits(self, format: str, slot: str) -> tuple[int, int]:
-        """Words of 32 bits."""
-        return 8, 8
-
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One zero times one zero."""
         return 1, 1, 1, 1, _ONE, self.weights().kind.easy, 0
 
-    def interval(
-        self, format: str, words: Words, order: str = _WIDEST, nibbles: str = "high_first"
-    ) -> Bounds:
-        """What an order gives in any order of summation, of each number of the answer."""
-        return _interval(self, format, tuple(words), order, nibbles)
+    def operands(self, arguments: Sequence[Any], nibbles: str) -> tuple[Array, Array, Array]:
+        """The codes of w by the fast path."""
+        x, w, scales = arguments
+        return x, self.unpacked(w, x.shape[1], nibbles), scales
 
-    def difference(self, wrong: WrongAnswer) -> str:
-        """The first number outside of its interval; if all are inside, the first that differs."""
-        if len(wrong.want) != len(wrong.got):
-            return super().difference(wrong)
-        ends, got = self.interval(wrong.format, wrong.words), np.array(wrong.got, np.uint64)
-        outside = ~held(ends, got, wrong.slot)
-        index = int(np.argmax(outside if outside.any() else got != np.array(wrong.want)))
-        row, column = divmod(index, wrong.words[1])
-        shown = [show_float(side[index], LAYOUTS["f32"]) for side in (wrong.want, wrong.got)]
-        place = f"row {row}, column {column}"
-        return f"{place}: want {shown[0]}, got {shown[1]}: {allowed(ends, index)}"
-
-    def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
-        """An end of the interval, by the fast path.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> words = (1, 1, 1, 1, 0x3F800000, 3, 0x40000000)
-        >>> run = CALL_OPERATIONS["linear_qcs8w"].run_column
-        >>> [hex(run("int8", words, column)[0]) for column in BOUNDS]
-        ['0x40c00000', '0x40c00000', '0x40c00000', '0x40c00000']
-        """
-        bounds = self.interval(format, words)
-        low, high, overflow = (patterns(end, F32) for end in bounds)
-        one = np.where((low == high) & (low == overflow), low, np.uint32(F32.nan_bits))
-        return tuple((low, high, overflow, one)[BOUNDS.index(column)].tolist())
-
-    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterable[int]:
-        """The numbers, by the slow twin."""
-        rows = self._outputs(format, words, chosen.get("nibbles", ""))
-        return [linear(*one, chosen["order"]) for one in rows]
-
-    def twin_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
-        """An end of the interval, by the slow twin."""
-        found = []
-        for x, w, scales in self._outputs(format, words, "high_first"):
-            ends = sum_bounds.linear_bounds(x, w, scales, _WIDEST)
-            if sum_bounds.exact_in_every_order(x, w, scales):
-                ends = (linear(x, w, scales),) * 3
-            one = ends[0] if len(set(ends)) == 1 else F32.nan_bits
-            found.append((*ends, one)[BOUNDS.index(column)])
-        return tuple(found)
-
-    def _outputs(
+    def outputs(
         self, format: str, words: Words, nibbles: str
     ) -> list[tuple[list[int], list[int], list[int]]]:
-        """For each number of the answer the patterns of x, the codes of w and the scales."""
+        """The codes of a row by the slow twin."""
         x, w, scales = self.call(format, words).arguments
         rows = [self.exact_row(row, x.shape[1], nibbles) for row in w.tolist()]
         factors = scales.reshape(len(rows), -1).view(np.uint32).tolist()
@@ -201,31 +226,12 @@ class WeightOnlyOperation(CallOperation):
             for codes, own in zip(rows, factors, strict=True)
         ]
 
-    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
-        """Whether every order gives the answer."""
-        rounds = F32.nan_bits in self.twin_column(format, words, "bits")
-        return False, "Q10" if rounds else "Q11", ()
-
     def question(self, format: str, draws: Draws, number: int) -> Ints:
-        """A small layer: half are exact in every order, others of any numbers or that cancel."""
+        """A small layer: half are exact in every order."""
         m, n, groups = (int(draws.between(1, most)) for most in (3, 4, 5))
         groups = groups if format.endswith("_groups") else 1
         k = groups * int(draws.between(1, 40 // groups))
-        scales, x = draws.between(1, 240, (n, groups)) << 23, draws.below((m, k), 1 << 32)
-        scales |= draws.below((n, groups), 1 << 23)
-        if number % 2 == 0:  # units from 2**-149 to 2**103: the ends of float32 and all between
-            unit, scale = int(draws.between(-80, 60)), int(draws.between(-69, 40))
-            integers = draws.between(-15, 15, (m, k)) << draws.between(0, 3, (m, k))
-            x = np.ldexp(integers.astype(np.float64), unit).astype(np.float32).view(np.int32)
-            scales = draws.between(0, 3, (n, groups)) + scale + 127 << 23
-        elif number % 4 == 1:
-            x = (x & ~(0xFF << 23)) | draws.between(120, 130, (m, k)) << 23
-            scales = (scales & 0x7FFFFF) | draws.between(110, 126, (n, groups)) << 23
-            x[:, 1::2] = np.where(
-                draws.one_in((m, k // 2), 2), x[:, : k - 1 : 2] ^ 1 << 31, x[:, 1::2]
-            )
-        elif number % 16 != 3:  # without infinities and NaN
-            x = np.where(x & 0x7F800000 == 0x7F800000, x ^ 1 << 30, x)
+        scales, x = drawn_layer(draws, (m, k), (n, groups), number)
         w = self.extreme_weights(draws, n, k, number)
         return np.concatenate([[m, n, k, groups], *map(np.ravel, (scales, w, x))])
 
@@ -243,7 +249,7 @@ class WeightOnlyOperation(CallOperation):
         return AskedCall((x, w, scales), np.dtype(np.float32), (m, n))
 
 
-class LinearQcs8w(WeightOnlyOperation):
+class LinearQcs8w(_LinearQcs):
     """Weights of eight bits."""
 
     name = "linear_qcs8w"
@@ -276,7 +282,7 @@ class LinearQcs8w(WeightOnlyOperation):
         return linear_qcs8w(*call.arguments, **choices)
 
 
-class LinearQcs4w(WeightOnlyOperation):
+class LinearQcs4w(_LinearQcs):
     """Weights of four bits, two a byte."""
 
     name = "linear_qcs4w"
@@ -326,8 +332,7 @@ def exact_unpacked(
 def _interval(
     layer: WeightOnlyOperation, format: str, words: tuple[int, ...], order: str, nibbles: str
 ) -> Bounds:
-    x, w, scales = layer.call(format, words).arguments
-    return interval_of(x, layer.unpacked(w, x.shape[1], nibbles), scales, order)
+    return interval_of(*layer.operands(layer.call(format, words).arguments, nibbles), order)
 
 
 def interval_of(x: Array, codes: Array, scales: Array, order: str = _WIDEST) -> Bounds:

@@ -1,4 +1,4 @@
-"""Random inputs and scales of weight-only layers of which no order of additions rounds a sum."""
+"""Random inputs and scales of weight-only layers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.operands.draws import Draws
+from mxref.operands.draws import Draws, Ints
 
-__all__ = ["exact_layer"]
+__all__ = ["drawn_layer", "exact_layer"]
 
 Array = NDArray[np.float32]
 #: Numbers of a call with as many bits as can be, and binades of the scales of a row.
@@ -46,3 +46,34 @@ def exact_layer(
     scales = np.ldexp(np.float32(1), exponents)
     scales = np.where(draws.one_in(groups, 4), -scales, scales)
     return x, np.where(draws.one_in(groups, 16), np.float32(0), scales)
+
+
+def drawn_layer(
+    draws: Draws, shape: tuple[int, int], groups: tuple[int, int], number: int
+) -> tuple[Ints, Ints]:
+    """Patterns of scales and inputs: half are exact in every order, others any or cancelling.
+
+    Args:
+        draws: random numbers.
+        shape: of the inputs.
+        groups: the shape of the scales.
+        number: of the question, by which kinds take turns.
+
+    >>> [part.shape for part in drawn_layer(Draws("seed"), (2, 3), (4, 1), 1)]
+    [(4, 1), (2, 3)]
+    """
+    m, k = shape
+    scales, x = draws.between(1, 240, groups) << 23, draws.below(shape, 1 << 32)
+    scales |= draws.below(groups, 1 << 23)
+    if number % 2 == 0:  # units from 2**-149 to 2**103: the ends of float32 and all between
+        unit, scale = int(draws.between(-80, 60)), int(draws.between(-69, 40))
+        integers = draws.between(-15, 15, shape) << draws.between(0, 3, shape)
+        x = np.ldexp(integers.astype(np.float64), unit).astype(np.float32).view(np.int32)
+        scales = draws.between(0, 3, groups) + scale + 127 << 23
+    elif number % 4 == 1:
+        x = (x & ~(0xFF << 23)) | draws.between(120, 130, shape) << 23
+        scales = (scales & 0x7FFFFF) | draws.between(110, 126, groups) << 23
+        x[:, 1::2] = np.where(draws.one_in((m, k // 2), 2), x[:, : k - 1 : 2] ^ 1 << 31, x[:, 1::2])
+    elif number % 16 != 3:  # without infinities and NaN
+        x = np.where(x & 0x7F800000 == 0x7F800000, x ^ 1 << 30, x)
+    return scales, x

@@ -321,6 +321,11 @@ def _blocks(
         )
     layout = resolve(operation, policy, choices).layout
     packing, size = _packing(fmt.element, layout, fmt.block_size)
+    if fmt.scale.bits > 8:
+        raise ValueError(
+            f"block_format must have a scale of one byte to be beside its block, got {fmt.name} "
+            f"with {fmt.scale.name}: pack the codes alone with pack"
+        )
     if layout.scale_place is ScalePlace.SEPARATE:
         raise ValueError(
             "scale_place must be before or after for whole blocks, got separate: pack the codes "

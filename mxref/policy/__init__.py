@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mxref.policy.keywords import AnyQuantizeChoices as AnyQuantizeChoices
 from mxref.policy.keywords import DecodeChoices as DecodeChoices
 from mxref.policy.keywords import DecodeScaleChoices as DecodeScaleChoices
 from mxref.policy.keywords import DequantizeChoices as DequantizeChoices
@@ -19,6 +20,7 @@ from mxref.policy.policy import (
     READS,
     DecodePolicy,
     ElementPolicy,
+    FloatScalePolicy,
     LayoutPolicy,
     Policy,
     ProductPolicy,
@@ -31,6 +33,7 @@ __all__ = [
     "READS",
     "DecodePolicy",
     "ElementPolicy",
+    "FloatScalePolicy",
     "LayoutPolicy",
     "Policy",
     "ProductPolicy",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import enum
 
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, OTHER_CODE_FORMATS, OWN_FORMATS
+from mxref.formats.catalog import (
+    OTHER_BLOCK_FORMATS,
+    OTHER_CODE_FORMATS,
+    OWN_FORMATS,
+)
 
 
 class Standing(enum.Enum):

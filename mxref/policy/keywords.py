@@ -48,6 +48,24 @@ class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
     tail: str | c.Tail
 
 
+class _FloatScaleChoices(TypedDict, total=False):
+    amax_floor: str | c.AmaxFloor
+    scale_from: str | c.ScaleFrom
+    scale_power: str | c.ScalePower
+    element_from: str | c.ElementFrom
+
+
+class FloatScaleChoices(ElementChoices, _FloatScaleChoices, total=False):
+    """Keyword choices of `quantize` under float32 scales."""
+
+    block_nan: str | c.BlockNaN
+    tail: str | c.Tail
+
+
+class AnyQuantizeChoices(QuantizeChoices, _FloatScaleChoices, total=False):
+    """Keyword choices of `quantize` under scales of any kind."""
+
+
 class EncodeScaleChoices(TypedDict, total=False):
     """Keyword choices of `encode_scale`."""
 

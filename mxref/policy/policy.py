@@ -80,6 +80,16 @@ class ScalePolicy(_Group):
 
 
 @dataclass(frozen=True, slots=True)
+class FloatScalePolicy(_Group):
+    """The choices that float32 scales read."""
+
+    amax_floor: c.AmaxFloor = c.AmaxFloor.NONE
+    scale_from: c.ScaleFrom = c.ScaleFrom.QUOTIENT
+    scale_power: c.ScalePower = c.ScalePower.ANY
+    element_from: c.ElementFrom = c.ElementFrom.EXACT
+
+
+@dataclass(frozen=True, slots=True)
 class DecodePolicy(_Group):
     """The choices that decoding reads."""
 
@@ -120,6 +130,7 @@ class Policy:
     Args:
         element: choices of element encoding.
         scale: choices of the scale.
+        float_scale: choices of float32 scales.
         decode: choices of decoding.
         layout: choices of layout.
         products: choices of products and linear layers.
@@ -131,6 +142,7 @@ class Policy:
 
     element: ElementPolicy = ElementPolicy()
     scale: ScalePolicy = ScalePolicy()
+    float_scale: FloatScalePolicy = FloatScalePolicy()
     decode: DecodePolicy = DecodePolicy()
     layout: LayoutPolicy = LayoutPolicy()
     products: ProductPolicy = ProductPolicy()
@@ -212,16 +224,13 @@ class Policy:
 
 
 _DEFAULT = Policy()
-
 #: part of a Policy -> the choices that it holds, in the order in which policies are spelled.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     group.name: tuple(field.name for field in dataclasses.fields(getattr(_DEFAULT, group.name)))
     for group in dataclasses.fields(Policy)
 }
-
 #: choice name -> the part of a Policy that holds it.
 _GROUP_OF: Mapping[str, str] = {name: group for group, names in _NAMES.items() for name in names}
-
 
 #: Operations, with the choices that each reads.
 READS: Mapping[str, tuple[str, ...]] = {
@@ -233,6 +242,7 @@ READS: Mapping[str, tuple[str, ...]] = {
         ("decode_scale", k.DecodeScaleChoices, ()),
         ("shared_scale", k.SharedScaleChoices, ("scale_rule",)),
         ("quantize", k.QuantizeChoices, ()),
+        ("quantize of float32 scales", k.FloatScaleChoices, ()),
         ("dequantize", k.DequantizeChoices, ()),
         ("pack", k.PackChoices, ()),
         ("unpack", k.PackChoices, ()),

@@ -116,6 +116,11 @@ def check_adder(a: Operand, b: Operand, how: Accumulation) -> None:
     """
     if how not in _WAYS:
         raise ValueError(f"accumulation must name an adder of float32 sums, got {how.value}")
+    if a.scale.is_float32 or b.scale.is_float32:
+        raise ValueError(
+            f"accumulation must be exact under float32 scales, got {how.value}: call mma with "
+            "adder=deepgemm_fp8 or deepseek_v3_fp8 for their sums"
+        )
     check_float32(a, b)
     core = _CORES.get(how)
     if core is None:

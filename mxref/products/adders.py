@@ -6,14 +6,16 @@ Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909, release 2.1.1.
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mxref.policy.choices import Rounding
 from mxref.support.integers import integer
 from mxref.support.text import unknown_name
 
-__all__ = ["ADDERS", "Adder", "adder_of"]
+__all__ = ["ADDERS", "Adder", "Scaling", "adder_of"]
 
 _FP8 = ("e5m2", "e4m3")
 _F8F6F4 = (*_FP8, "e3m2", "e2m3", "e2m1")
@@ -27,6 +29,20 @@ _MOST_BITS = 44
 _INTEGERS = (
     "step", "group", "output_bits", "promotion", "fraction_bits", "later_bits", "zero_exponent",
 )  # fmt: skip
+
+
+class Scaling(enum.Enum):
+    """How a sum that is promoted gets the scales of its blocks, sa and sb; `total` is float32.
+
+    Source: SPEC_NOTES N47.
+    """
+
+    #: fma(sa · sb rounded, sum, total).
+    PRODUCT_FMA = "product_fma"
+    #: fma(sum · sa rounded, sb, total).
+    IN_TURN_FMA = "in_turn_fma"
+    #: total + (sum · sa rounded · sb rounded).
+    IN_TURN = "in_turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,8 @@ class Adder:
         output_bits: fraction bits that are kept, under `toward_zero`.
         promotion: after so many products the sum is added to another one in float32, to nearest
             even, and begins again at zero; None: never.
+        scaling: how the sum gets float32 scales of both sides when it is promoted, a `Scaling` or
+            its name; None: there are none.
         formats: the elements that are multiplied.
         blocks: numbers of elements that share a scale; empty: there are no scales.
 
@@ -85,11 +103,14 @@ class Adder:
     rounding: Rounding = Rounding.TOWARD_ZERO
     output_bits: int = 23
     promotion: int | None = None
+    scaling: Scaling | None = None
     formats: tuple[str, ...] = _FORMATS
     blocks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounding", _rounding(self.rounding))
+        object.__setattr__(self, "rounding", _member("rounding", self.rounding, Rounding))
+        if self.scaling is not None:
+            object.__setattr__(self, "scaling", _member("scaling", self.scaling, Scaling))
         for name in _INTEGERS:
             value = getattr(self, name)
             if value is not None:
@@ -102,7 +123,7 @@ class Adder:
         for name, holds, rule in self._rules():
             if not holds:
                 value = getattr(self, name)
-                got = value.value if isinstance(value, Rounding) else value
+                got = value.value if isinstance(value, enum.Enum) else value
                 raise ValueError(f"{name} must be {rule}, got {got}")
 
     def _rules(self) -> Iterator[tuple[str, bool, str]]:
@@ -150,6 +171,7 @@ class Adder:
         )
         yield "flush", not self.flush or self.tree, "False without tree"
         yield "promotion", not (self.promotion or 0) % self.step, "a multiple of step"
+        yield "scaling", not self.scaling or bool(self.promotion), "None without promotion"
         yield (
             "output",
             not (narrow and (later or self.tree or self.promotion)),
@@ -161,7 +183,7 @@ class Adder:
     @property
     def zero_is_positive(self) -> bool:
         """Whether a result that is zero has no sign."""
-        return self.is_aligned or self.promotion is not None
+        return self.scaling is None and (self.is_aligned or self.promotion is not None)
 
     @property
     def is_aligned(self) -> bool:
@@ -178,12 +200,15 @@ class Adder:
         return f"Adder({', '.join(changed)})"
 
 
-def _rounding(got: str | Rounding) -> Rounding:
-    known = {member.value: member for member in Rounding}
-    if isinstance(got, Rounding):
+_Member = TypeVar("_Member", bound=enum.Enum)
+
+
+def _member(name: str, got: str | _Member, kind: type[_Member]) -> _Member:
+    known = {member.value: member for member in kind}
+    if isinstance(got, kind):
         return got
     if not isinstance(got, str) or got not in known:
-        raise ValueError(unknown_name("rounding", got, known))
+        raise ValueError(unknown_name(name, got, known))
     return known[got]
 
 
@@ -218,8 +243,12 @@ _PLAIN = {
 #: Zeros of a sum in float16: the exponents are those of float32, 112 higher.
 _HALVES = ("volta_f16", "turing_f16", "ada_fp8", "hopper_f16", "hopper_fp8", "blackwell_f8f6f4")
 
-#: The named adders, each a matrix unit of MMA-Sim. Ampere's are Ada's, too; Hopper's for 16 bits
-#: and tf32 are those of Blackwell and RTX Blackwell, whose adder for 8 bits and less is one.
+#: Hopper's FP8 with a scale of each side for every 128 products.
+_IN_BLOCKS = dataclasses.replace(_PLAIN["hopper_fp8"], promotion=128)
+
+#: The named adders: matrix units of MMA-Sim, and two kernels, which have a scaling. Ampere's are
+#: Ada's, too; Hopper's for 16 bits and tf32 are those of Blackwell and RTX Blackwell, whose adder
+#: for 8 bits and less is one.
 ADDERS: Mapping[str, Adder] = {
     **_PLAIN,
     **{
@@ -236,6 +265,8 @@ ADDERS: Mapping[str, Adder] = {
     "cdna3_xf32": _nearest(4, "tf32", fraction_bits=24, later_bits=31),
     "cdna3_fp8": _nearest(16, *_FNUZ, fraction_bits=24, later_bits=31, halves=True),
     "fma_f32": _nearest(1, "f32"),
+    "deepgemm_fp8": dataclasses.replace(_IN_BLOCKS, scaling=Scaling.PRODUCT_FMA),
+    "deepseek_v3_fp8": dataclasses.replace(_IN_BLOCKS, scaling=Scaling.IN_TURN_FMA),
 }
 
 

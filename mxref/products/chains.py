@@ -28,6 +28,7 @@ from mxref.products.operand import Operand
 from mxref.products.run_products import special_values
 from mxref.products.steps import NONE, Factors, outer, power, scaled_rows
 from mxref.products.tensor_factors import NO_FACTORS, TensorFactors
+from mxref.support.integers import integer
 
 _UNIT = 700  # every end is a multiple of 2**-_UNIT
 _MULTIPLIED = Fraction(6, 1 << 23)  # more than five cuts to float32 change a number by
@@ -72,6 +73,26 @@ class Chains:
         cut = Fraction(length + steps, 1 << self.fraction_bits)
         rounded = Fraction(1, 1 << self.output_bits + self.nearest) + Fraction(1, 1 << 24)
         return self.growth(length) * (cut + steps * rounded)
+
+
+def chains_of(rounding: str, bits: int | None, step: int | None) -> Chains | None:
+    """What `bits` and `step` of `matmul_bounds` say.
+
+    Raises:
+        ValueError: as `matmul_bounds`.
+    """
+    if bits is None or step is None:
+        if bits is not step:
+            raise ValueError(f"bits and step must be given together, got bits={bits}, step={step}")
+        return None
+    if rounding != "any":
+        raise ValueError(f"rounding must be any where bits and step are given, got {rounding}")
+    bits, step = integer(bits, "bits"), integer(step, "step")
+    if not 1 <= bits <= 44:
+        raise ValueError(f"bits must be from 1 to 44, got {bits}")
+    if step < 1:
+        raise ValueError(f"step must be a positive integer, got {step}")
+    return Chains(step, bits, min(bits, F32.mantissa_bits))
 
 
 def block_ends(a: Operand, b: Operand, chains: Chains, layout: FloatLayout) -> NDArray[Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mxref.bits.float32 import wide
 from mxref.bits.floats import (
     F32,
     F64,
@@ -28,8 +28,10 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import BY_RUNS, accumulated, check_adder
-from mxref.products.chains import Chains, block_ends
+from mxref.products.chains import Chains, block_ends, chains_of
+from mxref.products.epilogue import Epilogue, epilogue_of, steps_of
 from mxref.products.exact_sums import infinities, known_multiples, patterns_of
+from mxref.products.float_scales import has_float_scales, scaled_bounds
 from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import UNIT, Operand, in_common_runs, operand
 from mxref.products.run_products import (
@@ -38,11 +40,12 @@ from mxref.products.run_products import (
     sums_of_products,
 )
 from mxref.products.tensor_factors import TensorFactors, check_float32
-from mxref.support.integers import integer
 from mxref.support.threads import for_each, thread_count
 
 #: Rows and columns of a part of the product: its sums stay in the cache.
 _ROWS, _COLUMNS = 128, 128
+#: Rows of a part that is worth a thread.
+_FEWEST = 16
 
 
 def matmul(
@@ -51,6 +54,11 @@ def matmul(
     dtype: DTypeLike = np.float32,
     policy: str | Policy = "ocp",
     *,
+    alpha: float | None = None,
+    beta: float | None = None,
+    c: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    epilogue: str | None = None,
     out: Floats | None = None,
     threads: int | None = None,
     **choices: Unpack[ProductChoices],
@@ -63,6 +71,13 @@ def matmul(
             blocks along K are `w.T`. Its elements, scales and blocks may be others.
         dtype: float64, float32, float16 or bfloat16.
         policy: a `Policy` or its spelling.
+        alpha: a finite number that the sums are multiplied by.
+        beta: a finite number that C is multiplied by, 1 if it is None. If it is 0, C is not read.
+        c: floats of the shape of the result that are added, times beta.
+        bias: floats (N,), one for each column, that are added; of shape () if b is one column.
+        epilogue: how an adder's float32 sums meet these: `source_first`, FMAs with beta C rounded
+            first (if None), `sum_first`, FMAs of C last, `separate`, each operation rounded, all in
+            float32; `rounded`, in the dtype, to which the sum is rounded first.
         out: where the result goes: C-contiguous, of its shape and the dtype.
         threads: on how many threads the parts of the product are computed; if None,
             MXREF_THREADS says it, or it is one.
@@ -72,17 +87,19 @@ def matmul(
         Floats (M, N), without the axis of a matrix that is one row or column. NaN where a scale of
         the row or the column is NaN, its elements zeros or not, where an element is NaN, an
         infinity times zero, or infinities of both signs meet; else an infinity where a product is
-        one. An exact zero is +0. The scales of both tensors are part of the numbers; a named adder
-        multiplies its sum by their product, rounded to float32, and rounds again.
+        one. An exact zero is +0. The scales of both tensors, or of their rows, are part of the
+        numbers; a named adder multiplies its sum by their product, rounded to float32, and rounds
+        again. alpha, C and the bias are part of the exact sum; adders take them as float32.
 
     Raises:
         TypeError: no `Blocks`, or dtype is not supported.
         ValueError: more axes, blocks along another axis, another K, formats of a user that are not
             computed exactly; unknown choice, or an adder that does not have these elements, scales
-            or blocks, or float32 products of tensor scales that are not normal; `out` of another
-            shape or dtype.
+            or blocks, or float32 products of tensor scales that are not normal; alpha or beta that
+            is not finite, beta without C, C or a bias of another shape, `epilogue` of an exact sum;
+            `out` of another shape or dtype.
 
-    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N30, N42, N43.
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N30, N42, N43, N52.
 
     >>> import mxref
     >>> x = mxref.quantize(np.float32([[1.0, 2.0], [3.0, -4.0]]), "mxfp8_e4m3", axis=1)
@@ -90,6 +107,9 @@ def matmul(
     >>> matmul(x, w.T)
     array([[ 2.5],
            [-2.5]], dtype=float32)
+    >>> matmul(x, w.T, alpha=0.5, beta=-1, c=np.float32([[1.0], [2.0]]), bias=[10])
+    array([[10.25],
+           [ 6.75]], dtype=float32)
     >>> x, w = np.float32([[1.0, 2.0], [3.0, -4.0]]), np.float32([[0.5, 1.0], [3.0, 2.0]])
     >>> tiles = mxref.quantize(w, "nvfp4_16x16")
     >>> matmul(mxref.quantize(x, "nvfp4", axis=1), tiles.T)
@@ -100,19 +120,25 @@ def matmul(
     left, right, shape = _operands(a, b, equal=how in BY_RUNS)
     if how is not Accumulation.EXACT:
         check_adder(left, right, how)
-    layout = layout_of(dtype)
-    bits = floats_out(out, shape, layout, a.codes, a.scale_codes, b.codes, b.scale_codes)
+    layout, more = layout_of(dtype), epilogue_of(alpha, beta, c, bias, shape, b.shape[1:])
+    steps = steps_of(epilogue, more, exact=how is Accumulation.EXACT)
+    given = (one for one in (c, bias) if isinstance(one, np.ndarray))
+    bits = floats_out(out, shape, layout, a.codes, a.scale_codes, b.codes, b.scale_codes, *given)
     whole = bits.reshape(len(left.codes), len(right.codes))
 
     def multiply(part: tuple[slice, slice]) -> None:
-        some = _rows(left, part[0]), _rows(right, part[1])
+        some = left.part(part[0]), right.part(part[1])
+        if more is not None:
+            whole[part] = _with_more(*some, more.part(*part), how, steps, layout)
+            return
         if how is Accumulation.EXACT:
             sums = _exact(*some, layout)
         else:
             sums = compose(split(*bits_of(accumulated(*some, how))), layout)
         whole[part] = _with_special_values(sums, *some, layout)
 
-    for_each(multiply, _parts(left, right), thread_count(threads))
+    count = thread_count(threads)
+    for_each(multiply, _parts(left, right, count), count)
     return floats_from(bits, layout)
 
 
@@ -124,6 +150,10 @@ def matmul_bounds(
     rounding: Literal["nearest", "any"] = "nearest",
     bits: int | None = None,
     step: int | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    c: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
 ) -> Bounds:
     """What accumulations of a product may give, in any order: intervals, and overflow.
 
@@ -133,7 +163,7 @@ def matmul_bounds(
     is at most 2**24 u (`nearest`), or 2**19 u (`any`). The ends are rounded to the dtype, as the
     sums are. `bits` and `step` are for adders that keep fewer bits. Scales of tensors multiply the
     sum or its terms, in up to five operations; unless they are powers of two, n + 6 is in place of
-    n - 1, and 2K + 14 of 2K + 2.
+    n - 1, and 2K + 14 of 2K + 2. So do float32 scales of blocks, powers of two or not.
 
     Args:
         a: as in `matmul`.
@@ -147,6 +177,11 @@ def matmul_bounds(
             (1 + 2**-22 N) ((K + N) 2**-bits + N (2**-min(bits, 23) + 2**-24)) (A' + 2**-126), with
             N = K / step, rounded up.
         step: how many products, and one sum, such an adder adds at once.
+        alpha: as in `matmul`, with beta, C and the bias. The float32 sum meets them in float32,
+            with FMAs or without, C first or last; not rounded to a narrower type before.
+        beta: as in `matmul`.
+        c: as in `matmul`.
+        bias: as in `matmul`.
 
     Returns:
         `lo` and `hi`, the ends, and `overflow`: floats of the shape that `matmul` gives. -0 and +0
@@ -157,9 +192,10 @@ def matmul_bounds(
 
     Raises:
         TypeError, ValueError: as `matmul` by a named adder; another rounding; bits or step without
-            the other, under `nearest`, or out of range; K of 2**22 and more.
+            the other, under `nearest`, or out of range, or with float32 scales; float32 scales so
+            small or large that a product might not be normal; K of 2**22 and more.
 
-    Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43, N47.
+    Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43, N47, N52.
 
     >>> import mxref
     >>> a = mxref.quantize(np.float32([256.0, 2.0**-7]), "mxfp8_e4m3")
@@ -173,9 +209,19 @@ def matmul_bounds(
     """
     if rounding not in ("nearest", "any"):
         raise ValueError(f"rounding must be nearest or any, got {rounding!r}")
-    layout, chains = layout_of(dtype), _chains(rounding, bits, step)
-    ends, _, shape = _bounds(a, b, layout, rounding, chains)
-    return Bounds(*(floats_from(end.reshape(shape), layout) for end in ends))
+    layout, chains = layout_of(dtype), chains_of(rounding, bits, step)
+    shape = (*a.shape[:-1], *b.shape[1:])
+    more = epilogue_of(alpha, beta, c, bias, shape, b.shape[1:])
+    if has_float_scales(a, b):
+        if chains is not None:
+            raise ValueError("bits must be None under float32 scales, which end a chain: see mma")
+        found = scaled_bounds(a, b, layout if more is None else F32, rounding)
+        return found if more is None else more.bounds(found, layout)
+    ends, _, shape = _bounds(a, b, layout if more is None else F32, rounding, chains)
+    if more is None:
+        return Bounds(*(floats_from(end.reshape(shape), layout) for end in ends))
+    found = more.bounds(Bounds(*(floats_from(end, F32) for end in ends)), layout)
+    return Bounds(*(end.reshape(shape) for end in found))
 
 
 def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.float32) -> Bool:
@@ -194,7 +240,7 @@ def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.f
         infinity and no float32 sum of the other products may overflow in the other direction.
 
     Raises:
-        TypeError, ValueError: as `matmul_bounds`.
+        TypeError, ValueError: as `matmul_bounds`, and float32 scales.
 
     Source: SPEC_NOTES N43.
 
@@ -219,8 +265,12 @@ def _bounds(
     Of chains, only the patterns and the shape.
     """
     left, right, shape = _operands(a, b)
-    check_float32(left, right)
-    fewer = 8 * TensorFactors.of(left, right).rounds
+    if has_float_scales(a, b):
+        raise ValueError("a and b must have no float32 scales here: take matmul or matmul_bounds")
+    parts = [(part, (left.part(part[0]), right.part(part[1]))) for part in _parts(left, right)]
+    for _, some in parts:
+        check_float32(*some)
+    fewer = 8 * any(TensorFactors.of(*some).rounds for _, some in parts)
     if left.length >= (1 << 22) - fewer:
         limit = (
             "2**22 - 8 elements in a row of tensors with scales"
@@ -230,29 +280,12 @@ def _bounds(
         raise ValueError(f"a must have fewer than {limit}, got {left.length}")
     ends: NDArray[Any] = np.empty((3, len(left.codes), len(right.codes)), layout.uint)
     free = np.empty(ends.shape[1:], bool)
-    for part in _parts(left, right):
-        some = _rows(left, part[0]), _rows(right, part[1])
+    for part, some in parts:
         if chains is None:
             ends[(slice(None), *part)], free[part] = interval_ends(*some, layout, rounding)
         else:
             ends[(slice(None), *part)] = block_ends(*some, chains, layout)
     return ends, free, shape
-
-
-def _chains(rounding: str, bits: int | None, step: int | None) -> Chains | None:
-    """What `bits` and `step` say."""
-    if bits is None or step is None:
-        if bits is not step:
-            raise ValueError(f"bits and step must be given together, got bits={bits}, step={step}")
-        return None
-    if rounding != "any":
-        raise ValueError(f"rounding must be any where bits and step are given, got {rounding}")
-    bits, step = integer(bits, "bits"), integer(step, "step")
-    if not 1 <= bits <= 44:
-        raise ValueError(f"bits must be from 1 to 44, got {bits}")
-    if step < 1:
-        raise ValueError(f"step must be a positive integer, got {step}")
-    return Chains(step, bits, min(bits, F32.mantissa_bits))
 
 
 def _operands(
@@ -263,14 +296,10 @@ def _operands(
     return left, right, (*a.shape[:-1], *b.shape[1:])
 
 
-def _parts(left: Operand, right: Operand) -> Iterator[tuple[slice, slice]]:
-    rows = [slice(n, n + _ROWS) for n in range(0, len(left.codes), _ROWS)]
-    columns = [slice(n, n + _COLUMNS) for n in range(0, len(right.codes), _COLUMNS)]
-    return itertools.product(rows, columns)
-
-
-def _rows(side: Operand, rows: slice) -> Operand:
-    return dataclasses.replace(side, codes=side.codes[rows], scales=side.scales[rows])
+def _parts(left: Operand, right: Operand, threads: int = 1) -> Iterator[tuple[slice, slice]]:
+    """Parts of the product, of fewer rows where else a thread would have none."""
+    size = min(_ROWS, max(-(-len(left.codes) // threads), _FEWEST))
+    return itertools.product(left.parts(size), right.parts(_COLUMNS))
 
 
 def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
@@ -281,6 +310,21 @@ def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
 
     sums, factor = sums_of_products(a, b), TensorFactors.of(a, b).factor
     return patterns_of(known_multiples(sums, factor, exactly, to_odd=layout != F64), layout)
+
+
+def _with_more(
+    a: Operand, b: Operand, more: Epilogue, how: Accumulation, steps: str, layout: FloatLayout
+) -> NDArray[Any]:
+    """Patterns of the product with alpha, beta, C and bias."""
+    if how is Accumulation.EXACT:
+
+        def exactly(row: int, column: int) -> tuple[int, int]:
+            return sum(integer_products(a, b, row, column)), 2 * UNIT
+
+        special, factor = special_values(a, b), TensorFactors.of(a, b).factor
+        return more.exactly(sums_of_products(a, b), factor, exactly, special, layout)
+    found = _with_special_values(accumulated(a, b, how).view(np.uint32), a, b, F32)
+    return more.stepped(wide(found, F32), steps, layout)
 
 
 def _with_special_values(

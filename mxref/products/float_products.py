@@ -101,6 +101,8 @@ def float_product_bounds(
     b: ArrayLike,
     layout: FloatLayout,
     rounding: Literal["nearest", "any"] = "nearest",
+    *,
+    scaled: bool = False,
 ) -> Bounds:
     """What float32 sums of float32 products may be, in any order.
 
@@ -110,8 +112,12 @@ def float_product_bounds(
     overflow upwards where the positive products alone, with their bound, reach 2**128 - 2**103, and
     downwards likewise.
 
+    With `scaled`, numbers are elements times float32 scales, and each term is rounded up to five
+    times on the way, as scales are multiplied in: 2**-24 (n + 6) A in place of n, or 2K + 14 of
+    2K + 4. It is supposed that no such product leaves float32's normal range.
+
     Raises:
-        ValueError: K is above 2**22 - 2.
+        ValueError: K is above 2**22 - 2, or 2**22 - 9 with `scaled`.
 
     Source: Jeannerod and Rump, Improved error bounds for inner products in floating-point
     arithmetic, 2013; SPEC_NOTES N44.
@@ -127,11 +133,14 @@ def float_product_bounds(
     sums = _matmul(left.integers, right.integers) << finer
     size = _matmul(abs(left.integers), abs(right.integers)) << finer
     length = left.marks.shape[1]
-    if length > (1 << 22) - 2:  # a sum of the error bounds would be more than that of magnitudes
-        raise ValueError(f"a must have at most 2**22 - 2 elements in a row, got {length}")
+    fewer = 9 if scaled else 2
+    if length > (1 << 22) - fewer:  # error bounds would add up to more than the magnitudes
+        raise ValueError(f"a must have at most 2**22 - {fewer} elements in a row, got {length}")
     unit -= finer + 24
     count = ((left.marks != 0).astype(np.int64) @ (right.marks != 0)).astype(object)
     factor = count if rounding == "nearest" else np.full_like(count, 4 * length + 8)
+    if scaled:
+        factor = factor + (6 if rounding == "nearest" else 20)
     halves = count if rounding == "nearest" else np.full_like(count, 6 * length)
     constant, special, largest = halves << -150 - unit, _special(left, right), _OVERFLOW << -unit
     ends = []
@@ -167,7 +176,7 @@ def _special(a: FloatMatrix, b: FloatMatrix) -> F64Array:
 
 def _floats(sums: NDArray[Any], unit: int, special: F64Array, layout: FloatLayout) -> Floats:
     """Integers times 2**unit, rounded once; Inf and NaN where `special` has them."""
-    bits = np.frompyfunc(lambda n: _pattern(n, unit, layout), 1, 1)(sums).astype(layout.uint)
+    bits = np.frompyfunc(lambda n: pattern(n, unit, layout), 1, 1)(sums).astype(layout.uint)
     word = layout.uint.type
     bits[special == np.inf] = word(layout.inf_bits)
     bits[special == -np.inf] = word(layout.inf_bits | layout.sign_bit)
@@ -175,7 +184,7 @@ def _floats(sums: NDArray[Any], unit: int, special: F64Array, layout: FloatLayou
     return floats_from(bits, layout)
 
 
-def _pattern(n: int, unit: int, layout: FloatLayout) -> int:
+def pattern(n: int, unit: int, layout: FloatLayout) -> int:
     """The pattern of n * 2**unit, rounded once, ties to even.
 
     A pattern counts the numbers of one sign upwards from zero, so that a carry moves into the

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Unpack
+from collections.abc import Mapping
+from typing import Any, Literal, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -19,10 +20,12 @@ from mxref.bits.floats import (
     split,
 )
 from mxref.blocks.container import Blocks
+from mxref.blocks.two_level import TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.source import Source
+from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import LinearChoices, LinearGradientsChoices
-from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.policy.policy import READS, ElementPolicy, Policy, resolve
 from mxref.products.dot import matmul, matmul_bounds
 from mxref.products.float_products import float_product, float_product_bounds, float_sum
 from mxref.products.intervals import Bounds
@@ -33,16 +36,21 @@ from mxref.products.linear_operands import (
     linear_operands,
     numbers_in,
 )
+from mxref.products.recipe import Recipe
+from mxref.products.recipe_operands import recipe_gradients, recipe_output
+
+_OCP = Policy().choices()
 
 
 def linear(
     x: ArrayLike,
     w: ArrayLike,
-    block_format: str | BlockFormat,
+    block_format: str | BlockFormat | Recipe,
     *,
     weight_format: str | BlockFormat | None = None,
     bias: ArrayLike | None = None,
     dtype: DTypeLike = np.float32,
+    random_bits: Mapping[str, ArrayLike] | None = None,
     policy: str | Policy = "ocp",
     **choices: Unpack[LinearChoices],
 ) -> Floats:
@@ -52,10 +60,13 @@ def linear(
         x: floats, or integers up to 2**53, (..., K); the leading axes are those of rows.
         w: the weight, (N, K).
         block_format: block format or its name, of x, and of w if nothing else is said; blocks of
-            two sizes are tiles of rows and of K.
+            two sizes are tiles of rows and of K. Or a `Recipe`, which says how each operand is
+            quantized: `accumulation` is then the only choice that is read.
         weight_format: that of w; tiles have outputs and K.
         bias: (N,). It is rounded to `dtype`, as the product is, and the sum is rounded again.
         dtype: float64, float32, bfloat16 or float16.
+        random_bits: of a recipe with stochastic rounding, by the operand (`y_x`, `y_w`), of its
+            shape; see `quantize`.
         policy: a `Policy` or its spelling.
         choices: those of `quantize` that a format reads, but for stochastic rounding;
             `accumulation`, as in `matmul`; `weight_axis`: whether blocks of w run along its inputs
@@ -84,8 +95,17 @@ def linear(
     """
     layout = layout_of(dtype)
     values = numbers_in(x, "x")
-    a, b = linear_operands(values, w, block_format, policy, weight_format=weight_format, **choices)
-    y = _product(a, b, layout, resolve("linear", policy, choices))
+    a: Blocks | Array
+    b: Blocks | Array
+    if isinstance(block_format, Recipe):
+        chosen = _chosen(block_format, policy, choices, weight_format=weight_format)
+        a, b = recipe_output(values, w, block_format, random_bits)
+    else:
+        _refuse_random(random_bits)
+        own = {"weight_format": weight_format}
+        a, b = linear_operands(values, w, block_format, policy, **own, **choices)
+        chosen = resolve("linear", policy, choices)
+    y = _product(a, b, layout, chosen)
     if bias is not None:
         y = with_bias(y, numbers_in(bias, "bias"), layout)
     return y.reshape(*values.shape[:-1], b.shape[1])
@@ -95,11 +115,12 @@ def linear_gradients(
     x: ArrayLike,
     w: ArrayLike,
     grad: ArrayLike,
-    block_format: str | BlockFormat,
+    block_format: str | BlockFormat | Recipe,
     *,
     weight_format: str | BlockFormat | None = None,
     gradient_format: str | BlockFormat | None = None,
     dtype: DTypeLike = np.float32,
+    random_bits: Mapping[str, ArrayLike] | None = None,
     policy: str | Policy = "ocp",
     **choices: Unpack[LinearGradientsChoices],
 ) -> tuple[Floats, Floats, Floats]:
@@ -113,10 +134,12 @@ def linear_gradients(
         w: the weight, (N, K).
         grad: the gradient of the output, (..., N).
         block_format: block format or its name, of x, and of the others if nothing else is said;
-            blocks of two sizes are tiles, of rows and of K.
+            blocks of two sizes are tiles, of rows and of K. Or a `Recipe`, as in `linear`.
         weight_format: that of w; tiles have outputs and K.
         gradient_format: that of grad; tiles have rows and outputs.
         dtype: float64, float32, bfloat16 or float16.
+        random_bits: of a recipe with stochastic rounding, by the operand (`dx_grad`, `dx_w`,
+            `dw_grad`, `dw_x`), of its shape; see `quantize`.
         policy: a `Policy` or its spelling.
         choices: those of `quantize` that a format reads, but for stochastic rounding;
             `accumulation`, as in `matmul`; `backward_operands`: whether w and x are quantized anew,
@@ -144,8 +167,14 @@ def linear_gradients(
     layout = layout_of(dtype)
     values, g = numbers_in(x, "x"), numbers_in(grad, "grad")
     own = {"weight_format": weight_format, "gradient_format": gradient_format}
-    pairs = gradient_operands(values, w, g, block_format, policy, **own, **choices)
-    chosen = resolve("linear_gradients", policy, choices)
+    pairs: tuple[tuple[Blocks | Array, Blocks | Array], ...]
+    if isinstance(block_format, Recipe):
+        chosen = _chosen(block_format, policy, choices, **own)
+        pairs = recipe_gradients(values, w, g, block_format, random_bits)
+    else:
+        _refuse_random(random_bits)
+        pairs = gradient_operands(values, w, g, block_format, policy, **own, **choices)
+        chosen = resolve("linear_gradients", policy, choices)
     dx, dw = (_product(*pair, layout, chosen) for pair in pairs)
     rows = as_rows(g)
     db = float_product(np.ones((1, len(rows))), rows, layout)[0]
@@ -154,24 +183,73 @@ def linear_gradients(
 
 def product_bounds(
     a: Blocks | Array,
-    b: Blocks,
+    b: Blocks | Array,
     dtype: DTypeLike,
     rounding: Literal["nearest", "any"] = "nearest",
 ) -> Bounds:
-    """What float32 sums may be, of operands as `linear_operands` gives them.
+    """What float32 sums may be, of operands as `linear_operands` or a recipe gives them.
 
-    `matmul_bounds`, and where `a` is not quantized `float_product_bounds`.
+    `matmul_bounds`, and where an operand is not quantized `float_product_bounds`.
     """
-    if isinstance(a, Blocks):
+    if isinstance(a, Blocks) and isinstance(b, Blocks):
         return matmul_bounds(a, b, dtype, rounding=rounding)
-    return float_product_bounds(a, b.dequantize(np.float64), layout_of(dtype), rounding)
+    return float_product_bounds(_numbers(a), _numbers(b), layout_of(dtype), rounding)
 
 
-def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) -> Floats:
+def _chosen(
+    recipe: Recipe, policy: str | Policy, choices: Mapping[str, Any], **formats: object
+) -> Policy:
+    """The policy of a call with a recipe, which has every choice but how sums are added."""
+    for name, given in formats.items():
+        if given is not None:
+            raise ValueError(
+                f"{name} must be None with the recipe {recipe.name}, which has all formats, got "
+                f"{given}: change the recipe with dataclasses.replace"
+            )
+    named = Policy.parse(policy) if isinstance(policy, str) else Policy()
+    for name in {**choices, **{k: v for k, v in named.choices().items() if v != _OCP[k]}}:
+        if name in _OCP and name not in READS["matmul"]:
+            raise ValueError(
+                f"{name} must be left out with the recipe {recipe.name}, which has every choice "
+                "but accumulation: change the recipe with dataclasses.replace"
+            )
+    return resolve("matmul", policy, choices)
+
+
+def _refuse_random(random_bits: object) -> None:
+    if random_bits is not None:
+        raise ValueError("random_bits must be None without a recipe that rounds stochastically")
+
+
+def _in_small_blocks(operand: Blocks | Array) -> TypeGuard[Blocks]:
+    """Whether it has blocks whose numbers `matmul` multiplies."""
+    return isinstance(operand, Blocks) and not operand.format.scale.is_float32
+
+
+def _numbers(operand: Blocks | Array) -> Array:
+    """The numbers of an operand, all of them exact."""
+    if not isinstance(operand, Blocks):
+        return operand
+    tensor = operand.tensor_scale
+    if tensor is not None and tensor.kind is not TensorScaleKind.FACTOR:
+        raise ValueError(
+            "scale_arithmetic must make the scale of a tensor a factor where the other operand is "
+            f"not quantized, got {tensor.kind.value}: take exact"
+        )
+    return operand.dequantize(np.float64)
+
+
+def _product(a: Blocks | Array, b: Blocks | Array, layout: FloatLayout, policy: Policy) -> Floats:
     """The product of operands, each sum added as the policy says."""
-    if isinstance(a, Blocks):
-        return matmul(a, b, layout.dtype, accumulation=policy.products.accumulation)
-    return float_product(a, b.dequantize(np.float64), layout)
+    how = policy.products.accumulation
+    if _in_small_blocks(a) and _in_small_blocks(b):
+        return matmul(a, b, layout.dtype, accumulation=how)
+    if how is not Accumulation.EXACT:
+        raise ValueError(
+            "accumulation must be exact where an operand is not quantized or has float32 scales, "
+            f"got {how.value}: `mma` adds as FP8 kernels with such scales do"
+        )
+    return float_product(_numbers(a), _numbers(b), layout)
 
 
 def bounds_with_bias(bounds: Bounds, bias: Array, layout: FloatLayout) -> Bounds:

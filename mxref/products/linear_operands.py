@@ -51,8 +51,7 @@ def linear_operands(
     """
     every = of_x, of_w = [*_formats(block_format, weight_format=weight_format)]
     chosen, quantized = _quantizer("linear", every, policy, choices)
-    values, weight = numbers_in(x, "x"), _matrix(w)
-    _check_width("x", values, weight, 1)
+    values, weight = layer_arrays(x, w)
     across = chosen.products.weight_axis is WeightAxis.OUT
     kept = chosen.products.activations is Activations.KEPT
     if kept and chosen.products.accumulation is not Accumulation.EXACT:
@@ -92,11 +91,8 @@ def gradient_operands(
         *_formats(block_format, weight_format=weight_format, gradient_format=gradient_format)
     ]
     chosen, quantized = _quantizer("linear_gradients", every, policy, choices)
-    values, weight, g = numbers_in(x, "x"), _matrix(w), numbers_in(grad, "grad")
-    _check_width("x", values, weight, 1)
-    _check_width("grad", g, weight, 0)
-    if values.shape[:-1] != g.shape[:-1]:
-        raise ValueError(f"grad must have the rows of x, {values.shape[:-1]}, got {g.shape[:-1]}")
+    values, weight = layer_arrays(x, w)
+    g = gradient_array(grad, values, weight)
     along_n = quantized(as_rows(g), of_g, 1)
     sequences = chosen.products.gradient_rows is GradientRows.SEQUENCES
     if chosen.products.backward_operands is BackwardOperands.REUSED:
@@ -157,12 +153,12 @@ def _quantizer(
             own = {n: value for n, value in named.items() if (n in POWER_ONLY) <= kind}
             if kind:
                 own.pop("scale_arithmetic", None)
-        return quantize(values, fmt, chosen, axis=_axes(fmt, axis), **own)  # type: ignore[arg-type]
+        return quantize(values, fmt, chosen, axis=axes_of(fmt, axis), **own)  # type: ignore[arg-type]
 
     return chosen, quantized
 
 
-def _axes(fmt: BlockFormat, axis: int) -> Axis:
+def axes_of(fmt: BlockFormat, axis: int) -> Axis:
     """The axes of a format's blocks: both, if these are tiles."""
     if len(fmt.block_shape) == 2:
         return (-2, -1)
@@ -174,11 +170,22 @@ def numbers_in(values: ArrayLike, parameter: str) -> Array:
     return Source.of(values, ElementPolicy(), parameter).array
 
 
-def _matrix(w: ArrayLike) -> Array:
-    weight = numbers_in(w, "w")
+def layer_arrays(x: ArrayLike, w: ArrayLike) -> tuple[Array, Array]:
+    """The arrays of a layer's input and weight, whose shapes fit."""
+    values, weight = numbers_in(x, "x"), numbers_in(w, "w")
     if weight.ndim != 2:
         raise ValueError(f"w must have two axes, outputs and inputs, got shape {weight.shape}")
-    return weight
+    _check_width("x", values, weight, 1)
+    return values, weight
+
+
+def gradient_array(grad: ArrayLike, values: Array, weight: Array) -> Array:
+    """The array of the output's gradient, whose shape fits input and weight."""
+    g = numbers_in(grad, "grad")
+    _check_width("grad", g, weight, 0)
+    if values.shape[:-1] != g.shape[:-1]:
+        raise ValueError(f"grad must have the rows of x, {values.shape[:-1]}, got {g.shape[:-1]}")
+    return g
 
 
 def _check_width(parameter: str, values: Array, weight: Array, axis: int) -> None:
@@ -201,7 +208,7 @@ def _whole_sequences(values: Array, fmt: BlockFormat, size: int, policy: Policy)
             "x must have three axes or more under gradient_rows=sequences, got shape "
             f"{values.shape}: use flattened, which is the same for one sequence"
         )
-    result_shapes(values.shape, fmt, policy, axis=_axes(fmt, -2))  # may refuse a tail
+    result_shapes(values.shape, fmt, policy, axis=axes_of(fmt, -2))  # may refuse a tail
     missing = [(0, 0)] * values.ndim
     missing[-2] = 0, -values.shape[-2] % size
     return np.pad(values, missing)

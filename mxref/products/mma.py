@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,11 +25,20 @@ from mxref.bits.floats import (
     split,
 )
 from mxref.bits.out import floats_out
+from mxref.blocks.fields import BlockFields
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.products.adders import Adder, adder_of
 from mxref.products.chains import ChainIntervals, Chains
+from mxref.products.float_scales import plain_operands, scaled_total
 from mxref.products.intervals import Bounds, bound_patterns
-from mxref.products.steps import NONE, Factors, every_code, exponents_of, outer, stepped
+from mxref.products.steps import (
+    NONE,
+    Factors,
+    every_code,
+    exponents_of,
+    outer,
+    stepped,
+)
 from mxref.support.host_arrays import unpacked_array
 from mxref.support.threads import for_each, thread_count
 
@@ -38,15 +47,18 @@ __all__ = ["mma", "mma_bounds"]
 #: Outputs of a part: a few float64 arrays of so many numbers stay in the cache.
 _ROWS, _COLUMNS = 64, 256
 _SMALL = {fmt.dtype_name: fmt for fmt in CODE_FORMATS.values() if isinstance(fmt, ElementFormat)}
+#: Scales of the rows of a, and of the columns of b, one for each part.
+_Scales: TypeAlias = tuple[F64Array, F64Array]
 _TF32_MASK = np.uint32(0xFFFFE000)
 
 
 def mma(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ArrayLike | BlockFields,
+    b: ArrayLike | BlockFields,
     c: ArrayLike | None = None,
     *,
     adder: str | Adder,
+    scales: tuple[ArrayLike, ArrayLike] | None = None,
     out: Floats | None = None,
     threads: int | None = None,
 ) -> Floats:
@@ -55,10 +67,13 @@ def mma(
     Args:
         a: (M, K), numbers of a type of ml_dtypes, NumPy or torch that the adder multiplies: FP8,
             FP6, FP4, float16, bfloat16; float32 where the adder has tf32 (the last 13 bits are not
-            read) or f32.
-        b: (K, N), of such a type.
+            read) or f32. Or `Blocks` under float32 scales, of `promotion` products each.
+        b: (K, N), of such a type; or `Blocks`, whose scales are then those of both.
         c: (M, N) of the adder's output, float32 or float16; zeros if None.
         adder: an `Adder`, or the name of one of `ADDERS`.
+        scales: where the adder has a `scaling`, float32 scales of a, (M, P), and of b, (P, N): one
+            for each row or column and each of the P parts of `promotion` products, K / promotion
+            rounded up. Scales of blocks of 128 columns are repeated.
         out: where the result goes: C-contiguous, of its shape and dtype.
         threads: on how many threads the parts of the product are computed; if None,
             MXREF_THREADS says it, or it is one.
@@ -70,7 +85,8 @@ def mma(
 
     Raises:
         TypeError: elements or a c of another type.
-        ValueError: shapes that do not fit; an unknown adder, or one for scaled blocks.
+        ValueError: shapes that do not fit; an unknown adder, or one for scaled blocks; scales that
+            are missing, or that the adder does not read.
 
     Source: SPEC_NOTES N47; MMA-Sim, arXiv 2511.10909.
 
@@ -81,8 +97,13 @@ def mma(
     (array([[1.]], dtype=float32), array([[1.0000305]], dtype=float32))
     """
     chosen = adder_of(adder)
+    if isinstance(a, BlockFields) or isinstance(b, BlockFields):
+        if scales is not None:
+            raise ValueError("scales must be None where a and b are Blocks, which have them")
+        a, b, scales = plain_operands(a, b, chosen)
     some = _arrays(a, b, c)
     left, right, before = _terms(some, chosen, adder)
+    factors = _scales(scales, chosen, len(left.values), before.shape)
     left, right = left.filled(chosen.step), right.filled(chosen.step)
     shape, layout = before.shape, LAYOUTS[chosen.output]
     bits = floats_out(out, shape, layout, *some)
@@ -90,8 +111,9 @@ def mma(
     def multiply(part: tuple[slice, slice]) -> None:
         rows, columns = part
         x, y = _some(left, rows), _some(right, columns)
+        of_part = factors and (factors[0][rows], factors[1][:, columns])
         with np.errstate(over="ignore", invalid="ignore"):  # Inf minus Inf
-            total = chained(x, y, before[part], chosen)
+            total = chained(x, y, before[part], chosen, of_part)
         total = np.where(np.isnan(total), np.nan, total)
         if chosen.zero_is_positive:
             total = np.where(total == 0, 0.0, total)
@@ -139,6 +161,8 @@ def mma_bounds(
     (0.9917275905609131, 1.008333444595337)
     """
     chosen = adder_of(adder)
+    if chosen.scaling is not None:
+        raise ValueError(f"adder must have no scaling, got {adder}: call mma, whose order is known")
     if not chosen.is_aligned:
         raise ValueError(
             f"adder must align the sum so far with the products, got {adder}: call mma, whose "
@@ -179,14 +203,47 @@ def _finite_only(values: F64Array) -> F64Array:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def chained(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
+def chained(
+    a: Factors, b: Factors, total: F64Array, adder: Adder, scales: _Scales | None = None
+) -> F64Array:
     """The sums after all steps, with promotion if the adder has it."""
     if adder.promotion is None:
         return stepped(a, b, total, adder)
-    for first in range(0, len(a.values), adder.promotion):
+    for part, first in enumerate(range(0, len(a.values), adder.promotion)):
         some = [side.rows(first, first + adder.promotion) for side in (a, b)]
-        total = fl(total + stepped(some[0], some[1], np.zeros(total.shape), adder))
+        own = stepped(some[0], some[1], np.zeros(total.shape), adder)
+        if scales is None:
+            total = fl(total + own)
+        else:
+            total = scaled_total(
+                own, total, scales[0][:, part, None], scales[1][part], adder.scaling
+            )
     return total
+
+
+def _scales(
+    given: tuple[ArrayLike, ArrayLike] | None, adder: Adder, k: int, shape: tuple[int, ...]
+) -> _Scales | None:
+    """Scales as numbers, if the adder reads any."""
+    if adder.scaling is None or adder.promotion is None:
+        if given is not None:
+            raise ValueError("scales must be None for an adder without a scaling")
+        return None
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ValueError(
+            "scales must be two arrays, of a and of b, since the adder has a scaling, got "
+            f"{type(given).__name__}"
+        )
+    parts = -(-k // adder.promotion)
+    numbers = []
+    for one, side, wanted in zip(given, "ab", ((shape[0], parts), (parts, shape[1])), strict=True):
+        array = _matrix(one, f"scales of {side}")
+        if array.dtype != np.float32:
+            raise TypeError(f"scales of {side} must be float32, got {array.dtype}")
+        if array.shape != wanted:
+            raise ValueError(f"scales of {side} must have shape {wanted}, got {array.shape}")
+        numbers.append(as_float64(patterns(array, F32), F32).view(np.float64))
+    return numbers[0], numbers[1]
 
 
 def _arrays(a: ArrayLike, b: ArrayLike, c: ArrayLike | None) -> list[NDArray[Any]]:

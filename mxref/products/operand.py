@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -12,18 +13,20 @@ import numpy as np
 from mxref.bits.floats import U8
 from mxref.blocks.fields import BlockFields
 from mxref.blocks.tiles import cut
-from mxref.blocks.two_level import Ratio, TensorScale
+from mxref.blocks.two_level import Ratio, RowScales, TensorScale
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat, ScaleFormat
 from mxref.numbers.codes import every_code
 
 #: Elements of a run at most: sums of so many products stay within what float64 holds exactly.
 LONGEST_RUN = 32
+#: The same under float32 scales, which multiply the sums.
+LONGEST_UNSCALED = 128
 #: An element times its scale is a multiple of 2**-UNIT and below 2**UNIT.
-UNIT = 160
+UNIT = 168
 #: The factor of a tensor without a scale of its own.
 NO_FACTOR = Ratio()
-#: Fraction bits of a scale at most: float32 then holds every product of two scaled elements.
+#: Fraction bits of a small scale at most: float32 then holds every product of two scaled elements.
 _MOST_FRACTION_BITS = 3
 
 
@@ -35,10 +38,11 @@ class Operand:
         format: the element format.
         codes: (rows, K'), filled up with code 00 to whole runs, whatever the padding of the blocks.
         scales: (rows, K' / run), scale codes.
-        run: elements of a run, at most 32.
+        run: elements of a run, at most 32, or 128 under float32 scales.
         length: K, the elements of a row before filling.
         scale: the format of the scales.
         tensor: the factor of all the numbers.
+        of_rows: those of rows, in place of one for all; empty where there is one.
     """
 
     format: ElementFormat
@@ -48,13 +52,28 @@ class Operand:
     length: int
     scale: ScaleFormat = E8M0
     tensor: Ratio = NO_FACTOR
+    of_rows: tuple[Ratio, ...] = ()
+
+    def part(self, rows: slice) -> Operand:
+        """Some rows, of one factor: that of the first of them."""
+        tensor = self.of_rows[rows.start] if self.of_rows else self.tensor
+        codes, scales = self.codes[rows], self.scales[rows]
+        return dataclasses.replace(self, codes=codes, scales=scales, tensor=tensor, of_rows=())
+
+    def parts(self, size: int) -> list[slice]:
+        """Slices of at most so many rows, each of one factor."""
+        ends = [0, *range(size, len(self.codes), size), len(self.codes)]
+        pairs = zip(self.of_rows, self.of_rows[1:], strict=False)
+        ends += [i for i, (one, other) in enumerate(pairs, 1) if one != other]
+        return [slice(*pair) for pair in itertools.pairwise(sorted({*ends}))]
 
 
 def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operand:
     """The operand of blocks that run along the axis; the other axis, if there is one, has the rows.
 
-    Blocks longer than 32 are cut into equal runs, the longest of at most 32, and their scale is
-    repeated, as is that of a tile over both axes.
+    Blocks longer than 32 (128 under float32 scales) are cut into equal runs, the longest of at most
+    so many, and their scale is repeated, as is that of a tile over both axes. A tensor may have a
+    scale for each row.
 
     Args:
         blocks: one or two axes, blocks along `axis`, and perhaps along the other one, too.
@@ -88,12 +107,6 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
             f"{blocks.axis}: quantize it with axis={axis}"
         )
     _check_range(fmt, parameter)
-    tensor = blocks.tensor_scale
-    if not isinstance(tensor, TensorScale | None):
-        raise ValueError(
-            f"{parameter} must have one scale for its whole tensor, got {type(tensor).__name__}: "
-            "take its rows one by one"
-        )
     codes, scales = cut(blocks.codes, blocks.shape), blocks.scale_codes
     unit = blocks.tiling.unit
     if ndim == 1:
@@ -102,20 +115,28 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
         codes, scales, unit = codes.T, scales.T, unit[::-1]
     beside, size = unit
     rows, length = codes.shape
-    run = max(n for n in range(1, min(size, LONGEST_RUN) + 1) if size % n == 0)
+    longest = LONGEST_UNSCALED if fmt.scale.is_float32 else LONGEST_RUN
+    run = max(n for n in range(1, min(size, longest) + 1) if size % n == 0)
     runs = -(-length // run)
     filled = np.zeros((rows, runs * run), np.uint8)
     filled[:, :length] = codes
     each = scales[np.ix_(np.arange(rows) // beside, np.arange(runs) * run // size)]
-    factor = NO_FACTOR if tensor is None else tensor.ratio(fmt)
-    return Operand(fmt.element, filled, each, run, length, fmt.scale, factor)
+    tensor, of_rows = blocks.tensor_scale, tuple[Ratio, ...]()
+    if isinstance(tensor, RowScales):
+        every = np.broadcast_to(tensor.bits.reshape(-1), (rows,)).tolist()
+        of_rows = tuple(TensorScale(bits, tensor.kind).ratio(fmt) for bits in every)
+    factor = tensor.ratio(fmt) if isinstance(tensor, TensorScale) else NO_FACTOR
+    return Operand(fmt.element, filled, each, run, length, fmt.scale, factor, of_rows)
 
 
 def _check_range(fmt: BlockFormat, parameter: str) -> None:
     """Refuse numbers that are not computed exactly here."""
-    unit = unit_of(fmt.element) + unit_of(fmt.scale)
     end = fmt.element.emax + fmt.scale.emax + 2
-    if fmt.scale.mantissa_bits > _MOST_FRACTION_BITS or unit < -UNIT or end > UNIT:
+    if (
+        (fmt.scale.mantissa_bits > _MOST_FRACTION_BITS and not fmt.scale.is_float32)
+        or unit_of(fmt.element) + unit_of(fmt.scale) < -UNIT
+        or end > UNIT
+    ):
         raise ValueError(
             f"{parameter} must have scales of at most {_MOST_FRACTION_BITS} fraction bits, and "
             f"numbers from 2**-{UNIT} to 2**{UNIT}, got {fmt.name}: dequantize it"
@@ -125,6 +146,8 @@ def _check_range(fmt: BlockFormat, parameter: str) -> None:
 @functools.cache
 def unit_of(fmt: CodeFormat) -> int:
     """The exponent of a power of two that divides all numbers of a format."""
+    if isinstance(fmt, ScaleFormat) and fmt.is_float32:  # whose codes are too many to list
+        return 1 - fmt.bias - fmt.mantissa_bits
     parts = every_code(fmt)
     number = ~(parts.is_inf | parts.is_nan) & (parts.significand > 0)
     return int(parts.exponent[number].min())

@@ -8,7 +8,8 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, Bool
+from mxref.bits.float32 import wide
+from mxref.bits.floats import F32, I64, Bool, split
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat, ScaleFormat
 from mxref.numbers.codes import every_code
@@ -67,31 +68,71 @@ def _tables(
 
 def sums_of_products(a: Operand, b: Operand, *, magnitudes: bool = False) -> ExactSums:
     """The sums of the products of rows of `a` and rows of `b`, or of the products' magnitudes."""
-    more = _scale_bits(a.scale) + _scale_bits(b.scale)
+    last = a.scale.is_float32 or b.scale.is_float32
+    more = 0 if last else _scale_bits(a.scale) + _scale_bits(b.scale)
     parts, other = _tables(a.format, b.format, a.run, more)
     if magnitudes:
         parts, other = [np.abs(part) for part in parts], np.abs(other)
-    scales_a, scales_b = numbers_of(a.scale)[a.scales], numbers_of(b.scale)[b.scales]
+    scales_a, scales_b = scale_numbers(a), scale_numbers(b)
     sums = ExactSums((len(a.codes), len(b.codes)))
     products = np.empty_like(sums.head)
     for index in range(a.scales.shape[1]):
         where = slice(index * a.run, (index + 1) * a.run)
-        columns = other[b.codes[:, where]] * scales_b[:, index, np.newaxis]
-        codes, scales = a.codes[:, where], scales_a[:, index, np.newaxis]
+        columns, codes = other[b.codes[:, where]], a.codes[:, where]
+        left, right = scales_a[:, index, np.newaxis], scales_b[:, index, np.newaxis]
+        if last:
+            for part in parts:
+                _add_scaled(sums, np.matmul(part[codes], columns.T), left * right.T)
+            continue
+        columns = columns * right
         for part in parts:
-            sums.add(np.matmul(part[codes] * scales, columns.T, out=products))
+            sums.add(np.matmul(part[codes] * left, columns.T, out=products))
     return sums
+
+
+def _add_scaled(sums: ExactSums, products: F64Array, scales: F64Array) -> None:
+    """Add sums of products times scales, of at most 48 bits.
+
+    Both are cut after 26 bits, so that float64 holds each of the four products.
+    """
+    for one in _halves(products):
+        for other in _halves(scales):
+            sums.add(one * other)
+
+
+def _halves(numbers: F64Array) -> tuple[F64Array, F64Array]:
+    """The first 26 bits of numbers, and the rest."""
+    upper = (numbers.view(np.int64) & np.int64(-1 << 27)).view(np.float64)
+    return upper, numbers - upper
+
+
+def scale_numbers(side: Operand) -> F64Array:
+    """The scales of all runs, 0 for Inf and NaN."""
+    if side.scale.is_float32:
+        numbers = wide(side.scales, F32)
+        return np.where(np.isfinite(numbers), numbers, 0.0)
+    return numbers_of(side.scale)[side.scales]
+
+
+def _scale_integers(side: Operand, row: int) -> tuple[I64, I64]:
+    """Significands of the scales of a row, 0 for Inf and NaN, and their exponents."""
+    codes = side.scales[row]
+    if side.scale.is_float32:
+        parts, codes = split(codes, F32), np.arange(len(codes))
+    else:
+        parts = every_code(side.scale)
+    factors = np.where(parts.is_nan | parts.is_inf, 0, parts.significand)
+    return factors[codes], parts.exponent[codes]
 
 
 def integer_products(a: Operand, b: Operand, row: int, column: int) -> list[int]:
     """The products of a row of `a` and a row of `b`, without filling, times 2**(-2 * UNIT)."""
     rows = []
     for side, index in ((a, row), (b, column)):
-        (counts, unit), scale = integers(side.format), every_code(side.scale)
-        codes = np.repeat(side.scales[index], side.run)
-        factors: I64 = np.where(scale.is_nan | scale.is_inf, 0, scale.significand)[codes]
+        counts, unit = integers(side.format)
+        factors, exponents = (np.repeat(n, side.run) for n in _scale_integers(side, index))
         numbers = counts[side.codes[index]] * factors
-        shifts = (scale.exponent[codes] + unit + UNIT) * (factors > 0)
+        shifts = (exponents + unit + UNIT) * (factors > 0)
         pairs = zip(numbers.tolist(), shifts.tolist(), strict=True)
         rows.append([count << shift for count, shift in pairs])
     return list(map(mul, *rows))[: a.length]
@@ -120,7 +161,7 @@ def special_values(a: Operand, b: Operand) -> tuple[Bool, NDArray[np.int64]]:
 
 
 def _nan_rows(side: Operand) -> Bool:
-    found: Bool = np.asarray(np.isnan(_signs(side.scale)[side.scales]).any(axis=1))
+    found: Bool = np.asarray(np.isnan(_scale_signs(side)).any(axis=1))
     if side.format.nan_codes:
         found |= np.isnan(_signs(side.format)[side.codes]).any(axis=1)
     if side.tensor.is_nan and side.length:
@@ -130,21 +171,28 @@ def _nan_rows(side: Operand) -> Bool:
 
 def _has_infinity(side: Operand) -> bool:
     """Whether an element, a scale or the scale of the tensor is infinite."""
-    pairs = (side.format, side.codes), (side.scale, side.scales)
-    return side.tensor.is_inf or any(
-        fmt.inf_code is not None and bool(every_code(fmt).is_inf[codes].any())
-        for fmt, codes in pairs
-    )
+    if side.format.inf_code is not None and every_code(side.format).is_inf[side.codes].any():
+        return True
+    scales = side.scale.inf_code is not None and bool(np.isinf(_scale_signs(side)).any())
+    return side.tensor.is_inf or scales
 
 
 def _marks(side: Operand) -> F64Array:
     """The signs of the numbers of all places, of Inf and NaN these themselves."""
     tensor = side.tensor
     factor = np.nan if tensor.is_nan else np.inf if tensor.is_inf else float(tensor.numerator > 0)
-    each = np.repeat(_signs(side.scale)[side.scales], side.run, axis=1)
+    each = np.repeat(_scale_signs(side), side.run, axis=1)
     with np.errstate(invalid="ignore"):
         found: F64Array = (_signs(side.format)[side.codes] * each * factor)[:, : side.length]
     return found
+
+
+def _scale_signs(side: Operand) -> F64Array:
+    """The signs of the scales, of Inf and NaN these themselves."""
+    if side.scale.is_float32:
+        numbers = wide(side.scales, F32)
+        return np.where(np.isfinite(numbers), np.sign(numbers), numbers)
+    return _signs(side.scale)[side.scales]
 
 
 @functools.cache

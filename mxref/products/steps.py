@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl, flushed, rounded
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat
 from mxref.numbers.element import decode
@@ -238,6 +238,12 @@ def _floor(x: F64Array, unit: NDArray[Any]) -> F64Array:
 def _exact(a: Factors, b: Factors, first: int, total: F64Array, adder: Adder) -> F64Array:
     """The sum of the products and the sum so far, rounded once to nearest even."""
     terms = [total, *_products(a, b, slice(first, first + adder.step))]
+    return added_once(terms, LAYOUTS[adder.output])
+
+
+def added_once(terms: list[F64Array], layout: FloatLayout) -> F64Array:
+    """The sum of terms, rounded once to nearest even; of two as a fused operation has it."""
+    total = terms[0]
     plain = functools.reduce(np.add, terms)
     is_number = np.isfinite(plain)
     sums = ExactSums(total.shape)
@@ -247,9 +253,8 @@ def _exact(a: Factors, b: Factors, first: int, total: F64Array, adder: Adder) ->
     for place in map(tuple, np.argwhere(unknown & is_number).tolist()):
         count = sum(_integer(float(term[place])) for term in terms)
         numbers[place] = rounded_integer(count, _UNIT, to_odd=True)
-    layout = LAYOUTS[adder.output]
     found = rounded(_plus_zero(numbers), layout)
-    if adder.step == 1:  # IEEE 754's fused operation: of two that are -0
+    if len(terms) == 2:  # IEEE 754's fused operation: of two that are -0
         every = [np.signbit(term) & (term == 0) for term in terms]
         found = np.where(every[0] & every[1], -0.0, found)
     return np.where(is_number, found, plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
+from mxref.formats.catalog import FLOAT_SCALED_FORMATS
 from mxref.policy.policy import READS, Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.registry import PROFILES
@@ -38,6 +39,8 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
     "nan_to_finite": ("e3m2", "e2m3", "e2m1", "int8"),
     "scale_arithmetic": ("nvfp4", "ue4m3", "ue5m3"),
 }
+#: `quantize` to formats whose scales are float32 numbers, which reads choices of its own.
+_FLOAT_SCALED = {("quantize", format) for format in FLOAT_SCALED_FORMATS}
 
 
 @functools.cache
@@ -76,5 +79,13 @@ def _reads(profile: Profile, choice: str) -> bool:
     if choice in ("nan", "nan_to_finite") and whole_blocks and "encode" not in profile.formats:
         return False  # no element is NaN where its block is
     ends = _FORMATS.get(choice, ("",))
-    read = [names for op, names in profile.formats.items() if choice in READS[op]]
-    return any(name.endswith(ends) for names in read for name in names)
+    return any(
+        name.endswith(ends) and choice in READS[_reader(op, name)]
+        for op, names in profile.formats.items()
+        for name in names
+    )
+
+
+def _reader(op: str, format: str) -> str:
+    """The name of what reads the choices of an operation on a format."""
+    return "quantize of float32 scales" if (op, format) in _FLOAT_SCALED else op

@@ -169,6 +169,7 @@ class Profile:
         axis: Axis = -1,
         block_size: int | tuple[int, ...] | None = None,
         tensor_scale: TensorScales | AmaxOf | ArrayLike | None = None,
+        amax: float | None = None,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
@@ -182,9 +183,13 @@ class Profile:
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0", "scaled", "scales"}:
             blocks = quantize(
-                array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out
+                array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, amax=amax, out=out
             )
             return self._scaled(array, blocks, out) if "scaled" in self.replaced else blocks
+        if amax is not None:
+            raise ValueError(
+                f"amax must be None under profile {self.name}, got {amax}: leave it out"
+            )
         by_blocks = self.stages.blocks
         if tensor_scale is not None and by_blocks is None:
             raise ValueError(

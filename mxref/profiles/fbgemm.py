@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, wide
 from mxref.bits.floats import F32, I64, FloatLayout
+from mxref.bits.logarithm import ceil_log2, floor_log2, half_up_log2
 from mxref.formats.catalog import E8M0, BlockFormat
 from mxref.numbers.element import decode
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import ceil_log2, floor_log2, half_up_log2
 from mxref.profiles.quark import power_quotients
 from mxref.profiles.stages import (
     NAN_SCALE,

@@ -9,11 +9,11 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array
 from mxref.bits.floats import F64, I64
+from mxref.bits.logarithm import floor_log2
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
 from mxref.policy.policy import Policy
 from mxref.profiles import tosa
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import floor_log2
 from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F64, I64, U8, FloatLayout, compose, split
+from mxref.bits.logarithm import floor_log2
 from mxref.blocks.arithmetics import numbers
 from mxref.formats.catalog import E8M0, UE4M3, BlockFormat
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import floor_log2
 from mxref.profiles.stages import (
     Rows,
     Stages,

@@ -13,10 +13,10 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, rounded
 from mxref.bits.floats import I64
+from mxref.bits.logarithm import floor_log2
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import floor_log2
 from mxref.profiles.stages import NAN_SCALE, Rows, Stages, element_by_policy, largest_or_nan, powers
 
 __all__ = ["PROFILES"]

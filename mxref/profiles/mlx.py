@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, rounded
 from mxref.bits.floats import BF16, I64, FloatLayout
+from mxref.bits.logarithm import nearest_log2
 from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E4M3, E8M0, BlockFormat, Specials
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import nearest_log2
 from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_or_nan, powers, products
 
 __all__ = ["FIRST_NEAREST", "PROFILES"]

@@ -13,11 +13,11 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, I64, FloatLayout
+from mxref.bits.logarithm import ceil_log2, floor_log2, nearest_log2
 from mxref.formats.catalog import E8M0
 from mxref.numbers.element import decode, encode
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import ceil_log2, floor_log2, nearest_log2
 from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,

@@ -12,11 +12,11 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array
 from mxref.bits.floats import I64
+from mxref.bits.logarithm import ceil_ln_log2
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.jax import clipped, element, fraction_of_max
-from mxref.profiles.logarithm import ceil_ln_log2
 from mxref.profiles.quark import INF_SCALE
 from mxref.profiles.stages import NAN_SCALE, Rows, Stages, largest_or_nan, powers
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, I64, U8
+from mxref.bits.logarithm import ceil_log2
 from mxref.blocks.arithmetics import numbers
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import E8M0, UE4M3
 from mxref.packing.elements import pack
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.logarithm import ceil_log2
 from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,

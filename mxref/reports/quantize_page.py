@@ -27,6 +27,7 @@ def write_quantize_page(
     ratios: Mapping[str, Sequence[float | None]],
     errors: Mapping[str, Spread],
     skipped: Sequence[str] = (),
+    sentence: str = "",
     command: str = "",
 ) -> None:
     """Write the page of a file that was quantized in one or several ways.
@@ -38,6 +39,7 @@ def write_quantize_page(
         ratios: for each way the SQNR of each tensor in dB; None where it is undefined.
         errors: for each way the relative errors of all elements.
         skipped: sentences on tensors that were not quantized.
+        sentence: which way is the best.
         command: the command that makes the page, for its last line.
 
     Raises:
@@ -49,7 +51,8 @@ def write_quantize_page(
     plots = [spread_plot(title, some) for some in groups]
     if max(map(len, ratios.values()), default=0) > 1:
         plots += [_by_tensor({name: ratios[name] for name in names}) for names in _together(ratios)]
-    facts = {"title": file, "tables": tables, "plots": plots, "skipped": skipped}
+    facts: dict[str, object] = {"title": file, "tables": tables, "plots": plots, "skipped": skipped}
+    facts["sentence"] = sentence
     write_page(path, "quantize", command=command, **facts)
 
 

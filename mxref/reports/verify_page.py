@@ -27,6 +27,8 @@ __all__ = ["write_verify_page"]
 
 #: Rows that have plots, and words that are shown of a case, at most.
 _PLOTTED, _WORDS = 3, 16
+#: Lines of the report that say what was asked, not what is wrong.
+_SCOPE = ("asked: ", "note: ")
 _HEADS = re.compile(r"(?P<head>BUG|POLICY|PROFILE|NEAREST|CAUSE UNKNOWN|known)\b:?(?P<rest>.*)")
 
 
@@ -90,7 +92,9 @@ def write_verify_page(path: Path, report: Report, show: int = 10, command: str =
         passed=report.passed,
         verdict=verdict,
         summary=summary,
-        lines=[_line(text) for text in lines],
+        causes=[_line(text) for text in lines if not text.startswith(_SCOPE)],
+        asked=[_line(text) for text in lines if text.startswith(_SCOPE)],
+        by_flag=any(flags for *_, flags in rows),
         cases=_cases(report, show),
         plots=plots,
         rows=rows,

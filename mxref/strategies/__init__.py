@@ -22,9 +22,9 @@ from __future__ import annotations
 try:
     import hypothesis as _hypothesis  # noqa: F401
 except ImportError:
-    from mxref.support.extras import missing_package as _missing_package
+    from mxref.support.extras import missing_packages as _missing
 
-    raise ImportError(_missing_package("mxref.strategies", "hypothesis", "fuzz")) from None
+    raise ImportError(_missing("mxref.strategies", "fuzz", "hypothesis")) from None
 
 from mxref.strategies.for_blocks import blocks, coded_blocks, codes, scale_codes
 from mxref.strategies.for_floats import near_scale_limits, near_thresholds, patterns, values

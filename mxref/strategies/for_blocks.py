@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 
 from mxref.bits import simplicity
 from mxref.bits.floats import U8, FloatLayout, compose, split
+from mxref.cases.float_scaled import largest_magnitudes
 from mxref.cases.grid import pattern
-from mxref.formats.catalog import E8M0, BlockFormat, block_format, code_format, scale_format
+from mxref.formats.catalog import (
+    E8M0,
+    BlockFormat,
+    ScaleKind,
+    block_format,
+    code_format,
+    scale_format,
+)
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.strategies.for_floats import (
@@ -66,11 +74,11 @@ def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
     return steps.map(lambda step: one + step)
 
 
-def coded_blocks(format: str, *, count: int = 1) -> st.SearchStrategy[tuple[U8, U8]]:
-    """Encoded blocks: scale codes (count,) and element codes (count, block size).
+def coded_blocks(format: str, *, count: int = 1) -> st.SearchStrategy[tuple[NDArray[Any], U8]]:
+    """Encoded blocks: scale codes (count,), uint32 if they are float32, and element codes.
 
-    The elements of a block are zeros but for a few codes at some place, or these codes repeated.
-    Blocks shrink to zeros and one other code.
+    The latter are (count, block size): zeros but for a few at some place, or these repeated. Blocks
+    shrink to zeros and one other code.
 
     Args:
         format: a block format.
@@ -92,9 +100,11 @@ def coded_blocks(format: str, *, count: int = 1) -> st.SearchStrategy[tuple[U8, 
         rows(st.lists(codes(fmt.element.name), max_size=8), fmt.elements_per_block),
     )
 
-    def stacked(found: list[tuple[int, list[int]]]) -> tuple[U8, U8]:
+    word = np.min_scalar_type(fmt.scale.code_count - 1)
+
+    def stacked(found: list[tuple[int, list[int]]]) -> tuple[NDArray[Any], U8]:
         scales, elements = zip(*found, strict=True)
-        return np.array(scales, np.uint8), np.array(elements, np.uint8)
+        return np.array(scales, word), np.array(elements, np.uint8)
 
     return st.lists(one, min_size=count, max_size=count).map(stacked)
 
@@ -189,6 +199,8 @@ def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
             if not rule.is_quirk:
                 binade, first = rule.limit(fmt.element).threshold(layout.mantissa_bits)
                 points.add(((binade + layout.bias - 1) << layout.mantissa_bits) + first)
+    elif fmt.scale.kind is ScaleKind.FLOAT32:
+        points |= {bits for _, bits in largest_magnitudes(fmt, layout)}
     else:  # numbers and midpoints of the scale format, times the largest element
         largest, power = fmt.element.magnitude_parts(fmt.element.max_code)
         for code in range(1, fmt.scale.max_code + 1):

@@ -52,7 +52,7 @@ def integer_cases(op: str, format: str) -> Cases:
 def _base(one: CallOperation, format: str, seed: int) -> list[int]:
     """A case of the search; the easy one of seed 0."""
     if not seed:
-        return list(one.easy(format, one.slot))
+        return list(one.easy(format, one.slot_of(format)))
     words = one.question(format, Draws(f"{one.name} {format} {seed}"), seed)
     return [int(word) & _MASK for word in words]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -58,12 +59,20 @@ class CommandTarget:
         command: the program and its arguments, as a shell would split them; no shell is used.
         timeout: seconds to wait for an answer.
         restarts: how often it may be started again; after that no questions are asked.
+        heard: called after each answer.
 
     Raises:
         TargetError: the command is no command, or a limit is no number above zero.
     """
 
-    def __init__(self, command: str, *, timeout: float = 10.0, restarts: int = 3) -> None:
+    def __init__(
+        self,
+        command: str,
+        *,
+        timeout: float = 10.0,
+        restarts: int = 3,
+        heard: Callable[[], None] = lambda: None,
+    ) -> None:
         if not (math.isfinite(timeout) and timeout > 0):
             raise TargetError(f"timeout must be a number of seconds above 0, got {timeout}")
         try:
@@ -79,6 +88,7 @@ class CommandTarget:
         self._answered = False  # whether any question was ever answered
         self._failed = ""  # why the last run ended
         self._running: RunningProgram | None = None
+        self._heard = heard
         self._reader = AnswerReader(command, Claims(formats=_unclaimed()))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
@@ -204,6 +214,7 @@ class CommandTarget:
                 if dialogue.hear(line):
                     self._answered = True
                     running.progress()
+                    self._heard()
             if last or not dialogue.complete:
                 while (line := running.line()) is not None:
                     dialogue.hear(line)
@@ -263,6 +274,7 @@ def command_results(
     timeout: float = 10.0,
     restarts: int = 3,
     twice: bool = True,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> ResultsTarget:
     """The answers of a program to all cases of vector files, asked in one go.
 
@@ -277,6 +289,7 @@ def command_results(
         timeout: seconds to wait for an answer.
         restarts: how often it is started again.
         twice: whether every case is asked again.
+        tell: called with the share of the answers that have come.
 
     Raises:
         TargetError: it cannot be started, or claims something unknown.
@@ -286,8 +299,14 @@ def command_results(
     more = [question for some in others.values() for question in some]
     order = drawn_order(0, len(cases), len(cases) if twice else 0).tolist()
     again = [replace(cases[place], again=True) for place in order]
-    with CommandTarget(command, timeout=timeout, restarts=restarts) as target:
-        answers = target.answers([*cases, *more, *again], last=True)
+    every = [*cases, *more, *again]
+    count = itertools.count(1)
+
+    def heard() -> None:
+        tell(min(next(count) / len(every), 1))  # after a crash some are asked again
+
+    with CommandTarget(command, timeout=timeout, restarts=restarts, heard=heard) as target:
+        answers = target.answers(every, last=True)
         claims = target.claims
     second = answers[len(cases) + len(more) :]
     first = _with_second_errors(answers[: len(cases)], dict(zip(order, second, strict=True)))

@@ -39,7 +39,8 @@ _OF_ROWS = (
 class _Axes(NamedTuple):
     """Which size each axis of the arguments and of the results has.
 
-    K is the bytes of k codes of four bits; = stands before parameters, # before a size itself.
+    K is the bytes of k codes of four bits, z those of the zero points of g blocks of b bytes, B the
+    blocks of k elements; = stands before parameters, # before a size itself.
 
     Args:
         arguments: those of the first arguments; none of others.
@@ -57,8 +58,11 @@ _AXES: Mapping[str, _Axes] = {
     "linear_gradients": _Axes(("srk", "nk", "srn"), ("srk", "nk", "n")),
     "linear_qcs8w": _Axes(("mk", "nk", "=n"), ("mn",)),
     "linear_qcs4w": _Axes(("mk", "nK", "=n"), ("mn",)),
+    "matmul_nbits": _Axes(("mk", "ngb", "=ng", "nz"), ("mn",)),
     "qlinear_matmul": _Axes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2}),
+    **dict.fromkeys(("qlinear_add", "qlinear_mul"), _Axes(("nc", "", "", "=nc"), ("nc",), {0: 2})),
     "mma": _Axes(("mk", "kn", "mn"), ("mn",)),
+    "addmm": _Axes(("mB", "mk", "nB", "nk", "mn", "n", *[""] * 4, "m", "n"), ("mn",)),
     "rescale": _Axes(("nc", "=c", "=c"), ("nc",), {0: 3}),
     "grid_sample": _Axes(("chw", "rs2"), ("crs",)),
     "pack_int4": _Axes(("nk",), ("nK",)),
@@ -68,12 +72,11 @@ _AXES: Mapping[str, _Axes] = {
 SIZES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((*_OF_ROWS, "pack", "unpack", "quantize_affine", "dequantize_affine"), ("n",)),
     **dict.fromkeys(("quantize_tensor", "pack_scales", "unpack_scales"), ("r", "c")),
-    **dict.fromkeys(
-        ("matmul", "linear_qcs8w", "linear_qcs4w", "qlinear_matmul", "mma"), ("m", "n", "k")
-    ),
+    **dict.fromkeys(("matmul", "mma", "addmm", "qlinear_matmul"), ("m", "n", "k")),
+    **dict.fromkeys(("linear_qcs8w", "linear_qcs4w", "matmul_nbits"), ("m", "n", "k")),
     "linear": ("r", "n", "k"),
     "linear_gradients": ("n", "k"),
-    "rescale": ("n", "c"),
+    **dict.fromkeys(("rescale", "qlinear_add", "qlinear_mul"), ("n", "c")),
     "grid_sample": ("r", "s"),
     **dict.fromkeys(("pack_int4", "unpack_int4"), ("n", "k")),
 }
@@ -253,13 +256,19 @@ def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Fun
         if op.startswith("linear_qcs") and arguments[2].ndim > 1:
             is_packed = op == "linear_qcs4w"
             return _in_groups(function, arguments, size, full, multiples["k"], is_packed=is_packed)
+        if op == "matmul_nbits":
+            block = size["b"] * 8 // arguments[-1]
+            full["g"] = -(-full["k"] // block)
+            full["z"] = -(-full["g"] * arguments[-1] // 8)
         for one in (size, full):
             if "k" in one:
                 one["K"] = (one["k"] + 1) // 2
+            if "B" in one:
+                one["B"] = -(-one["k"] // block_format(arguments[8]).elements_per_block)
         if full == size:
             return function(*arguments)
         given = list(arguments)
-        for place, names in enumerate(axes.arguments):
+        for place, names in enumerate(axes.arguments[: len(given)]):
             one, kind = given[place], names.lstrip("=#")
             shape = tuple(full.get(name, 0) for name in kind)
             if names.startswith("#"):
@@ -282,7 +291,7 @@ def _sizes(axes: _Axes, arguments: Sequence[Any]) -> dict[str, int]:
             size[names[1:]] = one
         elif isinstance(one, np.ndarray):
             pairs = zip(names.lstrip("="), one.shape, strict=False)
-            size |= {name: n for name, n in pairs if name != "K"}
+            size = {name: n for name, n in pairs if name != "K"} | size  # b may be one row
     return size
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,13 @@ class Needs:
             found[op] = some
         return cls(found)
 
+    @classmethod
+    def of_functions(cls, given: object, found: Container[str]) -> Needs:
+        """Those of the operations that a target has; a tuple is of products alone."""
+        if not isinstance(given, Mapping) and "matmul" not in found:
+            return cls({})  # a constant of the kernel
+        return cls({op: one for op, one in cls.of(given).multiples.items() if op in found})
+
     def of_products(self) -> tuple[int, ...]:
         """The multiples of `matmul`."""
         return self.multiples.get("matmul", MULTIPLES)
@@ -80,10 +87,10 @@ class Needs:
             if math.prod(some) * (32 if REGISTRY[op].blocks else 1) > _MOST
         }
 
-    def notes(self) -> Iterator[str]:
-        """What is never asked, in words."""
+    def notes(self, block: int = 32) -> Iterator[str]:
+        """What is never asked, in words; `block` is the smallest of the target's formats."""
         for op, some in self.multiples.items():
-            if op not in self.hopeless() and some not in ((1,) * len(some), MULTIPLES):
+            if op not in self.hopeless() and some not in ((1,) * len(some), (1, 1, block)):
                 text = f"{op} is asked for multiples of {self._shown(op)} alone"
                 yield f"{text}: calls are filled up to them"
 

@@ -34,8 +34,10 @@ function             arguments                                             retur
 
 ``matmul(scales_a, codes_a, scales_b, codes_b, format_a, format_b)`` gives the product (m, n) of
 codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
-parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
-integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
+parameter it is given the dtype of the result. k is filled up to whole blocks, or m, n and k to
+multiples of ``MULTIPLES``, three integers, with code 00 and the scale 1. Optional parameters named
+``alpha``, ``beta``, ``c`` (m, n) and ``bias`` (n,) are asked for, too: alpha a b + beta c + bias,
+where c is not read if beta is 0; c and bias have the dtype of the result.
 ``MULTIPLES`` may also be a mapping by operation (`needs.py`): ``{"encode": 32, "quantize": 128}``.
 With ``REUSES_RESULT = True`` results are copied at once. With ``ROW_SCALES = True`` the scale of a
 tensor is a column, float32 (n, 1), with a scale for each row.
@@ -60,22 +62,28 @@ function               arguments                                           retur
                        dtype, bits of the multipliers
 ``grid_sample``        codes (c, h, w), int16 grid (r, s, 2) with x        codes (c, r, s)
                        first, align_corners, padding, zero point
+                       (others by name: docs/integers.md)
 ``linear_qcs8w``       float32 x (m, k), int8 w (n, k), float32 scales     float32 (m, n)
                        (n,); (n, g) in the format ``int8_groups``
 ``linear_qcs4w``       float32 x (m, k), uint8 w (n, ceil(k / 2)),         float32 (m, n)
                        float32 scales (n,); (n, g) in ``int4_groups``
+``matmul_nbits``       float32 x (m, k), uint8 bytes (n, g, size),         float32 (m, n)
+                       float32 scales (n, g), uint8 bytes of zero points
+                       (n, ceil(g bits / 8)) or None, bits of a code
 =====================  ==================================================  =========================
 
 Scale and zero point are a float and an int, and the axis is None; or arrays, of one axis with a
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
-need not say which. Of ``linear_qcs8w`` and ``linear_qcs4w`` it is right, too, if all are inside the
-bounds of float32 sums.
+need not say which. Of ``linear_qcs8w``, ``linear_qcs4w`` and ``matmul_nbits`` it is right, too, if
+all are inside the bounds of float32 sums.
 
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements, and so
 have those of ``fp4_e8m0``: ``fp4_ue4m3`` and this one are asked as the MX formats are, and of
 ``nvfp4`` the float32 scale of the tensor is the last argument. ``nvfp4_16x16`` has tiles: values
-and codes are matrices (16 r, 16 c), scale codes (r, c). These formats are asked for only where
+and codes are matrices (16 r, 16 c), scale codes (r, c). ``matmul`` has a scale for each 16 elements
+of blocks of 16; of ``nvfp4`` it is asked if it has the parameters ``tensor_scale_a`` and
+``tensor_scale_b``, float32 factors that are given by name. These formats are asked for only where
 ``FORMATS`` names them, and so are ``encode`` and ``decode`` of the formats that MX has not,
 such as ``e4m3fnuz``.
 
@@ -108,7 +116,8 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import OPERATIONS
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.own_names import keeping_names, names_kept
@@ -120,7 +129,8 @@ from mxref.targets.claims import claimed_names, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.needs import Needs, given_row_scales, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
-from mxref.targets.product_function import ProductFunction
+from mxref.targets.product_function import ProductFunction, with_named
+from mxref.targets.sampler_function import named_parameters, with_options
 
 __all__ = [
     "PythonTarget",
@@ -136,6 +146,10 @@ _CLAIMS = (
     *("POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS", "MULTIPLES"),
     *("REUSES_RESULT", "ROW_SCALES"),
 )
+
+
+#: What gives some arguments by name to the function of an operation.
+_BY_NAME = {"matmul": with_named, "grid_sample": with_options}
 
 
 class Target(Protocol):
@@ -178,6 +192,7 @@ class PythonTarget:
         notes: what it is never asked because of what it needs, for reports.
         streams: whether it can be called on another stream of its device, see `late_calls`.
         load: what loads it once more, with nothing kept of earlier calls; None if nothing can.
+        named: the parameters of `grid_sample` that are given by name, which it has.
     """
 
     name: str
@@ -192,6 +207,7 @@ class PythonTarget:
     notes: tuple[str, ...] = ()
     streams: bool = False
     load: Callable[[], PythonTarget] | None = None
+    named: frozenset[str] = frozenset()
 
     @property
     def claims_formats(self) -> bool:
@@ -201,7 +217,12 @@ class PythonTarget:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
         has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
-        return has and float in getattr(self.operations[op], "floats", (float,))
+        if not has or float not in getattr(self.operations[op], "floats", (float,)):
+            return False
+        function = self.operations[op]
+        if isinstance(function, ProductFunction):
+            return function.takes(format)
+        return self.named >= {*REGISTRY[op].by_name(format)}
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
@@ -263,11 +284,12 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     threads, reuses, by_rows = (_is_said(has, one, name) for one in said)
     try:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
-        needs = _needs(has, found)
+        needs = Needs.of_functions(has.get("MULTIPLES", {}), found)
         hopeless = needs.hopeless()
+        given = {op: _BY_NAME[op](f) if op in _BY_NAME else f for op, f in found.items()}
         operations = {
             op: needs.filling(op, _called(op, function, library, reuses=reuses), policy)
-            for op, function in found.items()
+            for op, function in given.items()
             if op not in hopeless
         }
         if by_rows:
@@ -278,28 +300,27 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
+    formats = _claimed(has.get("FORMATS"), name, "FORMATS", usual_formats())
     return PythonTarget(
         name=name,
         operations=operations,
         policy=policy,
-        formats=_claimed(has.get("FORMATS"), name, "FORMATS", usual_formats()),
+        formats=formats,
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
         threads=threads,
         own=own,
-        notes=(*hopeless.values(), *needs.notes()),
+        notes=(*hopeless.values(), *needs.notes(_smallest_block(formats))),
         streams=library.late is not None,
+        named=named_parameters(has.get("grid_sample"), filled="grid_sample" in needs.multiples),
     )
 
 
-def _needs(has: Mapping[str, Any], found: Mapping[str, object]) -> Needs:
-    """What a target needs, of the operations that it has; a tuple is of products alone."""
-    given = has.get("MULTIPLES", {})
-    if not isinstance(given, Mapping) and "matmul" not in found:
-        return Needs({})  # a constant of the kernel
-    some = Needs.of(given).multiples
-    return Needs({op: one for op, one in some.items() if op in found})
+def _smallest_block(formats: Collection[str]) -> int:
+    """The elements of the smallest block of formats; of MX where none is a block format."""
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    return min((known[one].elements_per_block for one in formats if one in known), default=32)
 
 
 def _called(

@@ -33,7 +33,11 @@ BLOCKS = {
     fmt.name: fmt
     for fmt in (
         *BLOCK_FORMATS.values(),
-        *(one for one in OTHER_BLOCK_FORMATS.values() if isinstance(one.block_size, int)),
+        *(
+            one
+            for one in OTHER_BLOCK_FORMATS.values()
+            if isinstance(one.block_size, int) and not one.scale.is_float32
+        ),
         BlockFormat("three_bits", ElementFormat("e2m0", 2, 0, 1), E8M0, 32),
         BlockFormat("five_bits", ElementFormat("e2m2", 2, 2, 1, Specials.P3109), E8M0, 32),
         BlockFormat("small_float_scale", E5M2, UE4M3, 32),

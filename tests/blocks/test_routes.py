@@ -14,7 +14,7 @@ from mxref.bits.float32 import as_float64, fl, wide
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, layout_of
 from mxref.blocks import keyed, routes
 from mxref.blocks.two_level import TensorScale
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.policy.choices import Rounding, ScaleArithmetic
 from mxref.policy.policy import Policy
@@ -289,7 +289,8 @@ def both_ways(
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("number", NUMBERS, ids=hex)
 @pytest.mark.parametrize(
-    "name", [name for name, one in OTHER_BLOCK_FORMATS.items() if not one.scale.is_power]
+    "name",
+    [name for name, one in OTHER_BLOCK_FORMATS.items() if one.scale.kind is ScaleKind.SMALL_FLOAT],
 )
 def test_thresholds_of_two_levels(name: str, number: int) -> None:
     fmt = OTHER_BLOCK_FORMATS[name]

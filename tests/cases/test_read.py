@@ -24,6 +24,7 @@ import mxref
 from mxref import golden
 from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cli import main
+from mxref.golden import store
 
 DAMAGED = "encode/e2m1.f16.jsonl"
 
@@ -322,6 +323,10 @@ def test_a_wheel_has_the_plain_files_in_one_archive(folder: Path) -> None:
     shutil.rmtree(folder / "plain")
     assert golden.read_vectors(folder) == before
     assert [line for line in golden.check(folder, texts) if "plain" in line] == []
+    own, packed = (
+        sum(name.startswith("plain/") is there for name in texts) for there in (False, True)
+    )
+    assert store.files_there(folder, texts) == f"{own} files and {packed} in plain.tar.xz"
     other = folder.with_name("other")
     folder.rename(other)
     with tarfile.open(other / "plain.tar.xz", "w:xz") as archive:

@@ -19,10 +19,12 @@ from mxref import exact
 from mxref.bits.floats import BF16, F32, LAYOUTS
 from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
+from mxref.cli.explain_answers import answers
 from mxref.cli.explain_blocks import explain_block
 from mxref.cli.explain_choices import _comment
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_numbers import _midway, _past_the_largest
+from mxref.cli.explain_topics import TOPICS
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
@@ -33,11 +35,14 @@ from mxref.operations.registry import REGISTRY
 from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
+from mxref.products.adders import ADDERS
 from mxref.profiles import PROFILES, Profile
+from mxref.profiles.recipes import RECIPES
 
 DATA = Path(__file__).resolve().parent / "data"
 RULES = [rule for rule in ScaleRule if not rule.is_quirk]
 #: Members whose first case is soon found.
+#: Choices of scales that no vector file has.
 QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signed")
 
 
@@ -180,7 +185,7 @@ def test_blocks_fit_a_screen(format: str, call: Call) -> None:
     size = block_format(format).elements_per_block
     many = " ".join(f"{n}.{n}e-{n % 7}" for n in range(size))
     some = ("0", "nan", "inf -inf 0x1p-149", "5.9999995 1e-45 3e38 -7.1", "-1.00000012 " * 4)
-    for asked in (*some, many):
+    for asked in (*some, *[many] * (size <= 1024)):  # a command line holds no larger block
         run = call("explain", "--format", format, "--", *asked.split())
         assert run.status == 0
         assert_fits(run.out)
@@ -425,3 +430,38 @@ def test_a_mutant_or_its_class() -> None:
         (answer,) = explain_mutants(argparse.Namespace(name=name, vectors=None))
         assert answer.data == want
     assert explain_mutants(argparse.Namespace(name="A0", vectors=None)) == []
+
+
+@pytest.mark.parametrize("word", sorted(TOPICS))
+def test_a_word_of_the_field_leads_to_what_mxref_calls_it(call: Call, word: str) -> None:
+    found = call("explain", word, "--json").json["answers"]
+    (answer,) = [one for one in found if one["kind"] == "word"]
+    for one in answer["see"]:
+        options = argparse.Namespace(name=one["name"], format=None, float=None, vectors=None)
+        assert answers(one["name"], options), one
+
+
+def test_words_that_a_newcomer_tried(call: Call) -> None:
+    for asked in ("double rounding", "stochastic rounding", "random hadamard", "swizzle", "ftz"):
+        assert "mxref explain " in call("explain", asked).out
+
+
+def test_all_of_a_kind(call: Call) -> None:
+    (adders,) = call("explain", "adders", "--json").json["answers"]
+    assert {one["name"] for one in adders["of"]} == {*ADDERS}
+    (recipes,) = call("explain", "recipes", "--json").json["answers"]
+    assert [one["name"] for one in recipes["of"]] == [*RECIPES]
+    (operations,) = call("explain", "operations", "--json").json["answers"]
+    assert {one["name"] for one in operations["of"]} == {*REGISTRY}
+    for kind in ("choices", "clauses", "profiles"):
+        assert len(call("explain", kind, "--json").json["answers"][0]["of"]) > 20
+
+
+def test_a_recipe(call: Call) -> None:
+    """Transformer Engine has tiles for weights alone, and no transform of the weight."""
+    (answer,) = call("explain", "nvfp4_transformer_engine", "--json").json["answers"]
+    how = answer["operands"]
+    assert [name for name in how if "16x16 tiles" in how[name]] == ["y_w", "dx_w"]
+    assert [name for name in how if "Hadamard of 16" in how[name]] == ["dw_grad", "dw_x"]
+    assert [name for name in how if "stochastic" in how[name]] == ["dx_grad", "dw_grad"]
+    assert "called    mxref.linear(x, w, recipe)" in call("explain", "deepgemm").out

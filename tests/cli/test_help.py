@@ -21,6 +21,7 @@ from mxref.conformance.fuzzing.input_words import subjects
 from mxref.conformance.identification.identify import settings
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.conformance.sweeping.sweep import sweeps
+from mxref.formats.catalog import FLOAT_SCALED_FORMATS
 from mxref.golden.export import encode_table
 from mxref.policy.policy import Policy
 
@@ -67,7 +68,7 @@ def test_formats_that_verbs_take(call: Call) -> None:
         "fuzz": {name for _, name, _ in subjects(Policy())},
         "identify": {setting.format for setting in settings()},
         "quantize": every,
-        "diff": {*every, *FORMATS} - {"nvfp4_16x16"},  # blocks in rows
+        "diff": {*every, *FORMATS} - {"nvfp4_16x16", *FLOAT_SCALED_FORMATS},  # blocks in rows
     }
     assert {verb: {*formats_of(call, verb)} for verb in wanted} == wanted
 
@@ -89,6 +90,8 @@ def test_formats_of_blocks(tmp_path: Path, call: Call) -> None:
 
 def test_formats_that_are_swept(call: Call) -> None:
     blocks = {*mxref.formats.BLOCK_FORMATS, *mxref.formats.OTHER_BLOCK_FORMATS}
+    blocks -= {*FLOAT_SCALED_FORMATS}
+    assert not {*FLOAT_SCALED_FORMATS} & {*formats_of(call, "sweep")}
     for name in formats_of(call, "sweep"):
         op = "decode_scale" if name == "e8m0" else "decode"
         if name in blocks:

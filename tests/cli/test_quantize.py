@@ -68,12 +68,13 @@ def test_in_words(example: Example, tmp_path: Path, call: Call) -> None:
     }
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
-    two = {"one": values, "two": values * 2, "n": np.arange(3)}
+    two = {"one": values[None], "two": values[None] * 2, "n": np.arange(3)}
     save_file(two, tmp_path / "two.safetensors")
-    two |= {"one": np.float32([7, 0.5, 4, 0]), "two": np.float32([6, 1, 1, 1])}
+    two |= {"one": np.float32([[7, 0.5, 4, 0]]), "two": np.float32([[6, 1, 1, 1]])}
     save_file(two, tmp_path / "ways.safetensors")
     save_file(TENSORS, tmp_path / "model.safetensors")
-    save_file({"x": values, "nan": arrays["nan"]}, tmp_path / "nans.safetensors")
+    nans = {"x": values[None], "nan": arrays["nan"][None]}
+    save_file(nans, tmp_path / "nans.safetensors")
     example.check(call, DIR=tmp_path)
 
 
@@ -268,7 +269,7 @@ def test_a_folder_without_permission(tmp_path: Path, quantize: Call) -> None:
 
 
 def test_each_tensor_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Call) -> None:
-    report = quantize(model, *FP4, "--json").json
+    report = quantize(model, *FP4, "--json", "--all").json
     assert (report["file"], report["format"], report["policy"]) == (str(model), FP4[1], "ocp")
     assert report["skipped"] == [{"name": "ids", "reason": "it holds I64, no floats"}]
     assert {one["name"] for one in report["tensors"]} == {"a.weight", "b.weight", "b.bias"}
@@ -285,7 +286,7 @@ def test_what_is_written(
     model: Path, tmp_path: Path, quantize: Call, suffix: str, block: str
 ) -> None:
     out = tmp_path / f"out{suffix}"
-    assert quantize(model, "--format", block, "-o", out).status == 0
+    assert quantize(model, "--format", block, "-o", out, "--all").status == 0
     written = files.read_blocks(out)
     assert written == {name: mxref.quantize(TENSORS[name], block) for name in written}
     assert set(written) == {"a.weight", "b.weight", "b.bias"}
@@ -294,7 +295,7 @@ def test_what_is_written(
 def test_to_gguf_and_back(model: Path, tmp_path: Path, quantize: Call) -> None:
     """Rows that are no whole blocks are skipped; what is blocks already, too."""
     out = tmp_path / "out.gguf"
-    report = quantize(model, *FP4, "-o", out, "--json").json
+    report = quantize(model, *FP4, "-o", out, "--json", "--all").json
     skipped = {one["name"]: one["reason"] for one in report["skipped"]}
     assert set(skipped) == {"b.weight", "b.bias", "ids"}
     assert "a multiple of 32, got axis 2 of shape (3, 2, 40)" in skipped["b.weight"]
@@ -316,7 +317,7 @@ def test_one_tensor_to_each_kind_of_file(tmp_path: Path, quantize: Call) -> None
 
 def test_small_floats(tmp_path: Path, quantize: Call) -> None:
     """1, 448 and -1.125 in E4M3."""
-    first = b'{"x":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3]}}'
+    first = b'{"x":{"dtype":"F8_E4M3","shape":[1,3],"data_offsets":[0,3]}}'
     path = tmp_path / "x.safetensors"
     path.write_bytes(len(first).to_bytes(8, "little") + first + b"\x38\x7e\xb9")
     by = ("--format", "mxfp8_e4m3", "--json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import struct
 import sys
 from fractions import Fraction
@@ -16,9 +17,9 @@ import pytest
 from commands import Call
 from safetensors.numpy import save_file
 
-from mxref import exact
+from mxref import exact, files
 from mxref.cli import screen
-from mxref.cli.quantize_table import _marks
+from mxref.cli.quantize_table import _marks, in_short
 from mxref.cli.quantize_ways import ways_of
 
 RULES = ("floor", "rceil", "even", "ceil")
@@ -42,7 +43,7 @@ def numbers(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     return values.astype(np.float32)
 
 
-TENSORS = {"a": numbers(1, (3, 64)), "b": numbers(2, (2, 32)), "c": numbers(3, (96,))}
+TENSORS = {"a": numbers(1, (3, 64)), "b": numbers(2, (2, 32)), "c": numbers(3, (1, 96))}
 
 
 @pytest.fixture
@@ -157,7 +158,9 @@ def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, quantize: Cal
 def test_eight_ways_fit_100_columns(model: Path, quantize: Call) -> None:
     out = quantize(model, *FORMATS[:2], *POLICIES).out
     assert max(map(len, out.splitlines())) <= 100
-    assert sum(line.startswith("mx") for line in out.splitlines()) == 8 * 4
+    assert sum(re.match(r"\d  +mx", line) is not None for line in out.splitlines()) == 8
+    by_tensor = re.findall(r"^([abc])  .*float32((?: +\d+\.\d\d[*+^]?){8})$", out, re.M)
+    assert [name for name, _ in by_tensor] == [*TENSORS]  # one row a tensor
 
 
 def figures(sqnr_db: float | None, largest_error: float, not_finite: float = 0.0) -> dict[str, Any]:
@@ -180,13 +183,130 @@ def test_marks() -> None:
     assert marks(figures(9, 1, 0.5), figures(2, 3), figures(1, 4)) == ["---", "**-", "---"]
 
 
+@pytest.mark.parametrize(
+    ("formats", "policies", "row", "want"),
+    [
+        # Against the best one of fewer bits, not the nearest of all.
+        (
+            ["mxfp4_e2m1", "mxint8", "mxfp8_e4m3", "nvfp4"],
+            [],
+            [18, 42.04, 31, 20.9],
+            "mxint8 is 21.1 dB better than nvfp4 for 3.75 bits more",
+        ),
+        (
+            ["mxfp4_e2m1", "nvfp4"],
+            [],
+            [18, 20.94],
+            "nvfp4 is 2.9 dB better than mxfp4_e2m1 for 0.25 bits more",
+        ),
+        (
+            ["mxfp4_e2m1", "nvfp4"],
+            [],
+            [21, 20.94],
+            "mxfp4_e2m1 is 0.1 dB better than nvfp4 with 0.25 bits fewer",
+        ),
+        (
+            ["mxfp4_e2m1", "nvfp4"],
+            [],
+            [20.98, 20.99],
+            "nvfp4 is as good as mxfp4_e2m1 for 0.25 bits more",
+        ),
+        (
+            ["mxint8"],
+            POLICIES[:2],
+            [40, 41.25],
+            "ocp+scale_rule=rceil is 1.2 dB better than ocp+scale_rule=floor for as many bits",
+        ),
+        (
+            ["mxint8", "mxfp8_e4m3"],
+            POLICIES[:2],
+            [40, 30, 20, 10],
+            "mxint8 by ocp+scale_rule=floor is 10.0 dB better than mxint8 by ocp+scale_rule=rceil "
+            "for as many bits",
+        ),
+        (
+            ["mxfp4_e2m1", "mxint8"],
+            POLICIES[:2],
+            [18, 17, 40, 41],
+            "mxint8 by ocp+scale_rule=rceil is 23.0 dB better than mxfp4_e2m1 by "
+            "ocp+scale_rule=floor for 4 bits more",
+        ),
+        (
+            ["mxfp4_e2m1", "mxint8"],
+            POLICIES[:2],
+            [18, 17, 41, 40],
+            "mxint8 is 23.0 dB better than mxfp4_e2m1 for 4 bits more, both by "
+            "ocp+scale_rule=floor",
+        ),
+        (["mxint8"], [], [40], ""),
+        (["mxfp4_e2m1", "nvfp4"], [], [18, None], ""),
+    ],
+)
+def test_the_last_sentence(
+    formats: list[str], policies: list[str], row: list[float | None], want: str
+) -> None:
+    names = [one.removeprefix("--policy=") for one in policies]
+    ways, _ = ways_of(formats, names, [])
+    assert in_short(ways, [figures(one, 1) for one in row]) == want
+    if len(row) > 1:  # a way that loses elements is no better for it
+        assert in_short(ways, [figures(one, 1, i / 2) for i, one in enumerate(row)]) == ""
+
+
+def test_the_last_sentence_is_the_last_line(model: Path, quantize: Call) -> None:
+    out = quantize(model, *FORMATS).out
+    report = quantize(model, *FORMATS, "--json").json
+    assert out.splitlines()[-1] == report["in_short"]
+    assert " dB better than " in report["in_short"]
+    ratios = [one["sqnr_db"] for one in report["total"]["ways"]]
+    assert report["in_short"].startswith(("mxfp8_e4m3 is", "")[ratios[1] != max(ratios)])
+
+
+# --- vectors --------------------------------------------------------------------------------------
+
+
+def test_vectors_of_a_file_of_several_are_left_out_and_named(
+    tmp_path: Path, quantize: Call
+) -> None:
+    """Two norms of ones would lift the total by the power that they have and no noise."""
+    norms = {f"n{i}": np.ones(96, np.float32) for i in range(2)}
+    save_file({**TENSORS, **norms}, tmp_path / "x.safetensors")
+    save_file(TENSORS, tmp_path / "y.safetensors")
+    out = tmp_path / "out.npz"
+    words = [FORMATS[0], "-o", out, "--json"]
+    alone = quantize(tmp_path / "y.safetensors", *words).json
+    report = quantize(tmp_path / "x.safetensors", *words).json
+    assert (report["tensors"], report["total"]) == (alone["tensors"], alone["total"])
+    assert [one["name"] for one in report["skipped"]] == [*norms]
+    assert {*files.read_blocks(out)} == {*TENSORS}
+    shown = quantize(tmp_path / "x.safetensors", FORMATS[0]).out
+    said = "skipped n0, n1: a vector, such as a norm or a bias (--all takes vectors)\n"
+    assert said in shown
+    report = quantize(tmp_path / "x.safetensors", *words, "--all").json
+    assert [one["name"] for one in report["tensors"]] == [*TENSORS, *norms]
+    assert report["total"]["sqnr_db"] > alone["total"]["sqnr_db"] + 0.1
+    assert {*files.read_blocks(out)} == {*TENSORS, *norms}
+    save_file(norms, tmp_path / "z.safetensors")
+    run = quantize(tmp_path / "z.safetensors", FORMATS[0])
+    assert (run.status, "the first: a vector, such as" in run.err) == (2, True)
+
+
+@pytest.mark.parametrize("formats", [FORMATS[:1], FORMATS])
+def test_shares_are_explained_under_the_table(
+    model: Path, quantize: Call, formats: list[str]
+) -> None:
+    lines = quantize(model, *formats).out.splitlines()
+    assert any("  saturated  " in line for line in lines)
+    for name in ("saturated", "flushed"):
+        assert sum(line.startswith(f"{name}: share of elements ") for line in lines) == 1
+
+
 # --- what is refused, left out or skipped ---------------------------------------------------------
 
 
 def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, quantize: Call) -> None:
     """So that totals are of the same elements."""
-    half = numbers(5, (32,)).astype(np.float16)
-    bf16 = numbers(5, (40,)).astype(ml_dtypes.bfloat16)
+    half = numbers(5, (1, 32)).astype(np.float16)
+    bf16 = numbers(5, (1, 40)).astype(ml_dtypes.bfloat16)
     save_file({**TENSORS, "h": half, "t": bf16}, tmp_path / "x.safetensors")
     by = ["--profile=torchao_0_18_floor", "--policy=ocp+tail=refused", "--format=mxint8"]
     report = quantize(tmp_path / "x.safetensors", *by, *FORMATS[:1], "--json").json
@@ -219,7 +339,7 @@ def test_progress_on_a_terminal(
     lines = quantize(model, *FORMATS).err.split("\r")
     assert lines[1].startswith("quantizing: 18%, about ")  # 192 of 3 * 352 elements
     assert lines[-3].startswith("quantizing: 100%, about 0 s to go")
-    assert lines[-2:] == [" " * 60, ""]
+    assert lines[-2:] == [" " * 70, ""]
     monkeypatch.setattr(screen, "_QUIET", 60.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert quantize(model, *FORMATS).err == ""  # done before

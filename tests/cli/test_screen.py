@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 import mxref
-from mxref.cli.screen import print_heading, print_table, print_text, progress
+from mxref.cli import screen as module
+from mxref.cli.screen import asking, print_heading, print_table, print_text, progress
 
 Screen = Callable[..., str]
 
@@ -151,3 +152,33 @@ def test_one_module_uses_rich() -> None:
             if any((name or "").split(".")[0] == "rich" for name in names):
                 users.add(path.relative_to(package).as_posix())
     assert users == {"cli/screen.py"}
+
+
+# --- what is asked, and how long it still takes ---------------------------------------------------
+
+
+def told(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, seconds: float) -> str:
+    """What is written to stderr of two parts, the second of them after some seconds."""
+    err, clock = io.StringIO(), [100.0]
+    monkeypatch.setattr(err, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with asking() as tell:
+        tell("the vectors", 0.0)
+        clock[0] += seconds
+        tell("a search", 0.25)
+    return err.getvalue()
+
+
+def test_what_is_asked_and_how_long_it_takes_is_a_line_that_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = told(monkeypatch, terminal=True, seconds=50)
+    _, line, blank, last = text.split("\r")
+    assert line.rstrip() == "a search: 25%, about 150 s to go".replace("150 s", "2 min")
+    assert (blank.strip(), len(blank) >= len(line.rstrip()), last) == ("", True, "")
+
+
+def test_work_of_a_moment_and_a_pipe_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(monkeypatch, terminal=True, seconds=0.5) == ""
+    assert told(monkeypatch, terminal=False, seconds=50) == ""

@@ -119,7 +119,7 @@ def test_examples_of_help(
     Path("my_kernel").write_text("#!/bin/sh\nsed '/^#/d; s/ .*/ unsupported/'\n")
     Path("my_kernel").chmod(0o755)
     Path("answers.txt").touch()
-    weights = np.linspace(-1, 1, 64, dtype=np.float32)
+    weights = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     np.save("weights.npy", weights)
     save_file({"weights": weights}, "model.safetensors")
     for command in set(examples(*words)) - {*ELSEWHERE}:

@@ -63,15 +63,19 @@ def given(values: list[Any]) -> tuple[set[str], set[int]]:
 def test_the_signatures_are_those_of_the_calls(op: str) -> None:
     parameters, result = SIGNATURES[op]
     assert f"\n| `{op}` | `" in (ROOT / CALL_OPERATIONS[op].page).read_text("utf-8")
-    assert f"{op}({', '.join(name for name, _ in parameters)})" == REGISTRY[op].called_as("int8")
     files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
+    called = REGISTRY[op].called_as("int8" if op != "addmm" else files[0].format)
+    assert f"{op}({', '.join(name for name, _ in parameters)})" == called
     one = CALL_OPERATIONS[op]
+    files = [file for file in files if not one.by_name(file.format)]
     asked = [one.call(file.format, case.inputs) for file in files for case in file.cases]
-    asked += [one.sized(name, (3,) * len(one.units(name)), Draws("few")) for name in one.further]
+    unnamed = [name for name in one.further if not one.by_name(name)]
+    asked += [one.sized(name, (3,) * len(one.units(name)), Draws("few")) for name in unnamed]
+    count = len(parameters)
     columns: list[tuple[str, list[Any]]] = [
         (text, list(values))
         for (_, text), values in zip(
-            parameters, zip(*(one.arguments for one in asked), strict=True), strict=True
+            parameters, zip(*(one.arguments[:count] for one in asked), strict=True), strict=True
         )
     ]
     columns.append((result, [np.empty(one.shape, one.dtype) for one in asked]))
@@ -80,3 +84,12 @@ def test_the_signatures_are_those_of_the_calls(op: str) -> None:
         told, shapes = said(text)
         assert told == kinds, text
         assert shapes == axes or 9 in shapes, text
+
+
+def test_further_parameters_of_a_sampler_are_those_of_the_calls() -> None:
+    page, one = (ROOT / "docs/integers.md").read_text("utf-8"), CALL_OPERATIONS["grid_sample"]
+    told: dict[str, set[str]] = {}
+    for names, _, formats in re.findall(r"^\| (`\w+` .*?) \| (.*) \| (`int8_.*?) \|$", page, re.M):
+        for format in re.findall(r"`(\w+)`", formats):
+            told[format] = {*re.findall(r"`(\w+)`", names)}
+    assert told == {name: {*one.by_name(name)} for name in one.further if name.startswith("int8")}

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from helpers import ROOT
+from helpers import ROOT, vector_file
 
 import mxref
+from mxref.conformance.score import score
+from mxref.mutants import MUTANTS, rounding_mutants
+from mxref.mutants.mutant import named
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -25,10 +28,35 @@ def test_the_citation() -> None:
 
 def test_contributing_is_one_page() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    assert len(text.splitlines()) <= 60
+    assert len(text.splitlines()) <= 90
     for tool in ("ruff check", "ruff format", "mypy", "lint-imports"):
         assert tool in text
         assert tool in (ROOT / ".ci" / "run").read_text("ascii")
+
+
+def test_what_only_the_owner_can_do_is_a_list_of_ten() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    part = text[text.index("what only the owner can do") :]
+    assert re.findall(r"^(\d+)\. ", part, re.M) == [str(i) for i in range(1, 11)]
+    for workflow in re.findall(r"`\.github/workflows/(\S+)`", text):
+        assert ROOT / ".github" / "workflows" / workflow in WORKFLOWS
+
+
+def test_the_mutant_of_contributing_is_caught() -> None:
+    """It is no mutant of the museum, so that whoever tries it adds one that is not there."""
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text("utf-8").split())
+    heading, made = re.findall(r'`"([^"]+)": (encodes\(.*\)),`', text)[0]
+    assert heading.partition(" ")[0] not in {mutant.id for mutant in MUTANTS}
+    (mutant,) = named({heading: eval(made, vars(rounding_mutants))})
+    cells = [*score([vector_file(f"encode/{one}") for one in ("e2m1.f32", "e5m2.bf16")], [mutant])]
+    assert [cell.verdict for cell in cells] == ["killed"] * 2
+
+
+def test_the_first_version_of_the_changelog_is_on_one_screen() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 105
+    assert f"vectors {mxref._version.VECTORS_VERSION}" in "".join(lines)
 
 
 @pytest.fixture(scope="module")
@@ -86,4 +114,5 @@ def test_actions_are_pinned_and_no_token_is_needed(path: Path) -> None:
         for step in job["steps"]:
             assert re.search(r"@v\d+\.\d+\.\d+$", step.get("uses", "@v1.2.3")), step
     granted = [job["permissions"] for job in workflow["jobs"].values() if "permissions" in job]
-    assert granted == ([{"id-token": "write"}] if path.stem == "release" else [])
+    release = [{"id-token": "write"}, {"contents": "write"}]  # to publish, and to attach archives
+    assert granted == (release if path.stem == "release" else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -35,6 +36,12 @@ def test_the_keys_are_those_of_the_schema() -> None:
     definitions = json.loads((VECTORS / "schema.json").read_bytes())["$defs"]
     assert keys("The first line is a header object") == list(definitions["header"]["properties"])
     assert keys("Each further line is a case") == list(definitions["case"]["properties"])
+    manifest = definitions["manifest"]["properties"]
+    listed = keys("is one JSON object with these keys")
+    assert listed == list(manifest)
+    table = TEXT[TEXT.index("is one JSON object") :].split("\n\n")[1]
+    for inner in ("files", "level2"):
+        assert all(f"`{key}`" in table for key in manifest[inner]["items"]["properties"])
 
 
 def test_the_example_is_a_line() -> None:
@@ -48,7 +55,11 @@ def test_the_example_is_a_line() -> None:
 
 
 def test_the_operations() -> None:
-    listed = keys("is not part of the vectors.")
+    tables = re.findall(
+        r"^\| operation \| input words .*\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE
+    )
+    cells = [row.split("|")[1] for table in tables for row in table.splitlines()]
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     assert listed == list(dict.fromkeys(listed))
     assert set(listed) == {stem.partition("/")[0] for stem in FILES}
 
@@ -80,7 +91,7 @@ TYPES = {
 
 
 def test_the_nan_class_in_c(tmp_path: Path) -> None:
-    (block,) = [block for block in blocks(VECTORS / "README.md") if block.title]
+    (block,) = [one for one in blocks(VECTORS / "README.md") if one.title == "mx_nan.h"]
     (tmp_path / block.title).write_text(block.text)
     source = Path(__file__).parent / "data" / "is_nan.c"
     strict = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{tmp_path}")
@@ -105,3 +116,25 @@ def test_the_nan_class_in_c(tmp_path: Path) -> None:
 def test_the_tool_that_is_named_exists() -> None:
     for path in re.findall(r"`(tools/[\w.]+)`", TEXT):
         assert (ROOT / path).is_file()
+
+
+def test_the_first_screen_is_a_reader(tmp_path: Path) -> None:
+    """What a stranger reads first runs as it stands, from the folder that has the vectors."""
+    (block,) = [
+        block for block in blocks(VECTORS / "README.md") if block.title == "read_vectors.py"
+    ]
+    assert TEXT.index(block.text) < len("x" * 120) * 30
+    (tmp_path / "read_vectors.py").write_text(block.text)
+    (tmp_path / "vectors").symlink_to(VECTORS)
+    (tmp_path / "my_kernel.py").write_text(
+        "import numpy as np, mxref\n"
+        "def encode(bits):\n"
+        "    return int(mxref.encode(np.uint32([bits]).view('f4'), 'e4m3', rounding=ROUNDING)[0])\n"
+    )
+    # Both kernels have one size and one second: the first one's bytecode would be taken for both.
+    env = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    for rounding, want in (("ties_to_even", "0 failed"), ("ties_to_away", "126 failed")):
+        kernel = (tmp_path / "my_kernel.py").read_text().partition("ROUNDING =")[0]
+        (tmp_path / "my_kernel.py").write_text(f"{kernel}ROUNDING = {rounding!r}\n")
+        done = run(sys.executable, "read_vectors.py", cwd=tmp_path, env=env)
+        assert done.stdout == f"{want}\n"

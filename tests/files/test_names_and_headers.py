@@ -110,7 +110,7 @@ def test_names_are_escaped_on_the_screen(
     path = tmp_path / "x.safetensors"
     tensors = {"a\u001b[2J\nb\u202e": ("F32", [1], bytes(4)), "c\u0007": ("I8", [1], b"\0")}
     raw_safetensors(path, tensors)
-    assert main(["quantize", str(path), "--format", "mxint8"]) == 0
+    assert main(["quantize", str(path), "--format", "mxint8", "--all"]) == 0
     out = capsys.readouterr().out
     assert all(line.isprintable() for line in out.splitlines())
     assert "a\\x1b[2J\\nb\\u202e" in out

@@ -39,9 +39,10 @@ LOOK_UPS: dict[str, Any] = {
 NAMES = {
     "KNOWN": "e5m2, e4m3, e3m2, e2m3, e2m1, int8, e4m3fnuz, e5m2fnuz, e4m3b11fnuz, e3m4, "
     "e4m3_ieee, e1m2, binary8p3, binary8p4",
-    "SCALES": "e8m0, e5m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue",
+    "SCALES": "e8m0, e5m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue, f32",
     "BLOCKS": "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, "
-    "nvfp4, fp4_ue4m3, fp4_ue5m3, fp4_e8m0, nvfp4_16x16",
+    "nvfp4, fp4_ue4m3, fp4_ue5m3, fp4_e8m0, nvfp4_16x16, "
+    "fp8_e4m3_f32, fp8_e4m3_f32_128x128, fp8_e5m2_f32, fp8_e5m2_f32_128x128",
 }
 POWERS = ("e8m0", "e5m0")  # without a zero
 MXINT8 = BLOCK_FORMATS["mxint8"]
@@ -117,9 +118,10 @@ def test_every_constant_and_code(row: list[str]) -> None:
 def test_registries_are_in_the_order_of_the_standard() -> None:
     elements = {**catalog.ELEMENT_FORMATS, **catalog.OTHER_FORMATS}
     blocks = {**BLOCK_FORMATS, **catalog.OTHER_BLOCK_FORMATS}
+    scales = {**catalog.SCALE_FORMATS, "f32": catalog.F32}
     for known, registry, look_up in (
         ("KNOWN", elements, "element_format"),
-        ("SCALES", catalog.SCALE_FORMATS, "scale_format"),
+        ("SCALES", scales, "scale_format"),
         ("BLOCKS", blocks, "block_format"),
     ):
         assert ", ".join(registry) == NAMES[known]
@@ -128,10 +130,10 @@ def test_registries_are_in_the_order_of_the_standard() -> None:
             assert LOOK_UPS[look_up](name) is fmt
             if look_up != "block_format":
                 assert getattr(formats, name.upper()) is fmt
-                assert name in POWERS or LOOK_UPS["code_format"](name) is fmt
+                assert name in (*POWERS, "f32") or LOOK_UPS["code_format"](name) is fmt
     assert [*catalog.ELEMENT_FORMATS] == [row[0] for row in TABLE[:6]]
     two_levels = {name: block.tensor_scale for name, block in catalog.OTHER_BLOCK_FORMATS.items()}
-    others = ("fp4_ue4m3", "fp4_ue5m3", "fp4_e8m0")
+    others = ("fp4_ue4m3", "fp4_ue5m3", "fp4_e8m0", *catalog.FLOAT_SCALED_FORMATS)
     assert two_levels == dict.fromkeys(("nvfp4", "nvfp4_16x16"), True) | dict.fromkeys(
         others, False
     )

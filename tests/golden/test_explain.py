@@ -26,6 +26,7 @@ from mxref.cli.spec_notes import clauses, sections
 from mxref.formats.catalog import E2M1, ELEMENT_FORMATS, SCALE_FORMATS, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain_number import answers, fraction, neighbours, parse_number
 from mxref.numbers.element import encode
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import READS, Policy
 from mxref.profiles import PROFILES
 
@@ -194,7 +195,7 @@ def test_standings_of_a_choice_on_which_the_standard_speaks_of_fp8_alone(explain
 def test_every_word_is_explained(explain: Explain) -> None:
     for name in (*FLAGS, *Policy().choices()):
         assert re.search(rf"(flag|choice) +{name}\b", explain(name)), name
-    for op in READS:
+    for op in READS.keys() & REGISTRY.keys():
         assert explain(op).startswith(f"operation {op} reads these choices:\n")
 
 

@@ -29,7 +29,8 @@ from mxref.golden import (
     vector_cases,
 )
 from mxref.golden.designed_products import designed_dots
-from mxref.operations.product_words import pair_formats
+from mxref.golden.scaled_products import scaled_dots
+from mxref.operations.product_words import SCALED_PAIRS, pair_formats
 from mxref.operations.registry import CALL_OPERATIONS
 
 #: Of operations with many or large files, those whose generators do most; all files of the others.
@@ -104,7 +105,10 @@ def test_files_are_made_as_they_are_committed(stem: str, monkeypatch: pytest.Mon
 def asked(stem: str) -> Iterator[tuple[Words, str, tuple[str, ...]]]:
     """The words, names and flags of a file's cases, from the generators."""
     op, format, _ = names_of(stem)
-    if op == "matmul":
+    if format in SCALED_PAIRS:
+        for one in scaled_dots(format):
+            yield one.inputs, one.name, one.flags
+    elif op == "matmul":
         for dot in designed_dots(*pair_formats(format)):
             yield dot.words, dot.name, dot.flags
     else:

@@ -218,7 +218,7 @@ def test_the_order_of_nibbles_and_the_rounding_of_rescale_are_named(
     assert found["pack_int4", "int4"].choices[0].values == (nibbles,)
     assert found["unpack_int4", "int4"].choices[0].values == (nibbles,)
     rescaled = [one for (op, _), one in found.items() if op == "rescale"]
-    assert len(rescaled) == 7
+    assert len(rescaled) == 9
     assert all(one.choices[0].values == (rounding,) for one in rescaled)
     word = f"nibbles={nibbles}" if nibbles == "low_first" else f"rounding={rounding}"
     assert f"under {word}" in report.verdict

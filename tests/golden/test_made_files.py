@@ -21,6 +21,7 @@ from mxref.cli import main
 from mxref.conformance import target_of, verify
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.golden.agreement import compare_references
+from mxref.golden.float_scaled_cases import float_scaled_files
 from mxref.golden.vector_cases import made_files
 from mxref.policy.policy import Policy
 from mxref.targets.asked_files import read_for
@@ -42,7 +43,7 @@ BY_DTYPE = {np.dtype(dtype): float for float, dtype in SOURCES.items()}
 
 
 def test_every_format_that_a_target_may_name_has_files() -> None:
-    assert set(made_files()) == {*ENCODED, *DECODED}
+    assert set(made_files()) == {*ENCODED, *DECODED, *float_scaled_files()}
 
 
 @pytest.mark.sampled(7)

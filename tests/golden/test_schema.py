@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +75,27 @@ def test_a_damaged_line_is_not_valid(damage: str) -> None:
     assert record != before
     assert not (HEADER if number == 0 else CASE).is_valid(record)
     assert not VALIDATOR.is_valid(record)
+
+
+MANIFEST = json.loads((VECTORS / "manifest.json").read_bytes())
+
+
+def test_the_manifest_is_valid() -> None:
+    part("manifest").validate(MANIFEST)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda manifest: manifest.pop("columns"),
+        lambda manifest: manifest.update(more=1),
+        lambda manifest: manifest["files"][0].pop("cases"),
+        lambda manifest: manifest["files"][0].update(sha256="AB"),
+        lambda manifest: manifest["level2"][0].pop("policy"),
+        lambda manifest: manifest["columns"].update({"plain/x.txt": []}),
+    ],
+)
+def test_a_damaged_manifest_is_not(damage: Callable[[Any], object]) -> None:
+    manifest = copy.deepcopy(MANIFEST)
+    damage(manifest)
+    assert not part("manifest").is_valid(manifest)

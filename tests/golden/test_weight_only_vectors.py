@@ -188,7 +188,7 @@ def test_verify_and_identify_name_the_order_and_the_nibbles(order: str) -> None:
         "+".join(parts) or "default"
     }
     (note, *_) = accumulation_notes(report.rows)
-    assert note == f"linear_qcs8w int8: all 50 answers have the bits of order={order}"
+    assert note == f"linear_qcs8w int8: all 51 answers have the bits of order={order}"
     found = identify_integers(target_of(module, "mine"), ["linear_qcs4w"], ["int4"])
     assert [one.policies for one in found] == [("+".join(parts) or "default",)]
 
@@ -209,7 +209,7 @@ def test_sums_in_another_order_are_inside(order: str, said: str) -> None:
     assert report.verdict == ("conforms; linear_qcs4w (int4, int4_groups) under nibbles=low_first")
     (note, *_) = accumulation_notes(report.rows)
     assert note == (
-        "linear_qcs8w int8: all 50 answers are inside what float32 sums in some order give for "
+        "linear_qcs8w int8: all 51 answers are inside what float32 sums in some order give for "
         f"{said}, and have the bits of no named order"
     )
 
@@ -223,7 +223,7 @@ def test_answers_beyond_the_intervals_fail() -> None:
     description = report.rows[0].description
     assert description is not None
     assert description.text.endswith(
-        f"{len(report.failures)} of 50 answers are outside what float32 sums give in any order, "
+        f"{len(report.failures)} of 51 answers are outside what float32 sums give in any order, "
         "with the scales before or after them"
     )
 

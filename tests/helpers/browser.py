@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
-import re
-import subprocess
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import matplotlib
+import readable
 from helpers import PATIENCE, tool
 from needs import absent
 
@@ -19,8 +15,6 @@ DRAWN_BY = "3.11.2"
 #: Widths of a phone, of a narrow and of a wide window, in CSS pixels.
 WIDTHS = (360, 700, 1200)
 
-_PROBE = (Path(__file__).parent / "data" / "readable.js").read_text("utf-8")
-
 
 def problems(pages: Mapping[str, str]) -> list[str]:
     """What cannot be read of pages, light and dark, at the widths of a phone and of windows.
@@ -28,6 +22,7 @@ def problems(pages: Mapping[str, str]) -> list[str]:
     Args:
         pages: HTML by name.
     """
+    tool("chromium-headless-shell")
     frames = [
         f'<iframe title="{html.escape(name)}, {scheme}" srcdoc="{html.escape(text)}" '
         f'style="width:{width}px;height:900px;border:0;color-scheme:{scheme}"></iframe>'
@@ -35,39 +30,13 @@ def problems(pages: Mapping[str, str]) -> list[str]:
         for width in WIDTHS
         for scheme in ("light", "dark")  # which a frame takes over from its element
     ]
-    outer = f"<!doctype html><meta charset=utf-8><script>{_PROBE}</script>{''.join(frames)}"
-    shown = chromium(outer, "--dump-dom")
-    match = re.search(r"<body>(.*)</body>", shown, re.DOTALL)
-    assert match, shown[:500]
-    found = json.loads(html.unescape(match[1]))
-    assert isinstance(found, list)
-    return found
+    return readable.problems(frames, patience=PATIENCE)
 
 
 def chromium(page: str, *options: str) -> str:
     """The output of headless Chromium on a page."""
-    program = tool("chromium-headless-shell")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "page.html")
-        path.write_text(page, "utf-8")
-        result = subprocess.run(
-            [
-                program,
-                "--no-sandbox",
-                "--disable-gpu",
-                "--hide-scrollbars",
-                "--host-resolver-rules=MAP * ~NOTFOUND",
-                f"--user-data-dir={folder}/profile",
-                "--window-size=1300,900",
-                *options,
-                path.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-    assert result.returncode == 0, result.stderr[-2000:]
-    return result.stdout
+    tool("chromium-headless-shell")
+    return readable.chromium(page, *options, patience=PATIENCE)
 
 
 def refuse_other_drawing() -> None:

@@ -51,14 +51,16 @@ _OF_SCALES: dict[str, Callable[[Array], bool]] = {
 KINDS = ("finite", _NORMAL, *(one for one in _OF_NUMBERS if one != "finite"), *_OF_SCALES)
 
 _MOVED = ("pack", "unpack", "pack_scales", "unpack_scales", "pack_blocks", "unpack_blocks")
+_ELEMENTWISE = ("qlinear_add", "qlinear_mul")
 _INTEGERS = (
     *("dequantize_affine", "pack_int4", "unpack_int4", "rescale", "grid_sample", "qlinear_matmul"),
+    *_ELEMENTWISE,
 )
 _FLOATS = (
     *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
     *("quantize_tensor", "linear", "linear_gradients", "mma"),
 )
-_PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w")
+_PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w", "matmul_nbits")
 #: The kinds that operations' calls cannot have, by the reason.
 ABSENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "its words are integers: all are finite, none is subnormal": (
@@ -69,7 +71,7 @@ ABSENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "amax is not negative": (("shared_scale",), ("< 0",)),
     "it has nothing but scales": (("decode_scale",), (*_OF_NUMBERS, _NORMAL)),
     "it has no array of scales": (
-        (*_FLOATS, "pack", "unpack", "pack_int4", "unpack_int4", "grid_sample"),
+        (*_FLOATS, "pack", "unpack", "pack_int4", "unpack_int4", "grid_sample", *_ELEMENTWISE),
         (*_OF_SCALES,),
     ),
     "its scales are numbers, not codes of E8M0": (
@@ -109,7 +111,7 @@ def _named(op: str, arguments: Sequence[Any]) -> dict[str, Any]:
         found["w"] = integer.unpack_int4(found["w"], found["x"].shape[-1])
     elif op == "decode_scale":
         found["scale_codes"] = found.pop("codes")
-    if op in ("decode", "dequantize", "matmul"):
+    if op in ("decode", "dequantize", "matmul", "addmm"):
         for name in [name for name in found if name.startswith("codes")]:
             format = found[name.replace("codes", "format")]
             element = code_format(format) if op == "decode" else block_format(format).element

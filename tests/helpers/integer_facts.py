@@ -69,8 +69,16 @@ def integer_facts(
             units = list(rescaled(format, words, want, chosen))
         case "qlinear_matmul":
             units = list(multiplied(format, words, want))
+        case "qlinear_add" | "qlinear_mul":
+            units = list(elementwise(format, words, want))
         case "mma":
             units = list(added(words, want))
+        case "matmul_nbits":
+            units = list(of_outputs(words, want, ("m", "n", "k", "block_size")))
+        case "addmm":
+            units = list(with_epilogue(format, words, want))
+        case "grid_sample" if format not in BITS:
+            units = list(of_another_form(format, words, want))
         case _:
             units = list(sampled(words, want, format, chosen))
     more = (
@@ -209,6 +217,27 @@ def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts
         yield unit | result(code)
 
 
+def elementwise(format: str, words: list[int], want: list[int]) -> Iterator[Facts]:
+    rows, columns, has, *rest = words
+    zeros = [signed(word) for word in rest[:3]]
+    codes = [signed(word) for word in rest[6:]]
+    common: Facts = {"rows": rows, "columns": columns, "b_has": has}
+    common |= {f"{name}_zero": zero for name, zero in zip("aby", zeros, strict=True)}
+    for name, word in zip("aby", rest[3:6], strict=True):
+        size = magnitude(word, "f32")
+        common |= {f"{name}_scale input": input_class(word, "f32")}
+        common |= {f"{name}_scale sign": SIGNS[word >> 31], f"{name}_scale magnitude": size}
+        common |= {f"{name}_scale significand": significand(size)}
+    for i, word in enumerate(want):
+        row, column = divmod(i, columns)
+        unit = common | {"row": row, "column": column, "columns behind": columns - 1 - column}
+        place = (i, column, 0)[has]
+        for name, code in (("a", codes[i]), ("b", codes[rows * columns + place])):
+            unit |= {name: code, f"{name} parity": parity(code)}
+            unit |= {f"{name} side": "negative" if code < 0 else "positive" if code else "0"}
+        yield unit | result(signed(word, 8) if format == "int8" else word)
+
+
 def added(words: list[int], want: list[int]) -> Iterator[Facts]:
     m, k, n, *rest = words
     for i, word in enumerate(rest[: len(want)]):
@@ -220,6 +249,61 @@ def added(words: list[int], want: list[int]) -> Iterator[Facts]:
             "c magnitude": size,
             "c significand": significand(size),
         }
+
+
+def of_outputs(words: list[int], want: list[int], names: tuple[str, ...]) -> Iterator[Facts]:
+    """Sizes, which stand first, and the place in a matrix."""
+    sizes: Facts = dict(zip(names, words, strict=False))
+    m, n = sizes["m"], sizes["n"]
+    for i in range(len(want)):
+        place = {"rows": m, "columns": n, "row": i // n, "column": i % n}
+        yield sizes | place | {"columns behind": n - 1 - i % n}
+
+
+def number(name: str, word: int, type: str) -> Facts:
+    size, sign = magnitude(word, type), SIGNS[word >> (31 if type == "f32" else 15)]
+    return {
+        f"{name} input": input_class(word, type),
+        f"{name} sign": sign,
+        f"{name} magnitude": size,
+        f"{name} significand": significand(size),
+    }
+
+
+def with_epilogue(format: str, words: list[int], want: list[int]) -> Iterator[Facts]:
+    m, k, n, alpha, beta, *rest = words
+    type = "bf16" if format.endswith("bf16") else "f32"
+    scales = []
+    if format.startswith("nvfp4"):
+        scales, rest = rest[m : m + n], rest[m + n :]
+    bias, c = rest[:n], rest[n:]
+    for i, unit in enumerate(of_outputs([m, k, n], want, ("m", "k", "n"))):
+        unit = unit | number("alpha", alpha, "f32") | number("beta", beta, "f32")
+        unit = unit | number("bias", bias[i % n], type) | number("c", c[i], type)
+        yield unit | (number("tensor_scales_b", scales[i % n], "f32") if scales else {})
+
+
+def of_another_form(format: str, words: list[int], want: list[int]) -> Iterator[Facts]:
+    """The parameters that stand first, and codes of the type of the result."""
+    align, border, zero, *rest = words
+    unit: Facts = {
+        "align_corners": ("off", "on")[align],
+        "padding": ("zeros", "border")[border],
+        "zero_point": signed(zero),
+    }
+    type, _, form = format.partition("_")
+    if form in ("output", "values"):
+        unit, rest = unit | number("scale", rest[0], "f32"), rest[1:]
+    if form == "output":
+        unit |= number("output_scale", rest[0], "f32") | {"output_zero": signed(rest[1])}
+        rest, type = rest[2:], {"int8": "uint8", "uint8": "int8"}[type]
+    if form in ("batch", "nhwc"):
+        unit, rest = unit | {"images": rest[0]}, rest[1:]
+    unit |= dict(zip(("channels", "height", "width", "down", "across"), rest, strict=False))
+    for word in want:
+        yield (
+            unit if form == "values" else unit | result(signed(word, 8) if type == "int8" else word)
+        )
 
 
 def sampled(

@@ -1,15 +1,19 @@
-"""Reports on kernels that are functions, asked a few files of the vectors."""
+"""Reports on kernels, asked vectors alone."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from helpers import VECTORS
 
 from mxref.conformance import Report, target_of, verify
+from mxref.conformance.compare.compare import asked
+from mxref.conformance.verdict.verify import begun, with_rows
 from mxref.golden import VectorFile, read_vectors
+from mxref.targets.target import Target
 
 
 @functools.cache
@@ -30,3 +34,13 @@ def report_on(stems: str, policy: str | None = None, **functions: Any) -> Report
     return verify(
         target_of(SimpleNamespace(**functions, **claims), "kernel"), files_of(*stems.split())
     )
+
+
+def fails_by_vectors(target: Target, files: Sequence[VectorFile]) -> bool:
+    """Whether answers to a vector file are wrong, so that no `check` passes; no cause is sought.
+
+    Files after the first wrong one are not asked.
+    """
+    report, covered = begun(target, files)
+    rows = (with_rows(report, [[asked(target, file)]], why=False) for file in covered)
+    return any(some.failures for some in rows)

@@ -22,7 +22,7 @@ DTYPES = {
 }  # fmt: skip
 UINT = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 #: The named adders of plain arrays.
-PLAIN = [name for name, adder in mxref.ADDERS.items() if not adder.blocks]
+PLAIN = [name for name, one in mxref.ADDERS.items() if not (one.blocks or one.scaling)]
 
 
 def pairs(name: str) -> Iterator[tuple[str, str]]:

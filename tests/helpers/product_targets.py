@@ -17,7 +17,6 @@ import mxref
 from mxref.cases.records import VectorFile
 from mxref.conformance import PythonTarget, target_of
 from mxref.conformance.checking import product_shapes
-from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.matmul_operands import OPERANDS
 
 E4M3 = "mxfp8_e4m3-mxfp8_e4m3"
@@ -36,9 +35,10 @@ def limit_shapes(patch: pytest.MonkeyPatch, most: int, step: int = 1) -> None:
         patch.setattr(product_shapes, name, shapes[::step])
 
 
-def blocks(scales: NDArray[Any], codes: NDArray[Any], name: str) -> mxref.Blocks:
+def blocks(scales: NDArray[Any], codes: NDArray[Any], name: str, **more: Any) -> mxref.Blocks:
     """Rows of codes in blocks along their second axis."""
-    return mxref.Blocks(codes, scales, BLOCK_FORMATS[name], 1, codes.shape)
+    fmt = mxref.formats.block_format(name)
+    return mxref.Blocks(codes, scales, fmt, 1, codes.shape, **more)
 
 
 def named(how: str) -> Product:

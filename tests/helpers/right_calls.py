@@ -10,6 +10,7 @@ from product_targets import blocks
 
 import mxref
 from mxref import integer
+from mxref.operations.addmm import addmm_blocks
 from mxref.operations.matrix_units import unit_numbers
 
 Array = Any
@@ -106,6 +107,11 @@ def mma(a: Array, b: Array, c: Array, adder: str, format_a: str, format_b: str) 
     return mxref.mma(unit_numbers(a, format_a), unit_numbers(b, format_b), c, adder=adder)
 
 
+def addmm(*arguments: Any) -> Array:
+    a, b, more = addmm_blocks(*arguments)
+    return mxref.matmul(a, b.T, arguments[4].dtype, **more)
+
+
 RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "encode": mxref.encode,
     "decode": mxref.decode,
@@ -133,6 +139,10 @@ RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "grid_sample": grid_sample,
     "linear_qcs8w": integer.linear_qcs8w,
     "linear_qcs4w": integer.linear_qcs4w,
+    "matmul_nbits": integer.matmul_nbits,
     "qlinear_matmul": integer.qlinear_matmul,
+    "qlinear_add": integer.qlinear_add,
+    "qlinear_mul": integer.qlinear_mul,
     "mma": mma,
+    "addmm": addmm,
 }

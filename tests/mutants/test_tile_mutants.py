@@ -156,3 +156,16 @@ def test_a_kernel_of_whole_tiles_of_rows_conforms() -> None:
     needs = {"quantize": 48, "dequantize": 48}
     for op, run in (("quantize", of_48), ("dequantize", read_48)):
         assert report_on(f"{op}/{NAME}.f32", **{op: run}, MULTIPLES=needs).passed
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_matrices_are_wide_and_high(axis: int) -> None:
+    """A kernel that is wrong behind row or column 60 alone."""
+
+    def wrong(values: Any, format: str, tensor_scale: Any) -> Any:
+        scales, codes = quantize(values, format, tensor_scale)
+        np.moveaxis(codes, axis, 0)[60:] = 0
+        return scales, codes
+
+    report = report_on("quantize/nvfp4_16x16.f32", quantize=wrong)
+    assert "size" in verdict_text(report)

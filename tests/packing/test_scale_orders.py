@@ -106,3 +106,21 @@ def test_weights_of_aiter() -> None:
     turned = packed.reshape(2, 16, 2, 2, 16).transpose(0, 2, 3, 1, 4)
     stored = mxref.pack_scales(packed, scale_layout="tiles_16x16")
     assert stored.tolist() == turned.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (8, 2), (2, 6, 7)])
+def test_float32_scales_down_the_rows(shape: tuple[int, ...]) -> None:
+    """As DeepGEMM has them for Hopper: (r, c) at c * stride + r, the stride 16 n bytes."""
+    scales = np.random.default_rng(1).standard_normal(shape).astype("<f4")
+    packed = mxref.pack_scales(scales.view(np.uint8), scale_layout="mn_major_words").view("<f4")
+    *outer, rows, columns = shape
+    stride = -(-rows // 4) * 4
+    assert packed.shape == (*outer, columns * stride)
+    for *index, row, column in np.ndindex(shape):
+        assert packed[(*index, column * stride + row)] == scales[(*index, row, column)]
+    whole = packed.reshape(*outer, columns, stride)
+    assert not whole[..., rows:].any()
+    back = mxref.unpack_scales(
+        packed.view(np.uint8), scales.view(np.uint8).shape, scale_layout="mn_major_words"
+    )
+    np.testing.assert_array_equal(back.view("<f4"), scales)

@@ -6,14 +6,12 @@ The reference drops the sign of some zeros, so that zeros are compared without t
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from needs import checkout
+from nvfp4_reference import nvfp4_quantizer
 from thresholds import (
     amaxes,
     at_thresholds,
@@ -24,27 +22,10 @@ from thresholds import (
 
 import mxref
 
-PARTS = ("", ".pytorch", ".pytorch.custom_recipes", ".pytorch.quantized_tensor")
-
 
 @pytest.fixture
 def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The class that quantizes; nothing of the package but this one file is read."""
-    root = checkout("MXREF_TRANSFORMER_ENGINE")
-    for part in PARTS:
-        module = types.ModuleType(f"transformer_engine{part}")
-        for name in ("gemm", "reference_utils", "QuantizedTensorStorage", "Quantizer"):
-            base = types.SimpleNamespace if name[0] == "Q" else types.ModuleType(name)
-            setattr(module, name, base)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    recipes = sys.modules["transformer_engine.pytorch.custom_recipes"]
-    recipes.gemm.MMParams = recipes.reference_utils.Fp4Formats = object  # type: ignore[attr-defined]
-    recipes.gemm.GEMMType = types.SimpleNamespace(FPROP=0)  # type: ignore[attr-defined]
-    path = "transformer_engine/pytorch/custom_recipes/reference_nvfp4.py"
-    module = types.ModuleType("reference_nvfp4")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile((root / path).read_text(), path, "exec"), module.__dict__)
-    return module.NVFP4QuantizerRef  # type: ignore[attr-defined]
+    return nvfp4_quantizer(monkeypatch)
 
 
 def tensors() -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import peer_adapters as peers
 import pytest
 from ledger.claims import ADAPTERS, claiming, claiming_integers, claiming_products
+from numpy._core._multiarray_umath import __cpu_features__
 
 from mxref.conformance import TargetError, load_target
 from mxref.conformance.identification.integer_identification import identify_integers
@@ -23,6 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 INTEGERS = json.loads((Path(__file__).parent / "data" / "integer_adapters.json").read_text())
 #: Without MMA-Sim's, of which test_accumulation_peers.py compares far more outputs.
 PRODUCTS = [name for name in peers.CURRENT_PRODUCTS if not name.startswith("mmasim")]
+#: Cases that fail where NumPy has no AVX-512: its nanmax takes signalling NaN at other lengths, see
+#: docs/reports/numpy-nanmax-snan.md.
+WITHOUT_AVX512 = {"pychop": 6}
 POLICIES = [(name, *one) for name in INTEGERS for one in INTEGERS[name]["quantize_affine"].items()]
 
 
@@ -32,13 +36,20 @@ def test_no_adapter_is_left_out() -> None:
     files = {path.stem for path in ADAPTERS.glob("*.py")}
     claiming_files = {one.path.stem for one in peers.every().values()}
     parts = {name for name in files if not name.endswith("_adapter")}
-    assert files == claiming_files | parts | {"torch_matmul_adapter"}  # which needs a GPU
+    # One needs a GPU; of the other test_elementwise_peers.py asks everything.
+    others = {"torch_matmul_adapter", "onnxruntime_operators_adapter"}
+    assert files == claiming_files | parts | others
     assert {*INTEGERS, *peers.OLDER_INTEGERS} == {*claiming_integers()}
 
 
 @pytest.mark.parametrize("name", [*peers.CURRENT, *peers.ORIGINALS])
 def test_one_file(name: str) -> None:
-    assert peers.asked(peers.failed, name) == peers.FILES[name][1]
+    known = peers.FILES[name][1]
+    if not any(
+        has for feature, has in __cpu_features__.items() if feature in ("AVX512_SKX", "X86_V4")
+    ):
+        known = WITHOUT_AVX512.get(name, known)
+    assert peers.asked(peers.failed, name) == known
 
 
 @pytest.mark.parametrize("name", [*peers.CURRENT, *peers.ORIGINALS, *PRODUCTS])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from live import compared
 from shares import Share
 from torch.ao.quantization import MinMaxObserver, PerChannelMinMaxObserver
 
@@ -24,6 +25,8 @@ from mxref.integer import (
     choose_qparams,
     dequantize_affine,
     grid_sample,
+    grid_sample_bounds,
+    grid_sample_values,
     linear_qcs4w,
     linear_qcs8w,
     pack_int4,
@@ -105,6 +108,8 @@ def compare(name: str, x: np.ndarray, codes: np.ndarray | None, qparams: QParams
     codes = want if codes is None else codes
     numbers = peer.dequantize_affine(codes, *given)
     assert dequantize_affine(codes, qparams).tobytes() == numbers.tobytes()
+    compared(name, "quantize_affine", x.size)
+    compared(name, "dequantize_affine", codes.size)
 
 
 @pytest.mark.parametrize("qparams", SETS, ids=range(len(SETS)))
@@ -173,6 +178,7 @@ def test_quantized_tensors_of_torch(
         given = scales, zeros, int(info.min), int(info.max), np.dtype(dtype), axis
         want = peer.quantize_affine(x, *given)
         assert np.array_equal(quantize_affine(x, QParams(*given), **choices), want), given
+        compared(name, "quantize_affine", x.size)
         others += np.count_nonzero(quantize_affine(x, QParams(*given), nan=choices["nan"]) != want)
     assert others > 5000
 
@@ -227,6 +233,7 @@ def test_torch_weight_int8pack_mm() -> None:
         scales = F32(drawn.uniform(0.001, 0.1, 32))
         want = torch._weight_int8pack_mm(*map(torch.from_numpy, (x, w, scales))).numpy()
         assert linear_qcs8w(x, w, scales, "dequantize").tobytes() == want.tobytes()
+        compared("torch", "linear_qcs8w", want.size)
 
 
 def test_torch_grid_sample_is_at_most_one_code_off() -> None:
@@ -274,6 +281,7 @@ def test_torch_ties_of_samples() -> None:
         beside = {"align_corners": align, "padding": padding, "zero_point": zero}
         assert np.array_equal(grid_sample(image, grid, **beside), theirs)
         assert np.array_equal(grid_sample(image, grid, **beside, ties="even_step"), chain)
+        compared("torch", "grid_sample", 2 * chain.size)
         count += theirs.size
         apart += [zero] * np.count_nonzero(theirs != chain)
     assert count == 294_912
@@ -290,3 +298,33 @@ def test_executorch_linear_qcs4w_forgets_the_offset() -> None:
     assert theirs.tolist() == [[59.0, 26.25]]
     assert linear_qcs4w(x, packed, scales).tolist() == [[-1, -3.75]]
     assert linear_qcs8w(x, weights + 8, scales).tolist() == [[59.0, 26.25]]
+
+
+def test_torch_samples_as_numbers() -> None:
+    """torch's vectorised kernel, bit for bit: all paddings and both modes, batches, two scales."""
+    drawn, count = np.random.default_rng(8), 0
+    for align, padding, mode, shape in itertools.product(
+        (False, True),
+        ("zeros", "border", "reflection"),
+        ("bilinear", "nearest"),
+        ((1, 1), (2, 3), (64, 300)),
+    ):
+        how: dict[str, Any] = {"align_corners": align, "padding": padding, "mode": mode}
+        image = drawn.integers(-128, 128, (2, 3, *shape)).astype(np.int8)
+        grid = drawn.integers(-32768, 32768, (2, 100, 101, 2))
+        sides = np.maximum(2 * (np.array(shape[::-1]) - drawn.integers(0, 2)), 1)
+        half = drawn.integers(0, 1 << 30, (2, 40, 101, 2)) % (sides + 1)
+        grid[:, :40] = -32767 + half * 65534 // sides + drawn.integers(-1, 2, half.shape)
+        grid = grid.clip(-32768, 32767).astype(np.int16)
+        for qparams in (SNORM8, QParams(F32(0.3), 3)):
+            floats = dequantize_affine(image, qparams), dequantize_affine(grid, SNORM16)
+            theirs = torch.nn.functional.grid_sample(
+                *map(torch.from_numpy, floats), mode=mode, padding_mode=padding, align_corners=align
+            ).numpy()
+            got = grid_sample_values(image, grid, qparams, arithmetic="float32", **how)
+            assert got.tobytes() == theirs.tobytes()
+            low, high = grid_sample_bounds(image, grid, qparams, **how)
+            assert ((low <= theirs) & (theirs <= high)).all()
+            compared("torch", "grid_sample_values", got.size)
+            count += got.size
+    assert count == 4_363_200

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -118,8 +119,18 @@ def test_torchao_multiplies_what_it_has_rounded(
     whole = torchao._addmm_nvfp4_dispatch(sides[0], sides[1].t(), torch.ops.aten.mm.default)
     got = whole.float().numpy()
     alpha = torch.tensor([one.tensor_scale.value for one in blocks if one.tensor_scale])
-    alpha = (alpha[0] * alpha[1]).to(dtype)
-    assert np.array_equal(got, (sums.to(dtype) * alpha).float().numpy())
+    alpha = alpha[0] * alpha[1]
+    assert np.array_equal(got, (sums.to(dtype) * alpha.to(dtype)).float().numpy())
+    named: Any = {"accumulation": "aligned_35", "epilogue": "rounded", "alpha": alpha.item()}
+    bias = torch.randn(len(b.codes), generator=torch.Generator().manual_seed(9)).to(dtype)
+    target = np.float32 if dtype == torch.float32 else ml_dtypes.bfloat16
+    mine = mxref.matmul(plain[0], plain[1].T, target, **named)
+    assert np.array_equal(got, mine.astype(np.float32))
+    added = torchao._addmm_nvfp4_dispatch(
+        sides[0], sides[1].t(), torch.ops.aten.addmm.default, bias=bias
+    )
+    mine = mxref.matmul(plain[0], plain[1].T, target, bias=bias.float().numpy(), **named)
+    assert np.array_equal(added.float().numpy(), mine.astype(np.float32))
     own = mxref.matmul(a, b.T, accumulation="aligned_35")
     if dtype == torch.float32:
         assert np.array_equal(got, own)

@@ -23,6 +23,7 @@ from mxref.policy.policy import (
     READS,
     DecodePolicy,
     ElementPolicy,
+    FloatScalePolicy,
     LayoutPolicy,
     Policy,
     ProductPolicy,
@@ -35,9 +36,16 @@ TABLE = rows("policy", "choices")
 CHOICES = {name: members.split() for _, name, members in TABLE}
 GROUPS = {
     group: [name for one, name, _ in TABLE if one == group]
-    for group in ("element", "scale", "decode", "layout", "products")
+    for group in ("element", "scale", "float_scale", "decode", "layout", "products")
 }
-KINDS: tuple[Any, ...] = (ElementPolicy, ScalePolicy, DecodePolicy, LayoutPolicy, ProductPolicy)
+KINDS: tuple[Any, ...] = (
+    ElementPolicy,
+    ScalePolicy,
+    FloatScalePolicy,
+    DecodePolicy,
+    LayoutPolicy,
+    ProductPolicy,
+)
 DEFAULTS = {name: members[0] for name, members in CHOICES.items()}
 STOCHASTIC = ["stochastic_a", "stochastic_b", "stochastic_c"]
 #: The choices that each operation reads.
@@ -54,6 +62,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "decode_scale": partial(mxref.decode_scale, [127]),
     "shared_scale": partial(mxref.shared_scale, X[:1], "e2m1"),
     "quantize": partial(mxref.quantize, X, "mxfp4_e2m1", block_size=2),
+    "quantize of float32 scales": partial(mxref.quantize, X, "fp8_e4m3_f32", block_size=2),
     "dequantize": partial(mxref.dequantize, BLOCKS),
     "pack": partial(mxref.pack, [1, 2], "e2m1"),
     "unpack": partial(mxref.unpack, [7], "e2m1", 1),
@@ -285,7 +294,7 @@ def test_a_policy_object_is_taken_whole(operation: str) -> None:
     mine = {n: calm.choices()[n] for n in OPERATIONS[operation]}
     mine.pop("scale_arithmetic", None)  # which E8M0 scales do not read
     by_object, by_keyword = call(policy=calm), call(**mine)
-    if operation == "quantize":
+    if operation.startswith("quantize"):
         by_object, by_keyword = by_object.codes, by_keyword.codes
     if operation == "unpack_blocks":
         by_object, by_keyword = (np.concatenate(both) for both in (by_object, by_keyword))

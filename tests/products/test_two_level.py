@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from fractions import Fraction
 from operator import mul
@@ -25,6 +26,7 @@ from two_level_rows import (
 )
 
 import mxref
+from mxref.blocks.two_level import RowScales, TensorScale, TensorScaleKind
 from mxref.exact import dot as slow
 from mxref.exact.adders import accumulation
 from mxref.exact.chain_bounds import chained_dot_bounds
@@ -65,6 +67,19 @@ def test_exact_products_equal_the_slow_twin(names: tuple[str, str]) -> None:
             found = bits(mxref.matmul(a, b.T, SOURCES[source]))
             want = [[slow.dot(x, y, source) for y in right] for x in left]
             assert found.tolist() == want, (scales[number], source)
+
+
+def test_infinite_numbers_times_zeros_are_nan() -> None:
+    """No number of the second operand is left under a factor of 0."""
+    one = (
+        {"tensor_scale": TensorScale(0, TensorScaleKind.DIVISOR)},
+        {"tensor_scale": TensorScale(0)},
+    )
+    codes, scales = np.full((1, 16), 2, np.uint8), np.uint8([[0x38]])
+    a, b = (mxref.Blocks(codes, scales, "nvfp4", 1, (1, 16), **x) for x in one)
+    assert np.isnan(mxref.matmul(a, b.T)).all()
+    (x,), (y,) = slow_rows(a), slow_rows(b)
+    assert slow.dot(x, y) == 0x7FC00000
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
@@ -239,3 +254,42 @@ def test_one_product_of_every_two_codes_and_scales(name: str) -> None:
 def test_pairs_of_formats_are_named() -> None:
     assert {name for pair in PAIRS for name in pair} == {*NAMED}
     assert len({*itertools.chain(FINITE, SPECIAL, EXTREME)}) == 17
+
+
+@pytest.mark.parametrize("names", [("nvfp4", "nvfp4"), ("nvfp4", "mxfp8_e4m3")], ids="-".join)
+def test_scales_of_rows_are_those_of_products_row_by_row(names: tuple[str, str]) -> None:
+    """Scales of each kind, of one side or both, 0 and infinity among them."""
+    draws = np.random.default_rng(11)
+    for one, other in (("factor", "factor"), ("divisor", "amax"), ("amax_256", "divisor")):
+        sides = []
+        for name, kind, count in zip(names, (one, other), (3, 4), strict=True):
+            plain = drawn_blocks(name, (count, 48), draws, (0x3F800000, kind), False, 8)
+            rows, whole = [], plain
+            if plain.tensor_scale is not None:
+                patterns = draws.choice([0x3B124925, 0x40718A12, 0, 0x7F800000], count)
+                column = np.sort(patterns).astype(np.uint32)[:, np.newaxis]
+                whole = dataclasses.replace(plain, tensor_scale=RowScales(column, kind))
+                rows = [TensorScale(bits, kind) for bits in column[:, 0].tolist()]
+            each = [
+                dataclasses.replace(plain[i : i + 1], tensor_scale=rows[i] if rows else None)
+                for i in range(count)
+            ]
+            sides.append((whole, each))
+        (a, rows_a), (b, rows_b) = sides
+        calls: list[Any] = [
+            lambda x, y: [mxref.matmul(x, y.T)],
+            lambda x, y: [mxref.matmul(x, y.T, alpha=3, bias=np.ones(y.shape[0]))],
+            lambda x, y: mxref.matmul_bounds(x, y.T),
+            lambda x, y: mxref.matmul_bounds(x, y.T, rounding="any", bits=13, step=16),
+            lambda x, y: [mxref.matmul(x, y.T, accumulation="pairwise")],
+            lambda x, y: [exact_in_every_order(x, y.T)],
+        ]
+        for call in calls:
+            found = call(a, b)
+            want = [[call(x, y) for y in rows_b] for x in rows_a]
+            for number, part in enumerate(found):
+                cells = [[one[number].item() for one in row] for row in want]
+                assert np.array_equal(part, cells, equal_nan=True)
+    assert np.array_equal(
+        mxref.matmul(b, a.T), mxref.matmul(a, b.T).T, equal_nan=True
+    )  # the other way

@@ -101,6 +101,23 @@ def test_verdict_and_cause_stand_first(pages: dict[str, str]) -> None:
     assert "First failing cases" not in right
 
 
+@pytest.mark.parametrize("extent", [["--quick"], ["--sizes", "40"]])
+def test_a_page_of_a_kernel_that_passes_has_no_empty_part(
+    tmp_path: Path, vectors: Vectors, extent: list[str]
+) -> None:
+    page = tmp_path / "page.html"
+    options = ["--vectors", vectors("encode/e2m1.f32"), *extent, "--html", str(page)]
+    assert main(["verify", target_file(tmp_path, RIGHT), *options]) == 0
+    text = page.read_text("utf-8")
+    heads = re.findall(r"<h2>(.*?)</h2>", text)
+    asked = ["What was asked"] * ("--quick" not in extent)
+    assert heads == ["What was compared", *asked]
+    assert not re.search(r"</h2>\s*(<h2>|<p class=.faint.>mxref)", text)
+    columns = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", text)
+    assert columns == ["", "operation", "format", "compared with", "cases", "failed", "known"]
+    assert len(re.findall(r"<td [^>]*>(?!</td>)", text)) == len(columns)  # of one row
+
+
 def test_the_bits_of_a_case(pages: dict[str, str]) -> None:
     text = words_of(pages["wrong"])
     # 0.75 is a tie of 0.5 and 1, and goes to the even code; the bits that differ are alone.
@@ -138,26 +155,59 @@ def test_what_cannot_be_read_is_found() -> None:
     )
 
 
-@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_without_the_extra_a_sentence_names_it(
-    package: str,
+@pytest.mark.parametrize("packages", ["jinja2", "matplotlib", "jinja2 and matplotlib"])
+@pytest.mark.parametrize("verb", ["verify", "quantize", "diff"])
+def test_without_the_extra_a_sentence_names_every_missing_package(
+    packages: str,
+    verb: str,
     tmp_path: Path,
     vectors: Vectors,
     monkeypatch: pytest.MonkeyPatch,
     call: Call,
 ) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+    missing = packages.split(" and ")
+    for name in [name for name in sys.modules if name.partition(".")[0] in missing]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
+    for package in missing:
+        monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("mxref.conformance.check", lambda *_: pytest.fail("asked in vain"))
-    spec = target_file(tmp_path, WRONG)
     page = tmp_path / "page.html"
-    folder = vectors("decode_scale/e8m0.f32")
-    run = call("verify", spec, "--vectors", folder, *VECTORS_ALONE, "--html", page)
+    words = {
+        "verify": (target_file(tmp_path, WRONG), "--vectors", vectors("decode_scale/e8m0.f32")),
+        "quantize": ("no_such_file.npy", "--format", "mxfp4_e2m1"),  # it is not even looked for
+        "diff": ("ocp", "torchao_0_18_rceil", "--format", "mxfp4_e2m1"),
+    }
+    run = call(verb, *words[verb], "--html", page)
     assert (run.status, page.exists()) == (2, False)
+    many = "packages" if len(missing) > 1 else "package"
     assert run.err == (
-        f"mxref: error: a page or a picture needs the package {package}: "
-        f"in a checkout of mxref, pip install -e '.[report]', elsewhere pip install {package}\n"
+        f"mxref: error: a page or a picture needs the {many} {packages}: in a checkout of mxref, "
+        f"pip install -e '.[report]', elsewhere pip install {' '.join(missing)}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        ("quantize no_such_file.gguf --format mxfp4_e2m1", "no_such_file.gguf"),
+        ("quantize no_such_file.npy --format mxfp4_e2m1 -o out.gguf", "out.gguf"),
+        ("diff ocp torchao_0_18_rceil --format mxfp4_e2m1 --data x.gguf", "x.gguf"),
+    ],
+)
+def test_of_a_gguf_file_the_sentence_names_its_package_too(
+    words: str, file: str, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    missing = ["gguf", "jinja2", "matplotlib"]
+    for name in [name for name in sys.modules if name.partition(".")[0] in missing]:
+        monkeypatch.delitem(sys.modules, name)
+    for package in missing:
+        monkeypatch.setitem(sys.modules, package, None)
+    run = call(*words.split(), "--html", "page.html")
+    assert (run.status, run.err) == (
+        2,
+        f"mxref: error: a page of {file} needs the packages gguf, jinja2 and matplotlib: in a "
+        "checkout of mxref, pip install -e '.[io,report]', elsewhere pip install gguf jinja2 "
+        "matplotlib\n",
     )
 
 
@@ -309,9 +359,11 @@ def test_a_page_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     html = page.read_text("utf-8")
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
     for line in said.splitlines():
-        if line.startswith(("layers", "total")):
-            for figure in line.split()[-6:]:
-                assert f" {figure} " in text
+        figures = line.split()[-6:]
+        if line.startswith("layers"):
+            assert f" {float(figures[0]):.2f} " in text
+        elif line.startswith("total"):
+            assert all(f" {figure} " in text for figure in figures)
     assert "ids: it holds I64, no floats" in text
     assert f"made by {shlex.join(['mxref', *words, '--html', str(page)])}" in text
     assert "<weight>" not in html

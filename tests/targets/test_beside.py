@@ -101,7 +101,7 @@ def no_negative_input(words: list[int]) -> bool:
 
 def positive_products(words: list[int]) -> bool:
     """A dot product of several blocks of positive, normal FP4 codes."""
-    a, b = operands(words)
+    a, b = operands(words, "mxfp4_e2m1-mxfp4_e2m1")
     return len(a.scales) > 1 and all(2 <= code < 8 for side in (a, b) for code in side.codes)
 
 

@@ -124,6 +124,8 @@ def test_what_is_said_of_a_call_is_how_it_is_made(op: str) -> None:
         raise ValueError
 
     paths = sorted((VECTORS / op).glob("*.json*"), key=lambda path: path.stat().st_size)
+    # Further forms of a sampler are given by name.
+    paths = [one for one in paths if not REGISTRY[op].by_name(one.name.partition(".")[0])]
     for stem in {paths[0].name.partition(".json")[0], *NVFP4.get(op, ())}:
         seen.clear()
         file = vector_file(f"{op}/{stem}")
@@ -262,7 +264,7 @@ def test_each_case_meets_its_own_rows() -> None:
     file = product_file()
     found = call_operation(matmul, file, file.input_words())[:, 0]
     for row, word in zip(file.cases, found.tolist(), strict=True):
-        a, b = operands(row.inputs)
+        a, b = operands(row.inputs, file.format)
         assert np.uint32(word).view(np.float32) == a.codes[0] + 256 * b.codes[0]
 
 

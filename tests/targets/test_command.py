@@ -146,6 +146,15 @@ def test_a_right_program_passes(name: str, program: Program, files: Files) -> No
     assert len(program.pids) == 1 + ("grandchild" in name)  # it was started once
 
 
+@pytest.mark.parametrize("twice", [True, False])
+def test_how_far_a_program_is(program: Program, files: Files, *, twice: bool) -> None:
+    shares: list[float] = []
+    results(program(FLUSHED), files, twice=twice, tell=shares.append)
+    cases = sum(len(file.cases) for file in files)
+    assert shares[:2] == [1 / cases / (1 + twice), 2 / cases / (1 + twice)]
+    assert (shares, shares[-1]) == (sorted(shares), 1)
+
+
 def test_the_command_line(program: Program, vectors: Path, capsys: Capture) -> None:
     options = ["--vectors", str(vectors), "--timeout", str(PATIENCE)]
     handler = signal.getsignal(signal.SIGTERM)

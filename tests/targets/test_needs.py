@@ -38,7 +38,19 @@ ASKED: dict[str, tuple[str, Any, dict[int, tuple[int, ...]]]] = {
     "grid_sample": ("int8.bytes", (4, 8), {1: (4, 8, 2)}),
     "linear_qcs8w": ("int8.f32", (4, 8, 16), {0: (4, 16), 1: (8, 16), 2: (8,)}),
     "linear_qcs4w": ("int4.f32", (1, 4, 2), {0: (1, 2), 1: (4, 1), 2: (4,)}),
+    "matmul_nbits": (
+        "uint4_zeros.f32",
+        (4, 8, 32),
+        {0: (4, 32), 1: (8, 1, 8), 2: (8, 1)},
+    ),
     "qlinear_matmul": ("uint8.bytes", (8, 16, 32), {0: (8, 32), 3: (32, 16), 4: (16,)}),
+    "qlinear_add": ("int8.bytes", (4, 16), {0: (4, 16)}),
+    "qlinear_mul": ("uint8.bytes", (4, 16), {0: (4, 16)}),
+    "addmm": (
+        "nvfp4-nvfp4-f32.f32",
+        (8, 16, 32),
+        {0: (8, 2), 1: (8, 32), 2: (16, 2), 3: (16, 32), 4: (8, 16), 5: (16,), 10: (8,), 11: (16,)},
+    ),
     "mma": ("hopper_fp8-e4m3-e4m3.f32", (8, 16, 32), {0: (8, 32), 1: (32, 16), 2: (8, 16)}),
 }
 
@@ -208,13 +220,17 @@ def test_a_right_kernel_of_multiples_passes_in_every_format(op: str) -> None:
         elif op.startswith("linear_qcs"):
             assert all(n % steps[name] == 0 for n, name in zip(result.shape, "mn", strict=True))
             assert shapes[0][1] % steps["k"] == 0
+        elif op == "addmm":
+            assert all(n % 4 == 0 for n in (*result.shape, shapes[1][1]))
         elif op.startswith("un"):
             assert result.shape[-1] % steps.get("k", 4) == 0
         elif op != "grid_sample":
             assert all(n % step == 0 for n, step in zip(shapes[0], steps.values(), strict=False))
         return result
 
-    files = [one for one in golden.read_vectors(VECTORS) if one.op == op]
+    # An infinite scale of a row times a zero that fills the row up is NaN.
+    files = golden.read_vectors(VECTORS, lambda stem: "special" not in stem)
+    files = [one for one in files if one.op == op]
     policy = POLICIES.get(op, "ocp")
     given = {op: kernel, "POLICY": policy, "MULTIPLES": {op: multiples}}
     target = target_of(SimpleNamespace(**given), "kernel")

@@ -97,6 +97,17 @@ def test_what_no_package_brings_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert line_of_not_run(["Skipped: needs POSIX"]) == ""
 
 
+@pytest.mark.parametrize(("until", "begins"), [("0", False), ("32503680000", True)])
+def test_what_has_no_time_is_named_as_not_run(
+    until: str, begins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MXREF_UNTIL", until)
+    name = "tests/tools/test_environments.py::test_what_no_package_brings_is_named"
+    said = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", name, cwd=ROOT)
+    assert said.returncode == 0
+    assert ("not run: for want of time: " in said.stdout) != begins
+
+
 def test_no_test_of_peers_is_skipped_by_itself() -> None:
     """What it needs is asked of `needs`, which names it."""
     skips = re.compile(r"importorskip|skipif|pytest\.skip|mark\.skip|xfail|unittest")

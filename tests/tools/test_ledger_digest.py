@@ -260,7 +260,7 @@ def test_a_renamed_module_changes_nothing(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=without)
     (tmp_path / "vectors").symlink_to(ROOT / "vectors")
     names = {
-        "mxref/profiles/logarithm": "mxref/profiles/logs",
+        "mxref/bits/logarithm": "mxref/bits/logs",
         "mxref/cases/random_blocks": "mxref/cases/blocks",
         "tools/ledger/asks": "tools/ledger/puts",
     }

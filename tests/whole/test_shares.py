@@ -1,15 +1,16 @@
-"""The test command has a fixed part of every test that is sampled, and --complete has all."""
+"""The test command has a part of every test that is sampled; --complete has all, --rest others."""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
+from helpers import ROOT, run
 from shares import Share
 
 SOME, ALL = Share(complete=False), Share(complete=True)
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("parts", range(2, 29))
@@ -35,6 +36,24 @@ def test_of_so_many_cases_one_runs(parts: int) -> None:
 def test_of_tests_of_one_case_so_many_run(parts: int) -> None:
     cases = [(f"test_{number}", parts) for number in range(100 * parts)]
     assert 60 < len(cases) - len(SOME.left_out(cases)) < 140
+
+
+def collected(*options: str) -> set[str]:
+    """The tests of a file with one that takes `share`, and of a room without one."""
+    where = ("tests/golden/test_schema.py", "tests/packing")
+    quiet = ("-q", "--collect-only", "-p", "no:cacheprovider")
+    found = run(sys.executable, "-m", "pytest", *quiet, *options, *where, cwd=ROOT)
+    assert found.returncode == 0, found.stdout
+    return {line for line in found.stdout.splitlines() if "::" in line}
+
+
+def test_the_rest_is_what_was_not_whole() -> None:
+    some, rest, every = collected(), collected("--rest"), collected("--complete")
+    assert some | rest == every
+    whole = every - rest
+    assert some > whole > set()
+    assert {one for one in every if "::test_every_line_is_valid[" in one} <= rest
+    assert {one for one in whole if one.startswith("tests/packing")}
 
 
 def test_nothing_depends_on_the_date_or_the_commit() -> None:

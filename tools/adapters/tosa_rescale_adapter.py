@@ -24,7 +24,7 @@ _ROUNDING = peer("tosa.RoundingMode", _PIN).RoundingMode
 _TYPES = {"int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT48"}
 _BITS32 = [
     "int8-int8", "int8-uint8", "int16-int8", "int32-int8", "int32-int16", "int8-int32",
-    "int32-int32",
+    "int32-int32", "uint8-int8", "uint8-int16",
 ]  # fmt: skip
 Array = NDArray[Any]
 

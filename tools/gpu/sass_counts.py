@@ -21,6 +21,7 @@ import sys
 import sysconfig
 import tempfile
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,18 @@ __all__ = [
     "grown",
     "missing",
     "table",
+    "with_stacks",
 ]
 
 CUDA = Path(__file__).resolve().parents[1] / "fastpath" / "cuda"
 COUNTS = CUDA / "counts.json"
 #: What is counted of a kernel, by the names of `counts.json`.
 Counts = dict[str, float]
+#: What nvcc says of a kernel: its name, bytes of its stack, stored and loaded; registers.
+_PROPERTIES = re.compile(
+    r"properties for (\S+)\n *(\d+) bytes stack frame, (\d+) bytes spill stores, "
+    r"(\d+) bytes spill loads\n.*?Used (\d+) registers"
+)
 _TYPES = {"f32": "uint32_t", "bf16": "uint16_t", "f16": "mx::Half"}
 
 
@@ -183,7 +190,8 @@ def count(watched: tuple[Watched, ...] = KERNELS) -> dict[str, Counts]:
     Returns:
         For each kernel slots and instructions for an element (`slots`, `conversion`, `multiplier`,
         `memory`, `constants`, `uniform`), the same slots of the whole kernel with one turn
-        (`slots_once`), and `branches` of a turn, `registers`, and `spills` in bytes.
+        (`slots_once`), and `branches` of a turn, `registers`, and `spills`: bytes of its
+            stack, stored and loaded.
 
     Raises:
         RuntimeError: nvcc or nvdisasm fails.
@@ -216,16 +224,47 @@ def disassembled(target: str, watched: list[Watched], *flags: str) -> tuple[str,
         return _ran("nvdisasm", "-c", binary)[0], said
 
 
+def with_stacks(element: str, target: str) -> tuple[int, list[str]]:
+    """How many kernels a format has, and the names of those that have a stack or spill.
+
+    Args:
+        element: the format's type in the header.
+        target: the architecture.
+
+    Raises:
+        RuntimeError: nvcc fails.
+    """
+    packed = ("false", "true") if element in ("E3M2", "E2M3", "E2M1", "NVFP4") else ("false",)
+    lines = [f"using F = {element};"]
+    for number, way in product(_TYPES.values(), packed):
+        kind, read = f"<F, {number}, {way}>", f"const {number}*, Tensor"
+        made, both = "uint8_t*, uint8_t*", "uint8_t*, uint8_t*, uint8_t*, uint8_t*"
+        for encoder in ("Hardware", "Integers<true>"):
+            how = f"<F, {number}, {encoder}, {way}>"
+            lines.append(f"quantize_kernel{how}({read}, Recipe, {made});")
+            lines.append(f"quantize_both_kernel{how}({read}, Tensor, Recipe, {both});")
+        codes = "const uint8_t*, const uint8_t*"
+        lines.append(f"dequantize_kernel{kind}({codes}, Tensor, Recipe, {number}*);")
+        if element != "NVFP4":
+            seed = "uint64_t, int"
+            lines.append(f"quantize_stochastic_kernel{kind}({read}, Recipe, {seed}, {made});")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "all.cu"
+        each = [lines[0], *(f"template __global__ void {line}" for line in lines[1:])]
+        text = ['#include "mx_kernels.cuh"', "namespace mx {", *each, "}"]
+        source.write_text("\n".join(text))
+        options = ["-std=c++17", f"-arch={target}", "-cubin", "-Xptxas", "-v", "-I", CUDA]
+        _, said = _ran("nvcc", *options, source, "-o", Path(folder) / "all.cubin")
+    found = _PROPERTIES.findall(said)
+    return len(found), [_demangled(name) for name, *bytes, _ in found if any(map(int, bytes))]
+
+
 def _of_target(target: str, watched: list[Watched]) -> dict[str, Counts]:
     text, said = disassembled(target, watched)
     code = {_demangled(kernel.name): kernel for kernel in kernels(text)}
     used = {
-        _demangled(name): {"registers": int(registers), "spills": int(stores) + int(loads)}
-        for name, stores, loads, registers in re.findall(
-            r"properties for (\S+)\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads\n"
-            r".*?Used (\d+) registers",
-            said,
-        )
+        _demangled(name): {"registers": int(registers), "spills": sum(map(int, bytes))}
+        for name, *bytes, registers in _PROPERTIES.findall(said)
     }
     found: dict[str, Counts] = {}
     for w in watched:

@@ -14,6 +14,7 @@ makes a stale record fresh again.
     python tools/ledger                   # all adapters whose libraries are here, unless fresh
     python tools/ledger torchao.FLOOR     # one adapter: tools/adapters/torchao_adapter.py:FLOOR
     python tools/ledger --check           # which records are stale, and why
+    python tools/ledger --check --here    # the same of adapters whose libraries are here
     python tools/ledger --write           # docs/ledger from the results of all environments
     python tools/ledger --html FOLDER     # docs/ledger and docs/reports as pages (extra report)
 
@@ -80,6 +81,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, metavar="FOLDER", help=about)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--check", action="store_true", help="say what is stale and stop")
+    parser.add_argument("--here", action="store_true", help="only those whose libraries are here")
     parser.add_argument("--write", action="store_true", help="write docs/ledger and stop")
     about = "write docs/ledger and docs/reports as HTML and stop"
     parser.add_argument("--html", type=Path, metavar="FOLDER", help=about)
@@ -97,6 +99,7 @@ def main() -> int:
     if options.write:
         return write([*names.values()], options)
     chosen = [names[name] for name in options.adapters or names]
+    chosen = [one for one in chosen if not options.here or not missing(one.path)]
     return check(chosen, options) if options.check else run(chosen, options)
 
 

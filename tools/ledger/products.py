@@ -25,7 +25,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.intervals import held
 from mxref.operations.layers import fast_layer, layer_bounds, layer_parts
-from mxref.operations.product_words import PAIRS, DotSide, pair_formats
+from mxref.operations.product_words import MX_PAIRS, DotSide, pair_formats
 from mxref.operations.products import accumulations, bounds, groups, outputs
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -98,7 +98,7 @@ def product_files(target: PythonTarget, read: Iterable[VectorFile] = ()) -> list
     folder, policy = vectors_folder(), target.policy
     files = read_for(folder, target, policy, only=lambda op, *_: op in ops, read=read)
     found = {file.stem: file for file in files if file.op in ops}
-    wanted = [(op, f, t) for op in ops for f in (PAIRS if op == "matmul" else BLOCK_FORMATS)
+    wanted = [(op, f, t) for op in ops for f in (MX_PAIRS if op == "matmul" else BLOCK_FORMATS)
               for t in ("f32", "bf16")]  # fmt: skip
     covered = [without_cases(*names) for names in wanted if target.covers(*names)]
     return [found.get(file.stem, file) for file in covered]
@@ -223,7 +223,7 @@ def dot_rounds(file: VectorFile, count: int) -> Iterator[tuple[str, list[DotSide
         count: the number of random outputs.
     """
     if file.cases:
-        for _, a, b in groups(file.input_words()):
+        for _, a, b in groups(file.input_words(), file.format):
             yield "vectors", a, b
     state = np.random.default_rng([*file.stem.encode()])
     rows = int(np.ceil(np.sqrt(count / len(_LENGTHS))))

@@ -46,7 +46,7 @@ def reasons(profile: Profile, file: VectorFile, cases: Words) -> dict[str, int]:
         answers_of(target, file, cases)
         for target in (OwnTarget(Policy()), profile_target(plain), profile_target(profile))
     )
-    found = _put_down(file, cases, ocp, policy, dict(_choices(plain, file.op)))
+    found = _put_down(file, cases, ocp, policy, dict(_choices(plain, file.op, file.format)))
     found |= _put_down(file, cases, policy, own, dict(_stages(profile)))
     return {name: count for name, count in sorted(found.items(), key=lambda n: -n[1]) if count}
 
@@ -91,10 +91,10 @@ def _same(file: VectorFile, want: Words, got: Words) -> NDArray[np.bool_]:
     return same
 
 
-def _choices(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
+def _choices(profile: Profile, op: str, format: str) -> Iterator[tuple[str, Profile]]:
     """For each choice the profile with that of `ocp` in its place."""
     default = Policy().choices()
-    for name, value in choices_read(op, profile.policy).items():
+    for name, value in choices_read(op, profile.policy, format).items():
         policy = profile.policy.replace(**{name: default[name]})
         yield f"{name}={value}", dataclasses.replace(profile, policy=policy)
 

@@ -24,6 +24,11 @@ PAGES = {
     "tools/adapters/NOTES.md": "tools/adapters/NOTES.md",
     "tools/fastpath/cuda/README.md": "tools/fastpath/cuda/README.md",
     "tools/fastpath/triton/README.md": "tools/fastpath/triton/README.md",
+    "tools/fastpath/torch/README.md": "tools/fastpath/torch/README.md",
+    **{
+        f"tools/adopt/{name}.md": f"tools/adopt/{name}.md"
+        for name in ("README", "gfloat", "ml_dtypes", "onnx", "torchao")
+    },
 }
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 

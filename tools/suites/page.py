@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from suites.table import Suite, suites
 
 HEAD = """# Other projects' own test suites, run on mxref
@@ -48,6 +50,17 @@ def row(suite: Suite) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def item(text: str) -> str:
+    """An item of a list, in lines of at most 120 characters."""
+    return textwrap.fill(
+        f"- {text}",
+        120,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def page() -> str:
     """The text of the page."""
     table = suites()
@@ -57,9 +70,9 @@ def page() -> str:
     total = [sum(getattr(s, n) for s in table.values()) for n in ("tests", "notice", "values")]
     counts = " | ".join(f"{n:,}" for n in [*total, sum(len(s.known) for s in table.values())])
     lines += [f"| all | | | | {counts} |", SIGNS, "## What each asks, and by which policy", ""]
-    lines += [f"- **{s.name}**: {s.what}. Policy: {s.policy}. Compared: {s.compared}."
-              for s in table.values()]  # fmt: skip
+    for s in table.values():
+        lines.append(item(f"**{s.name}**: {s.what}. Policy: {s.policy}. Compared: {s.compared}."))
     lines += ["", "## What differs, and why", ""]
-    lines += [f"- {s.name}, `{test}`: {reason}."
-              for s in table.values() for test, reason in s.known.items()]  # fmt: skip
+    for s in table.values():
+        lines += [item(f"{s.name}, `{test}`: {reason}.") for test, reason in s.known.items()]
     return "\n".join(lines) + "\n"

@@ -227,5 +227,5 @@ def _run(adder: Adder) -> Unit:
 def _named(device: Device) -> Iterator[tuple[str, Adder]]:
     for name, adder in ADDERS.items():
         fits = all(one in adder.formats for one in device.formats)
-        if fits and not adder.blocks and adder.output == device.layout.name:
+        if fits and not (adder.blocks or adder.scaling) and adder.output == device.layout.name:
             yield name, adder

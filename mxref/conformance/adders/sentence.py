@@ -10,7 +10,20 @@ from mxref.conformance.adders.trees import C, SumTree, Tree, canonical, chain_tr
 from mxref.policy.choices import Rounding
 from mxref.products.adders import Adder
 
-__all__ = ["known", "sentence"]
+__all__ = ["adder_text", "known", "sentence"]
+
+
+def adder_text(adder: Adder) -> str:
+    """How an adder adds, in words.
+
+    >>> from mxref.products.adders import ADDERS
+    >>> adder_text(ADDERS["hopper_f16"]).split("; ")
+    ['steps of 16 products with C, aligned to the largest and cut at 2^-25 of it', \
+'rounded toward zero to float32']
+    """
+    words = [_step(adder, adder.step, with_c=adder.promotion is None)]
+    words += [f"added up in float32 every {adder.promotion}"] * bool(adder.promotion)
+    return "; ".join(words)
 
 
 def sentence(
@@ -34,9 +47,7 @@ def sentence(
 
 def _told(model: SumTree, adder: Adder | None, k: int) -> str:
     if adder is not None:
-        words = [_step(adder, adder.step, with_c=adder.promotion is None)]
-        words += [f"added up in float32 every {adder.promotion}"] * bool(adder.promotion)
-        return "; ".join(words)
+        return adder_text(adder)
     step = model.adder
     for text, tree in _shapes(model, k):
         if tree == model.tree:

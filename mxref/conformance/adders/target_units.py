@@ -16,11 +16,11 @@ from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 
-__all__ = ["UnitFinding", "identify_units", "unit_json", "unit_lines"]
+__all__ = ["LENGTH", "UnitFinding", "identify_units", "unit_json", "unit_lines"]
 
 _OP = "mma"
 #: Products of a sum: some steps of every adder.
-_LENGTH = 128
+LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _identified(target: Target, format: str) -> UnitFinding:
 
     _, *names = format.split("-")
     try:
-        return UnitFinding(format, identify_adder(unit, (names[0], names[1]), _LENGTH))
+        return UnitFinding(format, identify_adder(unit, (names[0], names[1]), LENGTH))
     except DeviceError as error:
         return UnitFinding(format, None, str(error))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from mxref.conformance.checking.case_judge import (
 from mxref.conformance.checking.deciding_rows import deciding_rows
 from mxref.conformance.checking.kept_results import IN_PLACE, MIDDLE, overwritten
 from mxref.conformance.checking.one_case import by_company, of_one_case
+from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_calls import FIRST, ask_again, refusals
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.compare.compare import same_answers
@@ -60,7 +61,7 @@ _OTHERWISE = {
 
 
 def ask_cases_again(
-    target: PythonTarget, report: Report, most: int
+    target: PythonTarget, report: Report, most: int, tell: Callable[[float], None] = untold
 ) -> tuple[list[CallDependence], Scope]:
     """Every case in calls of many sizes, twice: what is wrong with them, and what was asked.
 
@@ -68,11 +69,12 @@ def ask_cases_again(
         target: the implementation.
         report: its answers to the vectors.
         most: the largest number of elements in a call.
+        tell: called with the share of this that is done.
     """
     outcomes = [outcome for row in report.rows for outcome in row.outcomes]
     cases = [RepeatedCases(target.operations[one.file.op], one) for one in outcomes]
     wanted = wanted_by(report)
-    every = list(ask_again(cases, most, threads=target.threads))
+    every = list(ask_again(cases, most, threads=target.threads, tell=tell))
     uses: list[CallDependence] = []
     for key in dict.fromkeys((call.file.op, call.file.format) for call in every):
         of = [one for one in cases if (one.file.op, one.file.format) == key]

@@ -26,6 +26,7 @@ from mxref.conformance.checking.call_questions import (
 )
 from mxref.conformance.checking.data_findings import data_finding
 from mxref.conformance.checking.kept_results import misused
+from mxref.conformance.checking.progress import untold
 from mxref.conformance.verdict.call_dependence import CallDependence, OrdinaryScope
 from mxref.operands.returned import AnswerError
 from mxref.targets.calls import error_text, is_fault, quiet
@@ -80,6 +81,7 @@ def ask_sizes(
     subjects: Sequence[CallSubject],
     elements: int,
     before: Sequence[CallSubject] = (),
+    tell: Callable[[float], None] = untold,
 ) -> tuple[list[CallDependence], SizeScope]:
     """Operations in many sizes, each question twice, with all the others in between.
 
@@ -92,6 +94,7 @@ def ask_sizes(
             target's answers to the vectors.
         elements: the largest number of elements in a call.
         before: those that were asked before.
+        tell: called with the share of the calls that is done.
 
     Returns:
         What is wrong, one for an operation and format at most, and one for empty calls; and what
@@ -108,11 +111,14 @@ def ask_sizes(
             for (op, _), group in groups.items()
             for question in group.questions
         ]
-        turns = [ask(function, one) for function, _, one in plan]
-        again = [
-            ask(function, one.again(one.draw + 1, one.memory) if manner.other_numbers else one)
-            for function, manner, one in reversed(plan)
-        ]
+        turns, again = [], []
+        for i, (function, _, one) in enumerate(plan):
+            tell(i / len(plan) / 2)
+            turns.append(ask(function, one))
+        for i, (function, manner, one) in enumerate(reversed(plan)):
+            tell(0.5 + i / len(plan) / 2)
+            other = one.again(one.draw + 1, one.memory) if manner.other_numbers else one
+            again.append(ask(function, other))
         pairs = zip(turns, reversed(again), strict=True)
         for (op, format), group in groups.items():
             some = list(itertools.islice(pairs, len(group.questions)))
@@ -135,12 +141,16 @@ def ask_sizes(
 
 
 def ask_one_by_one(
-    target: PythonTarget, subjects: Sequence[CallSubject], elements: int
+    target: PythonTarget,
+    subjects: Sequence[CallSubject],
+    elements: int,
+    tell: Callable[[float], None] = untold,
 ) -> tuple[list[CallDependence], SizeScope]:
     """Operations one after the other: what is wrong, one for an operation and format at most.
 
     Where one float type is wrong, the others are not asked. The rest is that of `ask_sizes`, but
-    of the shapes that were asked there are notes alone.
+    of the shapes that were asked there are notes alone. `tell` is called with the share that is
+    done.
     """
     uses: dict[tuple[str, str], CallDependence] = {}
     notes: list[str] = []
@@ -148,6 +158,7 @@ def ask_one_by_one(
     calls: Counter[str] = Counter()
     longest: defaultdict[str, tuple[int, str]] = defaultdict(lambda: (0, ""))
     for number, one in enumerate(subjects):
+        tell(number / len(subjects))
         if (one.op, one.format) not in uses:
             found, scope = ask_sizes(target, [one], elements, subjects[:number])
             uses |= {(use.op, use.format): use for use in found}

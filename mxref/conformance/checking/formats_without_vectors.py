@@ -124,8 +124,8 @@ def _integers(target: PythonTarget, report: Report) -> Iterator[IntegerSubject]:
         rows = {row.format: row.policy for row in report.rows if row.op == op}
         has_policy = all(explaining(row, report) for row in report.rows if row.op == op)
         for format, like in operation.further.items():
-            decided = has_policy and {*like.values()} <= {*rows}
-            if decided and target.covers(op, format, operation.slot):
+            decided = has_policy and {*like.values()} <= {*rows} and format not in rows
+            if decided and target.covers(op, format, operation.slot_of(format)):
                 known = operation.choices(format)
                 given = {name: operation.parse(one, rows[one]) for name, one in like.items()}
                 chosen = {name: one[name] for name, one in given.items() if name in one}

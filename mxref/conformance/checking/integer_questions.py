@@ -33,8 +33,8 @@ Array = NDArray[Any]
 _MOVED, _TWICE = (33, 64, 260), 5_000
 #: Each size of a call in which two arrays may be one.
 _SIDE = 9
-#: The elements and the number of calls of a format without vectors.
-_RARE, _FEW = 300, 8
+#: The elements of the calls of a format without vectors.
+_RARE = 300
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
@@ -45,7 +45,9 @@ _EQUAL = {
     "layer": ("rows", "outputs"),
     "layer_groups": ("rows", "outputs"),
     "qlinear_matmul": ("rows", "columns"),
+    "elementwise": ("rows", "columns"),
     "mma": ("rows", "columns"),
+    "addmm": ("rows", "columns"),
 }
 
 
@@ -58,7 +60,7 @@ class IntegerSubject(PlainSubject):
         format: the format.
         policy: the choices that give the answers.
         fails: whether some answers to the vectors are others, which nothing known gives.
-        is_rare: whether there are no vectors of it.
+        is_rare: whether few calls are asked, as of a format without vectors.
     """
 
     op: str
@@ -86,7 +88,7 @@ class IntegerSubject(PlainSubject):
         most = min(elements, _RARE) if self.is_rare else elements
         every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= most]
         if self.is_rare:
-            yield from every[:: len(every) // _FEW + 1]
+            yield from every[:: len(every) // CALL_OPERATIONS[self.op].few + 1]
             return
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
@@ -180,7 +182,7 @@ class IntegerQuestion(PlainQuestion):
             _, height, width, *_ = self.sizes
             more = "more" if height > width else "no more"
             found["longer"] = f"{more} pixels down than pixels across"
-            _, _, align, padding, _ = self.arguments
+            align, padding = self.arguments[2:4]
             found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
         elif kind == "layer_groups":
             found["columns"] = math.prod(self.sizes[2:])
@@ -209,6 +211,14 @@ class IntegerQuestion(PlainQuestion):
         if self.subject.op in WEIGHT_ONLY_OPERATIONS:
             found[found == F32.sign_bit] = 0
         return found
+
+    def is_wrong(self, got: NDArray[np.uint64]) -> bool:
+        """Whether an answer is another one, which the operation does not admit either."""
+        if np.array_equal(got, self.wanted):
+            return False
+        dtype, shape = self.asked.dtype, self.asked.shape
+        result = got.astype(f"u{dtype.itemsize}").view(dtype).reshape(shape)
+        return not CALL_OPERATIONS[self.subject.op].admits(self.asked, result)
 
     def difference(self, got: NDArray[np.uint64]) -> str:
         """The first wrong word, with the value and the parameters that it comes from."""

@@ -89,7 +89,7 @@ def families_for(
         return ()
     if isinstance(policy, str):
         return (dataclasses.replace(found[0], policy=policy),)
-    name = str(Policy().replace(**choices_read(file.op, policy)))
+    name = str(Policy().replace(**choices_read(file.op, policy, file.format)))
     same = [one for one in found if one.policy == name]
     if same:
         return (same[0],)

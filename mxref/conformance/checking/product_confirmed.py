@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, U8
 from mxref.conformance.checking.array_memory import copies
-from mxref.conformance.checking.product_data import BLOCK
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.checking.subjects import explained_by_stages
 from mxref.conformance.verdict.report import Report
@@ -17,7 +17,7 @@ from mxref.conformance.verdict.stages.product_cases import OutputsAsked, Product
 from mxref.conformance.verdict.stages.product_fit import ProductFit
 from mxref.conformance.verdict.stages.product_steps import right_codes
 from mxref.operands.returned import float_words
-from mxref.operations.product_words import DotSide
+from mxref.operations.product_words import DotSide, code_of_one
 from mxref.targets.calls import is_fault, quiet
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
@@ -30,8 +30,6 @@ _SHAPES = (
     (5, 4), (64, 2), (129, 3),
 )  # fmt: skip
 _OUTPUTS = 24
-#: The scales that are numbers.
-_CODES = 255
 #: Scale codes and codes of an operand; rows and columns of outputs.
 Side = tuple[U8, U8]
 Places = list[tuple[int, int]]
@@ -66,7 +64,8 @@ def _gives(steps: object, subject: ProductSubject, most: int) -> bool:
         if sum(codes.size for _, codes in sides) > most:
             continue
         a, b = subject.formats
-        more = (LAYOUTS[subject.float].dtype,) if subject.function.takes_dtype else ()
+        more: list[Any] = [LAYOUTS[subject.float].dtype] * subject.function.takes_dtype
+        more += [np.float32(1)] * (2 * subject.has_tensors)
         shape = len(sides[0][0]), len(sides[1][0])
         try:
             with quiet():
@@ -83,7 +82,7 @@ def _gives(steps: object, subject: ProductSubject, most: int) -> bool:
         return True
     answers = np.concatenate(words)
     floats = np.full(len(answers), subject.float)
-    fit = ProductFit(ProductCases.of_calls(calls), answers, floats, subject.format)
+    fit = ProductFit(ProductCases.of_calls(calls, subject.format), answers, floats, subject.format)
     return bool(fit.given(steps).all())  # type: ignore[arg-type]
 
 
@@ -101,17 +100,18 @@ def _shapes(subject: ProductSubject) -> Iterator[tuple[list[Side], Places]]:
 
 def _scales(subject: ProductSubject) -> Iterator[tuple[list[Side], Places]]:
     """Ones under every scale, times ones under its reciprocal, itself and the next one."""
-    rows, columns, blocks = subject.fit((_CODES, _CODES, 1))
+    count = min(fmt.scale.max_code for fmt in subject.formats) + 1
+    rows, columns, blocks = subject.fit((count, count, 1))
     if rows == columns:
         sides: list[Side] = []
         for fmt in subject.formats:
-            scales = np.full((rows, blocks), 127, np.uint8)
-            scales[:, 0] = np.minimum(np.arange(rows), _CODES - 1)
-            codes = np.zeros((rows, blocks * BLOCK), np.uint8)
+            scales = np.full((rows, blocks), code_of_one(fmt), np.uint8)
+            scales[:, 0] = np.minimum(np.arange(rows), count - 1)
+            codes = np.zeros((rows, blocks * subject.block), np.uint8)
             codes[:, 0] = np.flatnonzero(right_codes(fmt) == 1)[0]
             sides.append((scales, codes))
-        last = _CODES - 1
-        every = ((i, j) for i in range(_CODES) for j in (last - i, i, min(i + 1, last)))
+        last = count - 1
+        every = ((i, j) for i in range(count) for j in (last - i, i, min(i + 1, last)))
         yield sides, list(every)
 
 

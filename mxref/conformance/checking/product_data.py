@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
-from mxref.formats.catalog import ElementFormat
+from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.operands.splitmix import splitmix64
 
-__all__ = ["AS_DRAWN", "BLOCK", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn"]
-
-#: Elements of a block.
-BLOCK = 32
+__all__ = ["AS_DRAWN", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +65,16 @@ def _few(element: ElementFormat, *, more: bool) -> tuple[NDArray[np.float64], U8
 
 @lru_cache(16)  # both sides, asked for arrays and for outputs
 def drawn(
-    element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool, kind: ProductData
+    fmt: BlockFormat, rows: int, blocks: int, draw: int, *, single: bool, kind: ProductData
 ) -> tuple[U8, U8, NDArray[np.float64]]:
     """What `Product.side` gives; `single` for one element of a row that is not zero."""
-    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (BLOCK + 1) + 2))
+    size = fmt.elements_per_block
+    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (size + 1) + 2))
     of_row, place, of_block, of_element = np.split(
         (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
     )
-    few, codes = _few(element, more=kind.equal)
-    chosen = (of_element % len(few)).reshape(rows, blocks * BLOCK)
+    few, codes = _few(fmt.element, more=kind.equal)
+    chosen = (of_element % len(few)).reshape(rows, blocks * size)
     powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
     ordinary = slice(rows - 1) if kind.broken and rows > 1 else slice(None)
     if kind.equal:
@@ -96,8 +94,9 @@ def drawn(
         place = place % chosen.shape[1]
         place[::5] = chosen.shape[1] - 1
         kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
-    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), BLOCK, axis=1)
-    found = (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), size, axis=1)
+    scales = (powers - 4 + fmt.scale.bias) << fmt.scale.mantissa_bits
+    found = scales.astype(np.uint8), codes[chosen] * kept, numbers * kept
     for array in found:  # of the cache
         array.flags.writeable = False
     return found

@@ -41,7 +41,7 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
     named = [] if outcome.errors else list(named_accumulations([outcome]))
     total = wrong = 0
     kept: dict[tuple[int, ...], int] = {}
-    for _, a, b in groups(outcome.inputs):
+    for _, a, b in groups(outcome.inputs, file.format):
         try:
             with quiet():
                 asked = DOT_OPERATIONS[file.op].call(file.format, file.float, a, b)

@@ -34,7 +34,6 @@ from mxref.conformance.checking.call_questions import (
 from mxref.conformance.checking.call_rules import SHORTER, Features, Rule, alike
 from mxref.conformance.checking.product_data import (
     AS_DRAWN,
-    BLOCK,
     PRODUCT_KINDS,
     REPEATED,
     ProductData,
@@ -98,6 +97,8 @@ _LONGER = 6
 _FEWER, _RARE = 6, 36
 #: So many right outputs may be values of a narrower float by chance.
 _CHANCE = 8
+#: The scales of tensors, of formats that have them: powers of two, which round nothing.
+_TENSORS = np.float32(0.5), np.float32(8)
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED = (33, 65, 3)
 
@@ -128,6 +129,16 @@ class ProductSubject(PlainSubject):
         return pair_formats(self.format)
 
     @property
+    def has_tensors(self) -> bool:
+        """Whether a tensor of one of them has a scale."""
+        return any(fmt.tensor_scale for fmt in self.formats)
+
+    @property
+    def block(self) -> int:
+        """The elements of a block."""
+        return self.formats[0].elements_per_block
+
+    @property
     def manner(self) -> Manner:
         """Each shape is asked with two sets of numbers."""
         return in_shapes("products")
@@ -144,7 +155,7 @@ class ProductSubject(PlainSubject):
             self.fit(one): most for one, most in shapes.items()
         }.items():
             is_fast = m * n * blocks * pace <= seconds or max(m, n) * blocks <= _SMALL
-            if is_fast and (m + n) * blocks * BLOCK <= elements:
+            if is_fast and (m + n) * blocks * self.block <= elements:
                 yield Product(self, (m, n, blocks))
         if not self.fails:
             moved = Product(self, self.fit(_MOVED))
@@ -157,8 +168,8 @@ class ProductSubject(PlainSubject):
 
     def fit(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """A shape with the multiples that the target takes."""
-        rows, columns, length = self.function.multiples
-        steps = rows, columns, -(-length // BLOCK)
+        rows, columns, length = self.function.multiples_of(*self.formats)
+        steps = rows, columns, -(-length // self.block)
         m, n, blocks = map(rounded_up, shape, steps)
         return m, n, blocks
 
@@ -192,10 +203,10 @@ class Product(PlainQuestion):
     def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
         single = self.subject.fails and which == 0
-        element = self.subject.formats[which].element
+        fmt = self.subject.formats[which]
         shape = self.shape[which], self.shape[2]
         draw = 2 * self.draw + which * (self.memory != ONE_ARRAY)
-        return drawn(element, *shape, draw, single=single, kind=self.kind)
+        return drawn(fmt, *shape, draw, single=single, kind=self.kind)
 
     def ordinary(self) -> Iterator[tuple[str, Product, Product]]:
         """The product with numbers of each kind, and so but for one row."""
@@ -218,7 +229,8 @@ class Product(PlainQuestion):
         """Scales and codes of both operands, and what tells the function their formats."""
         a, b = self.subject.formats
         more = (LAYOUTS[self.subject.float].dtype,) if self.subject.function.takes_dtype else ()
-        return (*self.side(0)[:2], *self.side(1)[:2], a.name, b.name, *more)
+        tensors = _tensors(a, b) if self.subject.has_tensors else ()
+        return (*self.side(0)[:2], *self.side(1)[:2], a.name, b.name, *more, *tensors)
 
     @property
     def wanted(self) -> Words:
@@ -229,13 +241,14 @@ class Product(PlainQuestion):
     def name(self) -> str:
         """The shapes of both operands."""
         rows, columns, blocks = self.shape
-        return f"({rows:,}, {blocks * BLOCK:,}) x ({blocks * BLOCK:,}, {columns:,})"
+        summed = blocks * self.subject.block
+        return f"({rows:,}, {summed:,}) x ({summed:,}, {columns:,})"
 
     @property
     def elements(self) -> int:
         """The elements of both operands."""
         rows, columns, blocks = self.shape
-        return (rows + columns) * blocks * BLOCK
+        return (rows + columns) * blocks * self.subject.block
 
     @property
     def work(self) -> int:
@@ -245,7 +258,7 @@ class Product(PlainQuestion):
     def resized(self, unit: str, count: int, draw: int) -> Product | None:
         """The product with another size, if it can have it."""
         m, n, blocks = self.shape
-        length = 0 if count % BLOCK else count // BLOCK
+        length = 0 if count % self.subject.block else count // self.subject.block
         more = {SHORTER: (count, count, blocks), "summed elements": (m, n, length)}
         shapes = {"rows": (count, n, blocks), "columns": (m, count, blocks), **more}
         shape = shapes.get(unit, (0, 0, 0))
@@ -255,7 +268,7 @@ class Product(PlainQuestion):
     @property
     def features(self) -> Features:
         """What a rule may speak of."""
-        rows, columns, summed = *self.shape[:2], self.shape[2] * BLOCK
+        rows, columns, summed = *self.shape[:2], self.shape[2] * self.subject.block
         sizes = {"rows": rows, "columns": columns, "summed elements": summed}
         sizes |= {SHORTER: min(rows, columns), "outputs": rows * columns}
         sizes |= {"numbers of A": rows * summed, "numbers of B": columns * summed}
@@ -308,6 +321,12 @@ class Product(PlainQuestion):
         )
 
 
+def _tensors(*formats: BlockFormat) -> tuple[np.float32, ...]:
+    """The scales of tensors, 1 of those that have none."""
+    pairs = zip(formats, _TENSORS, strict=True)
+    return tuple(tensor if fmt.tensor_scale else np.float32(1) for fmt, tensor in pairs)
+
+
 def _place(index: Sequence[int]) -> str:
     """Where an output stands."""
     return f"row {index[0]}, column {index[1]}"
@@ -318,6 +337,7 @@ def _outputs(product: Product) -> Words:
     """The words of the outputs."""
     layout = LAYOUTS[product.subject.float]
     exact = product.side(0)[2] @ product.side(1)[2].T
+    exact *= math.prod(map(float, _tensors(*product.subject.formats)))
     found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
     found.flags.writeable = False
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, named, often_switched
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_results import kept_calls
+from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operands.returned import AnswerError
@@ -33,6 +35,8 @@ _MOVED = ((33, 1), (64, 3), (257, 1))
 FIRST = 64
 #: Rows of the calls made by two threads at once, and their number; so many have the same.
 _THREADED, _OF_ONE_SIZE = (4096, 12), 8
+#: The elements that take as long as a call by itself, as it is for NumPy.
+_PER_CALL = 20_000
 
 
 def elements_of(file: VectorFile, rows: int) -> int:
@@ -74,7 +78,11 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
 
 
 def ask_again(
-    cases: Sequence[RepeatedCases], elements: int, *, threads: bool = False
+    cases: Sequence[RepeatedCases],
+    elements: int,
+    *,
+    threads: bool = False,
+    tell: Callable[[float], None] = untold,
 ) -> Iterator[Call]:
     """Every file in calls of all sizes, twice, in another order the second time.
 
@@ -82,6 +90,7 @@ def ask_again(
         cases: the files of all operations and formats, in their order.
         elements: the largest number of elements in a call.
         threads: whether two threads may call the target at once.
+        tell: called with the share of this that is done.
     """
     some = [one for one in cases if one.usable]
     large = {(one.file.op, one.file.format): one for one in reversed(some)}.values()
@@ -97,10 +106,17 @@ def ask_again(
         for one in (some if i % 2 else some[::-1])
         if count in sizes[one]
     ]
+    # Nine tenths of the time; a call takes as long as many elements, too.
+    work = [_PER_CALL + elements_of(one.file, count) for one, count in plan]
+    done = [0, *itertools.accumulate([*work, *reversed(work)])]
+    shares = iter([0.9 * before / max(done[-1], 1) for before in done])
     for one, count in plan:
+        tell(next(shares))
         yield one.ask(one.chosen(count, 1))
     for one, count in reversed(plan):
+        tell(next(shares))
         yield one.ask(one.chosen(count, 2), turn=2)
+    tell(next(shares))
     for one in some:
         yield from kept_calls(one)
     for one in some:

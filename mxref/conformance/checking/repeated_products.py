@@ -94,7 +94,7 @@ def _text(target: PythonTarget, outcome: Outcome) -> str:
 def _calls(target: PythonTarget, outcome: Outcome, case: int) -> Iterator[_Call]:
     """The product of a case in calls of every shape, those aside that raise."""
     file, function = outcome.file, target.operations[outcome.file.op]
-    a, b = operands(stripped(outcome.inputs[case]))
+    a, b = operands(stripped(outcome.inputs[case]), file.format)
     for rows, columns in _SHAPES:
         sides = [a] * rows, [b] * columns
         try:

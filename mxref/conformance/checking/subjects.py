@@ -59,7 +59,8 @@ def subjects(report: Report) -> Iterator[CallSubject]:
         by, fails = policy or compared_with(row, report), policy is None
         if isinstance(by, str):
             if row.op in CALL_OPERATIONS:
-                yield IntegerSubject(row.op, row.format, by, fails)
+                is_rare = row.format in CALL_OPERATIONS[row.op].further
+                yield IntegerSubject(row.op, row.format, by, fails, is_rare)
         elif row.op in LAYOUT_OPERATIONS:
             profile = report.profile if row.profile else None
             for outcome in row.outcomes:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_calls import elements_of
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.operations.registry import (
@@ -31,11 +32,17 @@ _LEAST = 1000
 _LEAST_OF_CASE = dict.fromkeys(LAYOUT_OPERATIONS, 100) | dict.fromkeys(CALL_OPERATIONS, 500)
 
 
-def timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:
-    """The answers to the vectors, and seconds for a million elements in the slowest operation."""
+def timed(
+    target: Target, files: Sequence[VectorFile], tell: Callable[[float], None] = untold
+) -> tuple[list[Answered], float]:
+    """The answers to the vectors, and seconds for a million elements in the slowest operation.
+
+    `tell` is called with the share of the files that is done.
+    """
     paces: dict[str, float] = {}
     answered: list[Answered] = []
-    for file in files:
+    for i, file in enumerate(files):
+        tell(i / len(files))
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start

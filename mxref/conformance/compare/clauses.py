@@ -186,7 +186,7 @@ def contradicting(policy: str, asked: Iterable[tuple[str, str]]) -> dict[str, st
         name: value
         for name, value in chosen.items()
         if any(
-            name in reads(op) and standing_of(name, value, format) is Standing.CONTRADICTS
+            name in reads(op, format) and standing_of(name, value, format) is Standing.CONTRADICTS
             for op, format in asked
         )
     }
@@ -210,7 +210,7 @@ def lacking(policy: str, asked: Iterable[tuple[str, str]]) -> dict[str, tuple[st
             standing_of(name, default[name], format) is Standing.REQUIRED
             and standing_of(name, chosen[name], format) is not Standing.CONTRADICTS
             for op, format in asked
-            if name in reads(op)
+            if name in reads(op, format)
         )
     }
 

@@ -13,18 +13,14 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.integer_policies import nearest
-from mxref.conformance.compare.product_intervals import (
-    widened,
-)
+from mxref.conformance.compare.product_intervals import widened
 from mxref.conformance.compare.profile_bounds import nearest_admitted
 from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
+from mxref.numbers.codes import are_nan
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import (
-    CALL_OPERATIONS,
-    REGISTRY,
-)
+from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format
@@ -273,7 +269,7 @@ def wanted_answers(file: VectorFile, policy: AnyPolicy) -> tuple[str, NDArray[np
 def _spelled(file: VectorFile, policy: AnyPolicy) -> str:
     if isinstance(policy, str):
         return policy
-    return str(Policy().replace(**choices_read(file.op, policy)))
+    return str(Policy().replace(**choices_read(file.op, policy, file.format)))
 
 
 def same_answers(
@@ -331,8 +327,11 @@ def with_one_nan(
         nans = is_nan[np.minimum(words, np.uint64(is_nan.size - 1))] & element
         whole[nans] = np.uint64(min(code_format(file).nan_codes))
     if scales.size:
-        nan = np.uint64(max(block_format(file.format).scale.nan_codes))
-        whole[(scales == nan) & element & (words != np.uint64(NO_WORD))] = 0
+        fmt = block_format(file.format).scale
+        nan = are_nan(scales, fmt)
+        if fmt.is_float32:
+            whole[:, :1][nan] = np.uint64(fmt.nan_code or 0)
+        whole[nan & element & (words != np.uint64(NO_WORD))] = 0
     return whole
 
 

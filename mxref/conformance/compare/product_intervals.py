@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, TypeGuard
 
@@ -76,7 +77,19 @@ def widened(
         found[rest] = inside(file, *some, "any")
     elif file.op in LAYER_OPERATIONS and tolerated(policy):
         found[rest] = layers_inside(file, *some, policy, "any")
+    elif file.op in CALL_OPERATIONS and file.format in CALL_OPERATIONS[file.op].admitting:
+        found[rest] = [_admitted(file, *one) for one in zip(*some, strict=True)]
     return found
+
+
+def _admitted(file: VectorFile, words: Words, answer: Words) -> bool:
+    """Whether an operation admits an answer that is none of the policy's."""
+    one = CALL_OPERATIONS[file.op]
+    call, got = one.call(file.format, stripped(words)), stripped(answer)
+    if len(got) != math.prod(call.shape):
+        return False
+    patterns = np.array(got, np.uint64).astype(f"u{call.dtype.itemsize}")
+    return one.admits(call, patterns.view(call.dtype).reshape(call.shape))
 
 
 def nibbles_of(file: VectorFile, policy: str) -> str:
@@ -103,7 +116,7 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
     found = np.zeros(len(inputs), bool)
     if not answers.shape[1:] or not answers.shape[1]:
         return found
-    for some, a, b in groups(inputs):
+    for some, a, b in groups(inputs, file.format):
         got = answers[some, :1] + np.zeros(len(some), np.uint64)
         found[some] = np.diagonal(inside_all(file, a, b, got, rounding))
     return found

@@ -34,7 +34,13 @@ from mxref.conformance.differing.sides import (
     side_of,
 )
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, block_format
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    BlockFormat,
+    ScaleKind,
+    block_format,
+)
 from mxref.formats.scale_kinds import in_rows
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
@@ -150,6 +156,11 @@ def difference(
     known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
     if fmt.name not in known:
         raise ValueError(unknown_name("format", fmt.name, known))
+    if fmt.scale.kind is ScaleKind.FLOAT32:
+        raise ValueError(
+            f"format must have scales of at most 8 bits in diff, got {fmt.name}: `mxref verify` "
+            "compares a kernel with a profile"
+        )
     if fmt.is_tiled:
         rows = in_rows(fmt, tensor_scale=fmt.tensor_scale)
         use = f": use {rows.name!r}" if rows else ""

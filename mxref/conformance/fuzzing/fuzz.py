@@ -136,7 +136,7 @@ def fuzz(
         own: AnyPolicy = chosen
         if op in CALL_OPERATIONS:
             own = _choices_of(target, op, format, slot)
-        name = own if isinstance(own, str) else _spelled(op, own)
+        name = own if isinstance(own, str) else _spelled(op, format, own)
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
         by = profile if profile is not None and speaks_of(profile, op, format, slot) else None
         sizes = _sizes(target, file, is_first=(op, format) not in begun)
@@ -151,8 +151,8 @@ def fuzz(
         )
 
 
-def _spelled(op: str, policy: Policy) -> str:
-    return str(Policy().replace(**choices_read(op, policy)))
+def _spelled(op: str, format: str, policy: Policy) -> str:
+    return str(Policy().replace(**choices_read(op, policy, format)))
 
 
 def _choices_of(target: Target, op: str, format: str, slot: str) -> str:

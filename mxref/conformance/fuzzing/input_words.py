@@ -14,7 +14,7 @@ from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import has_grid
-from mxref.conformance.fuzzing.variants import VARIANTS
+from mxref.conformance.fuzzing.variants import EACH_LANE, VARIANTS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     CODE_FORMATS,
@@ -22,6 +22,7 @@ from mxref.formats.catalog import (
     ELEMENT_FORMATS,
     MX_BLOCKS,
     OTHER_BLOCK_FORMATS,
+    BlockFormat,
     block_format,
     code_format,
     element_format,
@@ -56,9 +57,13 @@ Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
 #: Variants of blocks of numbers, rotations with twice the weight of others.
 _VARIANTS = (*VARIANTS, "turns")
+#: Elements of the largest block of which there are variants for each lane.
+_LANES = 1024
 #: The most words of a linear layer that is not one of those of the search.
 _WORDS = 4000
 _PACKED = ("e3m2", "e2m3", "e2m1")
+#: Scales of the tensors of products: 1, 2, 1/2, 1/3, 10 and 1/2688.
+_TENSORS = (0x3F800000, 0x40000000, 0x3F000000, 0x3EAAAAAB, 0x41200000, 0x39C30C31)
 
 
 def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
@@ -82,7 +87,11 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("matmul", PAIRS, ("f32",)),
         ("linear", MX_BLOCKS, ("f32", "bf16", "f16")),
         ("linear_gradients", MX_BLOCKS, ("f32", "bf16", "f16")),
-        *((op, CALL_OPERATIONS[op].formats, (CALL_OPERATIONS[op].slot,)) for op in CALL_OPERATIONS),
+        *(
+            (op, (format,), (row.slot_of(format),))
+            for op, row in CALL_OPERATIONS.items()
+            for format in row.formats
+        ),
     ):
         for format, slot in itertools.product(formats, slots):
             if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):
@@ -134,17 +143,26 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
 
 def _dots(format: str) -> Rows:
     """Dot products of one length: codes of all kinds, scales near 1 and at their ends."""
-    scales = st.integers(0x70, 0x8E) | st.sampled_from((0x00, 0x01, 0x61, 0x83, 0xFE, 0xFF))
 
     def of(blocks: int) -> Rows:
         sides = []
         for fmt in pair_formats(format):
+            if fmt.tensor_scale:
+                sides.append(st.sampled_from(_TENSORS).map(lambda one: [one]))
             codes = st.integers(0, fmt.element.code_count - 1)
-            sides += [_some(scales, blocks), _some(codes, 32 * blocks)]
+            sides += [_some(_scale_codes(fmt), blocks)]
+            sides += [_some(codes, fmt.elements_per_block * blocks)]
         row = st.tuples(*sides).map(lambda parts: [word for part in parts for word in part])
         return st.lists(row, min_size=1, max_size=4)
 
     return st.integers(1, 3).flatmap(of)
+
+
+def _scale_codes(fmt: BlockFormat) -> st.SearchStrategy[int]:
+    """Scales near 1, and at their ends."""
+    if fmt.scale == E8M0:
+        return st.integers(0x70, 0x8E) | st.sampled_from((0x00, 0x01, 0x61, 0x83, 0xFE, 0xFF))
+    return st.integers(0, fmt.scale.code_count - 1)
 
 
 def _layers(op: str, format: str, slot: str) -> Rows:
@@ -216,6 +234,8 @@ def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
         )
     size = fmt.elements_per_block
     layout = LAYOUTS[slot]
+    if size > _LANES:
+        names = [name for name in names if name not in EACH_LANE]
 
     def with_variants(some: list[Sequence[int]], name: str) -> list[Sequence[int]]:
         first, block = some[-1][:-size], np.array(some[-1][-size:], np.uint64)

@@ -14,7 +14,7 @@ from mxref.bits.floats import FloatLayout
 from mxref.bits.simplicity import lowest_exponent
 from mxref.strategies.for_blocks import shifted
 
-__all__ = ["VARIANTS", "turns"]
+__all__ = ["EACH_LANE", "VARIANTS", "turns"]
 
 Words = NDArray[np.uint64]
 
@@ -165,6 +165,8 @@ def _alone(block: Words, layout: FloatLayout) -> Words:
     return rows
 
 
+#: Those that give a block or more for each lane: the square of its elements.
+EACH_LANE = frozenset({"turns", "largest", "pairs", "alone", "specials"})
 #: Functions from a block and its float type to blocks.
 VARIANTS: Mapping[str, Callable[[Words, FloatLayout], Words]] = {
     "none": lambda block, layout: block[np.newaxis][:0],

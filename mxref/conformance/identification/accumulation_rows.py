@@ -10,9 +10,16 @@ from mxref.conformance.compare.product_intervals import inside
 from mxref.conformance.identification.pools import Pool
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import write_float
+from mxref.golden.scaled_products import swamped_blocks
 from mxref.golden.swamped_products import cancelling, swamped
 from mxref.operands.word_rows import padded
-from mxref.operations.product_words import operands, pair_formats, terms
+from mxref.operations.product_words import (
+    SCALED_PAIRS,
+    code_of_one,
+    operands,
+    pair_formats,
+    terms,
+)
 from mxref.targets.calls import without_cases
 
 __all__ = ["accumulation_pool", "show_rows", "unnamed_adders", "unnamed_text"]
@@ -31,8 +38,11 @@ _UNNAMED = {
 
 def accumulation_pool(format: str) -> Pool:
     """Questions about the sums of a pair of formats: what is lost between large products."""
-    a, b = (fmt.element for fmt in pair_formats(format))
-    words = dict.fromkeys(dot.words for dot in (*swamped(a, b), *cancelling(a, b)))
+    if format in SCALED_PAIRS:
+        words = dict.fromkeys(one.inputs for one in swamped_blocks(format))
+    else:
+        a, b = (fmt.element for fmt in pair_formats(format))
+        words = dict.fromkeys(dot.words for dot in (*swamped(a, b), *cancelling(a, b)))
     rows = padded(list(words))
     return Pool("sums", ("accumulation",), rows, range(min(_ALWAYS, len(rows))))
 
@@ -51,18 +61,18 @@ def unnamed_text(format: str, float: str, probes: Sequence[tuple[Words, int]]) -
     return "adds as no float32 adder does"
 
 
-def show_rows(words: Sequence[int]) -> str:
+def show_rows(words: Sequence[int], format: str) -> str:
     """The elements of both rows that are not zero, and where scales are not 1 the scales.
 
-    >>> show_rows((127, 0x78, 0x18, 0, 127, 0x78, 0x18, 0))
+    >>> show_rows((127, 0x78, 0x18, 0, 127, 0x78, 0x18, 0), "mxfp8_e4m3-mxfp8_e4m3")
     '78 18 . 78 18'
     """
-    a, b = operands(words)
+    a, b = operands(words, format)
     some = [i for i in range(len(a.codes)) if a.codes[i] or b.codes[i]]
     apart = f" in {', '.join(map(str, some[:8]))}" if some != list(range(len(some))) else ""
     texts = []
-    for side in (a, b):
-        scales = "" if set(side.scales) == {127} else f" under {_hex(side.scales)}"
+    for side, fmt in zip((a, b), pair_formats(format), strict=True):
+        scales = "" if set(side.scales) == {code_of_one(fmt)} else f" under {_hex(side.scales)}"
         texts.append(f"{_hex([side.codes[i] for i in some[:8]])}{scales}")
     more = " ..." if len(some) > 8 else ""
     return f"{' . '.join(texts)}{apart}{more}"

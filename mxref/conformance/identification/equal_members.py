@@ -75,7 +75,7 @@ def equal_members(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], 
 def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
     """Members that are one function whatever the other choices are, with the reason."""
     fmt, layout, op = setting.element, setting.layout, setting.op
-    name, encodes = fmt.name, "rounding" in reads(op)
+    name, encodes = fmt.name, "rounding" in reads(op, setting.format)
     every = members(setting, choice)
     small = layout == F16 and op != "dequantize"
     far = ("float16",) if layout == F16 else ()
@@ -159,6 +159,12 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             "scale_rounding",
             ("toward_zero", "toward_negative"),
             "the magnitude is rounded",
+        ),
+        (
+            layout == F32,
+            "scale_from",
+            ("quotient", "source_quotient"),
+            "values of f32 have the type of scales",
         ),
         (not setting.is_scaled, "scale_arithmetic", every, "scales are powers of two"),
         (op == "quantize", "tail", every, "blocks are whole"),

@@ -55,7 +55,7 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         drawn = f", random bits {asked[1]:x} of {asked[2]}" if len(asked) == 3 else ""
         return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
     if op in DOT_OPERATIONS:
-        return f"{show_rows(asked)} -> {came or show_float(got, layout)}"
+        return f"{show_rows(asked, setting.format)} -> {came or show_float(got, layout)}"
     if op in LAYER_OPERATIONS:
         name, place, _ = layer_place(op, asked, word)
         shape = "x".join(map(str, asked[:4]))

@@ -32,8 +32,9 @@ from mxref.formats.catalog import (
     MX_BLOCKS,
     MX_ELEMENTS,
     OTHER_BLOCK_FORMATS,
+    ScaleKind,
 )
-from mxref.formats.scale_kinds import has_small_float_scales
+from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
@@ -253,12 +254,16 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
             formats = [name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8]
         yield from (
-            Setting(op, format, float, has_small_float_scales(format))
+            Setting(op, format, float, has_small_float_scales(format) or _is_float32(format))
             for format in formats
             for float in floats
             if wanted(op, format, float)
             and (op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float]))
         )
+
+
+def _is_float32(format: str) -> bool:
+    return scale_kind(format) is ScaleKind.FLOAT32
 
 
 def identify_one(target: Target, setting: Setting) -> Identified:

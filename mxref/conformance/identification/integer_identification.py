@@ -85,13 +85,15 @@ def identify_integers(
         if op in ops
         for format in CALL_OPERATIONS[op].formats
         if (not formats or format in formats) and CALL_OPERATIONS[op].choices(format)
-        if target.covers(op, format, CALL_OPERATIONS[op].slot)
+        if target.covers(op, format, CALL_OPERATIONS[op].slot_of(format))
     )
 
 
 def _identified(target: TimedTarget, op: str, format: str) -> IntegerFinding:
     probes, start = _questions(op, format), target.seconds
-    asked = target.ask(without_cases(op, format, CALL_OPERATIONS[op].slot), padded(probes))
+    asked = target.ask(
+        without_cases(op, format, CALL_OPERATIONS[op].slot_of(format)), padded(probes)
+    )
     got = [None if i in asked.errors else stripped(row) for i, row in enumerate(asked.words)]
     answers = {policy: _answers(op, format, policy, probes) for policy in _policies(op, format)}
     misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
@@ -99,7 +101,7 @@ def _identified(target: TimedTarget, op: str, format: str) -> IntegerFinding:
     left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
     vectors = None
     if left:
-        files = files_of(op, format, CALL_OPERATIONS[op].slot, left[0])
+        files = files_of(op, format, CALL_OPERATIONS[op].slot_of(format), left[0])
         answered = ask_vectors(target, files, len(probes), target.seconds - start)
         checks = {policy: compared(files, answered, policy) for policy in left}
         left = tuple(policy for policy, check in checks.items() if not check.wrong)
@@ -183,7 +185,7 @@ def _shown(
     elif op == "quantize_affine":  # one of them is an error, because of a NaN
         values = probes[best][CALL_OPERATIONS[op].places(format, probes[best]) :]
         index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
-    digits = without_cases(op, format, CALL_OPERATIONS[op].slot).out_digits
+    digits = without_cases(op, format, CALL_OPERATIONS[op].slot_of(format)).out_digits
     came = "an error" if answer is None else f"{answer[index]:0{digits}x}"
     return f"{_question(op, format, probes[best], index)} -> {came}"
 

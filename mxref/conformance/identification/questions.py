@@ -17,6 +17,10 @@ from mxref.bits.floats import F16, FloatLayout, split
 from mxref.cases.grid import grid, pattern
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
 from mxref.conformance.identification.block_questions import block_pools, usual_exponent
+from mxref.conformance.identification.float_scale_questions import (
+    float_scale_pools,
+    float_scale_products,
+)
 from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.place_questions import largest_in_each_lane
 from mxref.conformance.identification.pools import (
@@ -57,6 +61,10 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
             made = encode_scale_pools(setting)
         case "shared_scale":
             made = shared_scale_pools(setting)
+        case "quantize" if setting.is_float_scaled:
+            return float_scale_pools(setting)
+        case "dequantize" if setting.is_float_scaled:
+            made = [float_scale_products(setting)]
         case "quantize" if setting.is_scaled:
             return scaled_pools(setting)
         case "quantize":

@@ -13,9 +13,10 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     CodeFormat,
     ScaleFormat,
+    ScaleKind,
     block_format,
 )
-from mxref.formats.scale_kinds import has_small_float_scales
+from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.choices import ScaleArithmetic
@@ -58,7 +59,7 @@ class Setting:
         >>> Setting("linear", "mxint8", "f32").choices[-2:]
         ('weight_axis', 'activations')
         """
-        every = reads(self.op)
+        every = reads(self.op, self.format)
         if self.is_scaled:
             known = ("scale_arithmetic", *SCALED_ELEMENT_CHOICES)
             return tuple(name for name in every if name in known)
@@ -70,6 +71,11 @@ class Setting:
     def is_scaled(self) -> bool:
         """Whether it is about blocks under scales that are small floats."""
         return has_small_float_scales(self.format)
+
+    @property
+    def is_float_scaled(self) -> bool:
+        """Whether it is about blocks under float32 scales."""
+        return scale_kind(self.format) is ScaleKind.FLOAT32
 
     @property
     def scale(self) -> ScaleFormat:

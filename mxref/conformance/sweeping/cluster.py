@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Executor
 from typing import Any
 
 from mxref._version import __version__
-from mxref.support.extras import missing_package
+from mxref.support.extras import missing_packages
 from mxref.support.text import one_line
 from mxref.targets.target import TargetError
 
@@ -49,7 +49,7 @@ def dask_cluster(
         from distributed.comm.addressing import get_address_host_port
         from distributed.comm.core import CommClosedError
     except ImportError:
-        raise ValueError(missing_package("a Dask cluster", "distributed", "dask")) from None
+        raise ValueError(missing_packages("a Dask cluster", "dask", "distributed")) from None
     wanted = f"a Dask scheduler must answer at {address} and have a worker within {timeout:g} s"
     with contextlib.ExitStack() as until_done:
         try:

@@ -16,6 +16,7 @@ from mxref.formats.catalog import (
     CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
+    FLOAT_SCALED_FORMATS,
     MX_BLOCKS,
     OTHER_BLOCK_FORMATS,
     OTHER_BLOCKS,
@@ -33,7 +34,7 @@ from mxref.targets.target import Target, TargetError
 __all__ = ["OPERATIONS", "on_blocks", "plans"]
 
 #: The block formats that are swept: those of MX, and those under scales that are small floats.
-_BLOCKS = (*MX_BLOCKS, *OTHER_BLOCKS)
+_BLOCKS = (*MX_BLOCKS, *(one for one in OTHER_BLOCKS if one not in FLOAT_SCALED_FORMATS))
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(

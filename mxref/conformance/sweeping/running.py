@@ -111,7 +111,7 @@ class Running:
     def policy(self) -> str:
         """The policy, as far as the operation reads it."""
         plan = self.plans[0]
-        return str(Policy().replace(**choices_read(plan.file.op, plan.policy)))
+        return str(Policy().replace(**choices_read(plan.file.op, plan.policy, plan.file.format)))
 
     def add(self, part: SweepPart) -> None:
         """Take the next part."""

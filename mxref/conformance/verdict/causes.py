@@ -249,7 +249,8 @@ def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause
     evidence = list(evidence)
     total = sum(len(one.answers) for one in evidence)
     misses = sum(one.misses_under(policy) for one in evidence)
-    name = str(Policy().replace(**choices_read(op, policy)))
+    format = evidence[0].questions.file.format if evidence else ""
+    name = str(Policy().replace(**choices_read(op, policy, format)))
     return Cause("policy", name, "", "", "", (), name, (), total - misses, total)
 
 

@@ -78,7 +78,7 @@ def _claimed(row: VerifyRow, policy: Policy) -> dict[str, str]:
     """
     if row.op not in LAYOUT_OPERATIONS or any(f.got is None for _, f in row.failures):
         return {}
-    changed = choices_read(row.op, policy)
+    changed = choices_read(row.op, policy, row.format)
     return {name: changed[name] for name in _LAYOUTS if name in changed}
 
 

@@ -40,7 +40,7 @@ def verdict_text(report: Report) -> str:
     for name, value in chosen.items():
         (member,) = (one for one in Policy.members(name) if one.value == value)
         if value != default[name] and member.standings != member.standing.value:
-            formats = {row.format for row in report.rows if name in reads(row.op)}
+            formats = {row.format for row in report.rows if name in reads(row.op, row.format)}
             here = {member.standing_in(format).value for format in formats}
             only = f"{next(iter(here))} for {', '.join(sorted(formats))}" if len(here) == 1 else ""
             verdict += f" ({name}={value}: {only or member.standings})"

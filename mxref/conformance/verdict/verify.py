@@ -297,7 +297,8 @@ def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
             if not row.causes or row.causes[0].kind != "policy" or not row.causes[0].complete:
                 return None
             found = Policy.parse(row.causes[0].policy).choices()
-            changed |= {name: found[name] for name in reads(row.op) if found[name] != begin[name]}
+            read = reads(row.op, row.format)
+            changed |= {name: found[name] for name in read if found[name] != begin[name]}
     if not changed:
         return None
     policy = start.replace(**changed)

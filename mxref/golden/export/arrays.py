@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.read import VectorError
-from mxref.support.extras import missing_package
+from mxref.support.extras import missing_packages
 from mxref.support.whole_file import read_file
 
 __all__ = ["read_npy"]
@@ -138,6 +138,6 @@ def safetensors(arrays: Mapping[str, Words], metadata: Mapping[str, str]) -> byt
     try:
         from safetensors.numpy import save
     except ImportError:
-        raise ValueError(missing_package("--as safetensors", "safetensors", "io")) from None
+        raise ValueError(missing_packages("--as safetensors", "io", "safetensors")) from None
     data: bytes = save({name: little_endian(a) for name, a in arrays.items()}, dict(metadata))
     return data

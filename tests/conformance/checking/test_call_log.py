@@ -35,10 +35,14 @@ FILES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("quantize_affine", "dequantize_affine"), ("int8_axis.f32", "")),
     **dict.fromkeys(("pack_int4", "unpack_int4"), ("int4.bytes", "")),
     "rescale": ("int8-int8.bytes", ""),
-    **dict.fromkeys(("grid_sample", "qlinear_matmul"), ("int8.bytes", "")),
+    **dict.fromkeys(
+        ("grid_sample", "qlinear_matmul", "qlinear_add", "qlinear_mul"), ("int8.bytes", "")
+    ),
     "mma": ("hopper_f16-bf16-bf16.f32", ""),
+    "addmm": ("mxfp8_e4m3-mxfp8_e4m3-f32.f32", ""),
     "linear_qcs8w": ("int8.f32", ""),
     "linear_qcs4w": ("int4.f32", ""),
+    "matmul_nbits": ("uint4_zeros.f32", ""),
 }
 #: The largest calls of a fast kernel; of layers, whose right answers take long, smaller ones.
 ELEMENTS, OF_LAYERS = 2_200_000, 30_000
@@ -81,7 +85,7 @@ def test_no_kind_is_left_out_and_the_page_has_the_counts(
     log, (name, policy) = CallLog(), FILES[op]
     functions = log.wrapped(**{op: RIGHT_CALLS[op]})
     functions.POLICY = f"ocp+{policy}" if policy else "ocp"
-    elements = OF_LAYERS if op.startswith("linear") else ELEMENTS
+    elements = OF_LAYERS if op.startswith("linear") or op == "matmul_nbits" else ELEMENTS
     target, file = target_of(functions, "target"), vector_file(f"{op}/{name}")
     assert check(target, [file], extent=Extent(elements=elements)).passed
     assert [kind for kind in kinds_of(op) if log.largest[op, kind] < 1000] == []

@@ -33,7 +33,13 @@ from mxref.targets.calls import without_cases
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
-STEMS = [f"{op}/{format}" for op, one in CALL_OPERATIONS.items() for format in one.formats]
+#: Further forms of a sampler are given by name: test_sampler_options.py.
+STEMS = [
+    f"{op}/{format}"
+    for op, one in CALL_OPERATIONS.items()
+    for format in one.formats
+    if not one.by_name(format)
+]
 #: Calls of every size up to this many elements, and no search.
 SIZES = Extent(elements=20_000, search=False)
 

@@ -13,6 +13,7 @@ from right_calls import matmul as right
 from uses import assert_use
 
 import mxref
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.conformance import Extent, check
 from mxref.conformance.checking import layer_shapes, product_shapes
 from mxref.conformance.checking.axis_sizes import SMALL
@@ -24,7 +25,7 @@ from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.operations.product_words import PAIRS, pair_formats
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.products.dot import exact_in_every_order
-from mxref.targets.product_function import ProductFunction
+from mxref.targets.product_function import MULTIPLES, ProductFunction
 from mxref.targets.target import target_of
 
 #: Few shapes, so that the tests are fast, with each size on both sides of a power of two.
@@ -33,6 +34,7 @@ SHAPES = (
     *((16, 2, 4), (17, 5, 3), (33, 16, 2), (34, 34, 1)),
 )
 FP4 = "mxfp4_e2m1-mxfp4_e2m1"
+FACTOR = TensorScaleKind.FACTOR
 Kernel = Callable[..., Any]
 
 
@@ -51,7 +53,7 @@ def asked(
     function = ProductFunction.of(kernel, kernel, more.pop("multiples", (1, 1, 32)))
     fails = more.pop("fails", False)
     subjects = [ProductSubject("matmul", pair, "f32", function, fails) for pair in pairs]
-    target = target_of(SimpleNamespace(matmul=kernel, MULTIPLES=function.multiples), "kernel")
+    target = target_of(SimpleNamespace(matmul=kernel), "kernel")
     uses, scope = ask_one_by_one(target, subjects, more.pop("elements", 1 << 20))
     return uses, tuple(note.partition(", the longest of ")[0] for note in scope.notes)
 
@@ -78,7 +80,10 @@ def test_every_order_of_additions_gives_the_outputs() -> None:
     for pair in PAIRS:
         for shape, single in (((5, 7, 3), True), ((2, 3, 65), False)):
             one = product(pair, shape, "f32", single, 1)
-            sides = [blocks(*one.side(i)[:2], fmt.name) for i, fmt in enumerate(pair_formats(pair))]
+            sides = []
+            for i, fmt in enumerate(pair_formats(pair)):
+                tensor = TensorScale.of(one.arguments[i - 2], FACTOR) if fmt.tensor_scale else None
+                sides.append(blocks(*one.side(i)[:2], fmt.name, tensor_scale=tensor))
             a, b = sides[0], sides[1].T
             assert exact_in_every_order(a, b).all(), pair
             for float, dtype in (("f32", np.float32), ("f16", np.float16)):
@@ -137,6 +142,20 @@ def test_shapes_have_the_multiples_of_the_target() -> None:
         return right(*operands)
 
     assert not asked(kernel, multiples=(16, 8, 64))[0]
+
+
+@pytest.mark.parametrize(("multiples", "found"), [(MULTIPLES, True), ((1, 1, 32), False)])
+def test_half_a_step_of_blocks_of_16_is_asked(multiples: Any, found: bool) -> None:
+    """By default K is whole blocks of the format."""
+
+    def kernel(sa: Any, ca: Any, sb: Any, cb: Any, *names: str) -> Any:
+        k = ca.shape[1] - ca.shape[1] % 32
+        return right(sa[:, : k // 16], ca[:, :k], sb[:, : k // 16], cb[:, :k], *names)
+
+    uses, _ = asked(kernel, ("fp4_ue4m3-fp4_ue4m3",), multiples=multiples)
+    assert bool(uses) is found
+    if found:
+        assert "summed elements that is no multiple of 32" in uses[0].text
 
 
 def test_what_is_slow_or_large_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

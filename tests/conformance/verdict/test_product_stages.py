@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import vector_file
 from numpy.typing import NDArray
 from product_targets import E4M3, Product, limit_shapes, product_file, product_target
 
 import mxref
-from mxref.conformance import Report, check
+from mxref.conformance import Report, check, target_of
 from mxref.conformance.checking.call_questions import ask
 from mxref.conformance.checking.product_shapes import Product as Question
 from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.verdict.report_text import report_lines
-from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, block_format
 from mxref.targets.product_function import ProductFunction
 
 Array = NDArray[Any]
@@ -161,6 +163,28 @@ def test_both_stages_are_named(name: str) -> None:
     assert not report.rows[0].description
 
 
+#: How a kernel decodes scales, and what is said of the operands of which it does so.
+FACTORS = {
+    "multiply twice": lambda codes: powers(codes) ** 2,
+    "are left out": lambda codes: np.where(codes == 255, np.nan, 1.0),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("text", FACTORS)
+@pytest.mark.parametrize(
+    ("sides", "where"),
+    [("a", "the first operand"), ("b", "the second operand"), ("ab", "both operands")],
+)
+def test_scales_that_multiply_twice_or_not_at_all_are_named(
+    text: str, sides: str, where: str
+) -> None:
+    report = checked(product(**{f"powers_{side}": FACTORS[text] for side in sides}))
+    (cause,) = report.rows[0].causes
+    assert cause.complete
+    assert [stage.text for stage in cause.stages] == [f"the scales of {where} {text}"]
+
+
 def test_a_chain_without_faults_is_right() -> None:
     assert checked(product()).passed
 
@@ -229,3 +253,83 @@ def test_zeros_are_told_that_other_numbers_show_too(lost: bool, said: bool) -> N
     reply = ask(matmul, Question(subject, (16, 3, 3)))
     assert reply.got is not None
     assert ("where every wrong output is 0" in reply.question.remarks(reply.got)) is said
+
+
+#: Two faults in blocks of 16, and what a report says of each.
+OF_16: dict[str, tuple[str, Callable[..., Any], tuple[str, ...]]] = {
+    "scale and row": (
+        "fp4_ue4m3-fp4_ue4m3",
+        lambda a, b, s, t, p, q: (a, b, np.roll(s, -1, axis=0), t * 2, 1.0),
+        (
+            "the scales of the first operand are those of the next row, of the first for the last",
+            "the scales of the first operand are twice what they are",
+        ),
+    ),
+    "tensors and subnormals": (
+        "nvfp4-nvfp4",
+        lambda a, b, s, t, p, q: (a, b, np.where(s < 2.0**-6, 0, s), t, p),
+        (
+            "the scales of the first operand that are subnormal are 0",
+            "the scale of the second tensor is left out",
+        ),
+    ),
+    "lanes and tensors": (
+        "nvfp4-nvfp4",
+        lambda a, b, s, t, p, q: (a, exchanged(b), s, t, p * p * q * q),
+        (
+            "in codes of one operand, lanes i and i ^ 1 are exchanged",
+            "the scales of both tensors multiply twice",
+        ),
+    ),
+    "a block": (
+        "fp4_e8m0-fp4_e8m0",
+        lambda a, b, s, t, p, q: (a, b, s[:, np.zeros(s.shape[1], int)], np.minimum(t, 1), 1.0),
+        (
+            "the scales of the first operand are those of the first block",
+            "the scales of the second operand are at most 2^0",
+        ),
+    ),
+}
+
+
+def exchanged(numbers: Array) -> Array:
+    whole = np.pad(numbers, ((0, 0), (0, numbers.shape[1] % 2)))
+    return whole.reshape(len(whole), -1, 2)[:, :, ::-1].reshape(whole.shape)
+
+
+@pytest.mark.parametrize("name", OF_16)
+def test_two_faults_in_blocks_of_16_are_named(name: str) -> None:
+    pair, change, texts = OF_16[name]
+
+    def matmul(
+        sa: Array, ca: Array, sb: Array, cb: Array, fa: str, fb: str, *,
+        tensor_scale_a: float = 1, tensor_scale_b: float = 1,
+    ) -> Array:  # fmt: skip
+        sides, scales = [], []
+        for codes, some, fmt in ((ca, sa, fa), (cb, sb, fb)):
+            blocks = block_format(fmt)
+            sides.append(mxref.decode(codes, "e2m1", np.float32).astype(float))
+            scales.append(
+                mxref.decode(some, blocks.scale.name, np.float32).astype(float)
+                if blocks.scale.name != "e8m0"
+                else powers(some)
+            )
+        with np.errstate(all="ignore"):
+            tensors = float(tensor_scale_a), float(tensor_scale_b)
+            x, y, s, t, by = change(*sides, *scales, *tensors)
+            wide = [
+                numbers * np.repeat(one, 16, axis=1)[:, : numbers.shape[1]]
+                for numbers, one in (
+                    (np.pad(x, ((0, 0), (0, -x.shape[1] % 16))), s),
+                    (np.pad(y, ((0, 0), (0, -y.shape[1] % 16))), t),
+                )
+            ]
+            return (wide[0] @ wide[1].T * by).astype(np.float32)
+
+    kernel = SimpleNamespace(matmul=matmul, FORMATS=[pair.split("-")[0]])
+    report = check(target_of(kernel, "kernel"), [vector_file(f"matmul/{pair}.f32")])
+    (row,) = report.rows
+    (cause,) = row.causes
+    assert cause.kind == "stages"
+    assert cause.complete
+    assert [one.text for one in cause.stages] == list(texts)

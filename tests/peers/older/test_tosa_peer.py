@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from helpers import ROOT
+from live import compared as live_compared
 from needs import needs
 
 from mxref.integer import multiplier_shift, rescale
@@ -62,4 +63,5 @@ def test_the_reference_model_gives_the_same() -> None:
         want = TOSA.model_rescale(q, narrow, s, input_zp, output_zp, dtype, bits, rounding)
         assert np.array_equal(got, want), (input_zp, output_zp, dtype, rounding, bits)
         compared += got.size
+        live_compared("tosa-tools", "rescale", got.size)
     assert compared > 90_000

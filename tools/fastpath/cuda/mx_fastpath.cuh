@@ -18,10 +18,12 @@
 #if defined(__CUDACC__)
 #define MX_BOTH __host__ __device__ __forceinline__
 #define MX_DEVICE __device__ __forceinline__
+#define MX_UNROLL _Pragma("unroll") /* what such a loop indexes stays in registers */
 #define MX_KERNELS
 #else
 #define MX_BOTH inline
 #define MX_DEVICE inline
+#define MX_UNROLL
 #endif
 
 namespace mx {

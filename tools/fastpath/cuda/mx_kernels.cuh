@@ -509,6 +509,7 @@ MX_BOTH void decode_chunk(const uint32_t *codes, uint8_t scale, uint32_t tensor,
 {
     constexpr int each = Lying<T>::in_a_word;
     const uint32_t by = scale_number(F(), scale);
+    MX_UNROLL
     for (int i = 0; i < C::numbers; i += each)
         words[i / each] = Lying<T>::joined(
             decoded<T>(F(), code_at<C::width>(codes, i), by, tensor),
@@ -630,8 +631,10 @@ __global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe rec
         load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
         const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe);
         const uint64_t first = line * (blocks_of(t) * BLOCK) + chunk * C::numbers;
+        MX_UNROLL
         for (int j = 0; j < C::numbers; j += 4) { /* first is a multiple of 16 */
             const Words4 random = philox(seed, (first + static_cast<uint64_t>(j)) / 4);
+            MX_UNROLL
             for (int i = j; i < j + 4; ++i) {
                 const uint32_t x = Lying<T>::number(words, i), r = random.x[i - j] >> (32 - width);
                 const uint32_t code

@@ -24,7 +24,7 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
     best, misses = start, _misses(samples, start)
     while misses:
         fewest, nearest = misses, best
-        for policy in _neighbours(op, best):
+        for policy in _neighbours(op, samples[0].questions.file.format, best):
             found = _misses(samples, policy, fewest)
             if found < fewest:
                 fewest, nearest = found, policy
@@ -88,9 +88,10 @@ def other_choices(
                 yield {name: member.value}
 
 
-def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
-    for choice in other_choices(reads(op), policy, drawn=op == "encode_stochastic"):
+def _neighbours(op: str, format: str, policy: Policy) -> Iterator[Policy]:
+    names = reads(op, format)
+    for choice in other_choices(names, policy, drawn=op == "encode_stochastic"):
         yield policy.replace(**choice)
-    if {"block_inf", "scaling"} <= {*reads(op)} and policy.scale.block_inf is BlockInf.NAN_BLOCK:
+    if {"block_inf", "scaling"} <= {*names} and policy.scale.block_inf is BlockInf.NAN_BLOCK:
         # The scale FE and what a reciprocal makes of it show together, in blocks with infinities.
         yield policy.replace(block_inf="largest_scale", scaling="reciprocal_flushed")

@@ -38,7 +38,9 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     if any(failure.got is None for one in outcomes for failure in one.failures):
         return ()
     file = outcomes[0].file
-    near = [(one, _near(one)) for one in outcomes]
+    near = [
+        (one, _near(one), right_answers(one.file, one.inputs, Policy()).words) for one in outcomes
+    ]
     found = tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in mutants_of(file.op)
@@ -94,9 +96,10 @@ def _near(outcome: Outcome) -> list[Words]:
     return [answers_of(file, inputs, policy).words for policy in policies]
 
 
-def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
+def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words], meant: Words) -> bool:
     """Whether a mutant gives all answers to a vector file, over some answers that are near.
 
+    What it changes is seen beside `meant`, the answers of the first policy.
     Of weight-only layers the answers may be sums of what the mutant reads, in any order.
     """
     if mutant.run is None:
@@ -107,7 +110,6 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
     found = call_function(mutant.run, file, inputs)
     if found.errors:
         return False
-    meant = right_answers(file, inputs, Policy()).words
     kept = [i for i in range(len(inputs)) if i not in outcome.errors]
     for one in near:
         own, wrong = same_width(one, found.words)

@@ -99,6 +99,8 @@ ORDERS = (
 
 #: Operations whose answers have the lanes of a block, and how many changed ones are told.
 _OF_LANES, _TOLD = ("quantize", "dequantize", "unpack_blocks"), 4
+#: The most lanes of which any order is looked for.
+_MOST_LANES = 1024
 #: Operations that codes lie in a row in, as inputs or as outputs, and how many words come first.
 REORDERED = {
     "quantize": ("out", 1),
@@ -150,6 +152,8 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
         file, asked = one.questions.file, one.questions.inputs
         pairs.append([with_one_nan(file, side, asked)[:, first:] for side in sides])
     width = pairs[0][0].shape[1]
+    if width > _MOST_LANES:  # every pair of lanes is compared
+        return None
     fits = np.ones((width, width), bool)  # lane, where its answer may come from
     for want, got in pairs:
         for lane in range(width):

@@ -16,11 +16,12 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
+from mxref.mutants.scaled_product_mutants import NUMBERS, wrong_numbers
 from mxref.operands.word_rows import stripped
 from mxref.operations.intervals import held
 from mxref.operations.product_words import DotSide, operands, pair_formats
 from mxref.operations.products import bounds, groups
-from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
@@ -109,6 +110,8 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
         return _inside_changed(mutant.id, outcome)
     if mutant.id == "H3b":
         return _inside_float32_numbers(outcome)
+    if mutant.id in NUMBERS:
+        return _inside_numbers(mutant.id, outcome)
     try:
         return same_product(
             outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs)
@@ -128,10 +131,24 @@ def _inside_float32_numbers(outcome: Outcome) -> bool:
     for inputs, got in zip(outcome.inputs, outcome.answers, strict=True):
         x, y = (
             float32_numbers(np.array([s.scales], np.uint8), np.array([s.codes], np.uint8), f.name)
-            for s, f in zip(operands(stripped(inputs)), formats, strict=True)
+            for s, f in zip(operands(stripped(inputs), file.format), formats, strict=True)
         )
         ends = float_product_bounds(x, y.T, layout, "any")
         if not held(Bounds(*(end.reshape(-1) for end in ends)), got, file.float).all():
+            return False
+    return True
+
+
+def _inside_numbers(id: str, outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of wrong numbers, as a call has them."""
+    file, operation = outcome.file, DOT_OPERATIONS[outcome.file.op]
+    for some, a, b in groups(outcome.inputs, file.format):
+        call = operation.call(file.format, file.float, a, b[::-1])
+        with np.errstate(all="ignore"):
+            x, y = wrong_numbers(id, *call.arguments.values())
+        ends = float_product_bounds(x, y.T, LAYOUTS[file.float], "any")
+        ends = Bounds(*(np.diagonal(end[:, ::-1]) for end in ends))
+        if not held(ends, outcome.answers[some, 0], file.float).all():
             return False
     return True
 
@@ -140,7 +157,7 @@ def _inside_changed(id: str, outcome: Outcome) -> bool:
     """Whether all answers are inside the intervals of wrong operands, as a call has them."""
     file, change = outcome.file, OPERANDS[id][0]
     names = [fmt.name for fmt in pair_formats(file.format)]
-    for some, a, b in groups(outcome.inputs):
+    for some, a, b in groups(outcome.inputs, file.format):
         arrays = [
             np.array([getattr(row, part) for row in rows], np.uint8)
             for rows in (a, b[::-1])

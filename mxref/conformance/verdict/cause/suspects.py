@@ -99,7 +99,8 @@ class Suspect:
     def cause(self, op: str, policy: Policy, whole: Sequence[Evidence], misses: int = 0) -> Cause:
         """It as the cause of all answers but some, where all else follows a policy."""
         about = self.kind, self.name, self.title, self.text, self.part, self.seen
-        read = str(Policy().replace(**choices_read(op, policy)))
+        format = whole[0].questions.file.format if whole else ""
+        read = str(Policy().replace(**choices_read(op, policy, format)))
         total = sum(len(one.answers) for one in whole)
         return Cause(*about, read, (), total - misses, total, answer=self.answer)
 
@@ -108,7 +109,7 @@ def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
     """The suspects of an operation, the nearest first."""
     yield _mutants(op, format)
     fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
-    if fmt is not None and not fmt.tensor_scale:
+    if fmt is not None and not (fmt.tensor_scale or fmt.scale.is_float32):
         for part, whole in _PARTS.get(op, {}).items():
             if part != "shared_scale" or has_power_scales(format):
                 yield _inside(whole, _mutants(part, fmt.element.name))

@@ -19,7 +19,7 @@ from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.nearly import nearly
 from mxref.conformance.verdict.describe.rules import Literal, common, cover
-from mxref.conformance.verdict.describe.tables import magnitudes, number_table, parts_at
+from mxref.conformance.verdict.describe.tables import magnitudes_of, number_table, parts_at
 from mxref.conformance.verdict.describe.units import U64, Units, units_of
 from mxref.formats.catalog import E8M0
 from mxref.operands.shown import show_code
@@ -209,7 +209,7 @@ def _numbers(units: Units, some: Bool, words: U64) -> Table:
     """Features of some units' words as numbers, and their codes or patterns without sign."""
     if units.codes:
         found = number_table(parts_at(units.codes, words.astype(np.int64)))
-        return found | {"place": magnitudes(units.codes)[words]}
+        return found | {"place": magnitudes_of(units.codes, words.astype(np.int64))}
     found = {}
     for number, layout in enumerate(LAYOUTS.values()):
         own = units.table["float type"][some] == number

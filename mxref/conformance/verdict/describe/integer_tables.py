@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl, fl_sum
-from mxref.bits.floats import F32, F64, I64, split
+from mxref.bits.floats import F32, F64, I64, LAYOUTS, layout_of, split
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.tables import index_table, known, number_table
 from mxref.operands.fields import parts_of
@@ -43,7 +43,7 @@ def integer_table(
         return table | _affine(op, format, words, codes, policy)
     if op.endswith("_int4"):
         return _int4(op, asked.arguments[0], words[1], want, table)
-    if op not in _MAKERS:
+    if op not in _MAKERS or format in CALL_OPERATIONS[op].further:
         return table | _of_fields(op, format, words, codes, asked.shape)
     return table | _MAKERS[op](asked.arguments, codes, policy)
 
@@ -53,9 +53,12 @@ def _of_fields(
 ) -> Table:
     """Features of the fields: of single words, and of arrays that fit the answer."""
     table: Table = {}
-    fields = CALL_OPERATIONS[op].fields(format)
-    for name, part in parts_of(fields, words).items():
-        kind = next(field.kind for field in fields if field.name == name)
+    fields = {field.name: field for field in CALL_OPERATIONS[op].fields(format)}
+    axes = CALL_OPERATIONS[op].axes
+    for name, part in parts_of([*fields.values()], words).items():
+        kind, own = fields[name].kind, fields[name].shape
+        if axes and own != axes[len(axes) - part.ndim :]:
+            continue
         try:
             each = np.broadcast_to(part, shape).reshape(-1)
         except ValueError:  # no array beside the answer
@@ -71,7 +74,11 @@ def _of_fields(
         row, column = np.indices(shape).reshape(2, -1)
         table |= {"row": row, "column": column, "columns behind": shape[1] - 1 - column}
         table |= {"columns": np.array(shape[1]), "rows": np.array(shape[0])}
-    return table | (_result(codes) if codes.dtype.kind in "iu" else {})
+    if codes.dtype.kind in "iu":
+        return table | _result(codes)
+    return table | {
+        "float type": np.full(codes.size, [*LAYOUTS].index(layout_of(codes.dtype).name))
+    }
 
 
 def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], policy: str) -> Table:

@@ -13,7 +13,7 @@ from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.nearly import nearly
 from mxref.conformance.verdict.describe.rules import FeatureRule, cover
 from mxref.operands.word_rows import stripped
-from mxref.operations.product_words import operands
+from mxref.operations.product_words import operands, pair_formats
 
 __all__ = ["product_table", "where_wrong"]
 
@@ -26,14 +26,17 @@ _MOST = 0.8
 def product_table(outcomes: Sequence[Outcome]) -> Table:
     """Features of outputs: their length, and the least and the largest scale of both operands."""
     found: dict[str, list[int]] = {}
+    format = outcomes[0].file.format
+    are_powers = all(fmt.scale.is_power for fmt in pair_formats(format))
     for row in (row for one in outcomes for row in one.inputs):
-        a, b = (np.array(side.scales, np.int64) for side in operands(stripped(row)))
-        sums = a[: b.size] + b[: a.size] - 254
+        a, b = (np.array(side.scales, np.int64) for side in operands(stripped(row), format))
         for name, values in (("of A", a), ("of B", b)):
             found.setdefault(f"least scale {name}", []).append(int(values.min()))
             found.setdefault(f"largest scale {name}", []).append(int(values.max()))
-        found.setdefault("least product of scales", []).append(int(sums.min()))
-        found.setdefault("largest product of scales", []).append(int(sums.max()))
+        if are_powers:
+            sums = a[: b.size] + b[: a.size] - 254
+            found.setdefault("least product of scales", []).append(int(sums.min()))
+            found.setdefault("largest product of scales", []).append(int(sums.max()))
         found.setdefault("blocks summed", []).append(a.size)
     return {name: np.array(values, np.int64) for name, values in found.items()}
 

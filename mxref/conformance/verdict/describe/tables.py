@@ -36,12 +36,19 @@ def known(values: Any, where: Any) -> I64:
 
 def parts_at(fmt: CodeFormat, codes: I64) -> Parts:
     """The parts of codes of a format."""
+    if fmt.bits > 8:
+        return split(codes.astype(np.uint32), F32)
     parts = every_code(fmt)
     return Parts(*(getattr(parts, field.name)[codes] for field in fields(Parts)))
 
 
+def magnitudes_of(fmt: CodeFormat, codes: I64) -> I64:
+    """Codes without their signs."""
+    return codes & 0x7FFFFFFF if fmt.bits > 8 else magnitudes(fmt)[codes]
+
+
 def magnitudes(fmt: CodeFormat) -> I64:
-    """The code without sign of every code of a format."""
+    """The code without sign of every code of a format of few bits."""
     return np.array([fmt.sign_and_magnitude(c)[1] for c in range(fmt.code_count)], np.int64)
 
 

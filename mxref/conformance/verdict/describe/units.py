@@ -21,6 +21,7 @@ from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.integer_tables import integer_table
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
+from mxref.numbers.codes import are_nan
 from mxref.operands.word_rows import NO_WORD, stripped
 from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
@@ -81,7 +82,7 @@ def _apart(outcome: Outcome) -> set[int]:
 
 
 def _joined(parts: list[Units]) -> Units:
-    names = set.intersection(*(set(part.table) for part in parts))
+    names = [name for name in parts[0].table if all(name in part.table for part in parts)]
     table = {name: np.concatenate([part.table[name] for part in parts]) for name in names}
     arrays = ("failed", "want", "got", "ids", "words")
     join: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in arrays}
@@ -189,7 +190,7 @@ class _Cases:
         block, elements = tables.block_tables(values, layout, fmt, wanted, codes)
         shared = {name: column for name, column in more.items() if column.shape != values.shape}
         yield self._units("scale", block | shared, scales, fmt.scale)
-        compared = ~failed & (self.bits | ~np.isin(wanted, fmt.scale.nan_codes))
+        compared = ~failed & (self.bits | ~are_nan(wanted, fmt.scale))
         places = np.where(compared, places, -1)
         yield self._units("element", block | elements | more, places, fmt.element)
 

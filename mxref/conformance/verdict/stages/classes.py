@@ -102,7 +102,7 @@ def ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect
     if len(given) == 1:
         yield _constant(op, given.pop(), whole[0].questions.file)
     drawn = op == "encode_stochastic"
-    for choice in other_choices(reads(op), policy, drawn=drawn):
+    for choice in other_choices(reads(op, whole[0].questions.file.format), policy, drawn=drawn):
         ((name, value),) = choice.items()
         yield _way(op, f"{name}={value}", f"follows {name}={value}", over(choice))
     if drawn:

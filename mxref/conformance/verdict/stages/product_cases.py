@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import F64Array
-from mxref.bits.floats import U8, Bool
+from mxref.bits.float32 import F64Array, wide
+from mxref.bits.floats import F32, U8, Bool
 from mxref.conformance.compare.compare import Outcome
 from mxref.operands.word_rows import stripped
-from mxref.operations.product_words import DotSide, operands
+from mxref.operations.product_words import ONE, DotSide, operands, pair_formats
 from mxref.operations.products import groups
 
 __all__ = ["Move", "ProductCases"]
@@ -23,7 +23,6 @@ Move = Callable[[Indices, Indices, Indices, Indices], tuple[Indices, Indices]]
 #: The rows of both sides of a call, and the row and column of some of its outputs.
 OutputsAsked = tuple[Sequence[DotSide], Sequence[DotSide], Sequence[tuple[int, int]]]
 
-_SIZE = 32
 #: The most places of one output in a call: of all of them the first that is wrong is meant.
 _PLACES = 8
 
@@ -43,6 +42,7 @@ class ProductCases:
         blocks: the number of blocks in a row.
         length: the elements of each block that are no filling.
         start: the first block of each product; those of many blocks come first.
+        tensors: of each side, the scale of the tensor of each block, 1 if it has none.
         case: the number of each product among the cases of all outcomes. An output of rows that
             stand in several places of the calls is a product in each.
     """
@@ -58,6 +58,12 @@ class ProductCases:
     length: Indices
     start: Indices
     case: Indices
+    tensors: tuple[F64Array, F64Array]
+
+    @property
+    def has_tensors(self) -> bool:
+        """Whether scales of tensors multiply sums."""
+        return any((one != 1).any() for one in self.tensors)
 
     def places(self, side: int, of: int, move: Move | None) -> Indices:
         """Where the blocks stand that a side reads, those of side `of` after a move."""
@@ -89,30 +95,32 @@ class ProductCases:
             for name in ("base", "count", "turned", "number", "blocks", "length")
         }
         rows = self.rows[0][of], self.rows[1][of]
-        return replace(self, rows=rows, start=start, case=self.case[chosen], **parts)
+        tensors = self.tensors[0][of], self.tensors[1][of]
+        case = self.case[chosen]
+        return replace(self, rows=rows, start=start, case=case, tensors=tensors, **parts)
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> ProductCases:
         """The cases of some outcomes: vectors as they are asked, and outputs of the same calls."""
-        calls = _Calls()
+        calls = _Calls(outcomes[0].file.format)
         first = 0
         for one in outcomes:
             if one.file.cases[0].model:
-                for some, a, b in groups(one.inputs):
+                for some, a, b in groups(one.inputs, one.file.format):
                     calls.ask((some + first).tolist(), a, b, one.file.float)
             first += len(one.inputs)
         first = 0
         for one in outcomes:
             if not one.file.cases[0].model:
                 for i, row in enumerate(one.inputs):
-                    calls.find(i + first, *operands(stripped(row)), one.file.float)
+                    calls.find(i + first, *operands(stripped(row), one.file.format), one.file.float)
             first += len(one.inputs)
         return calls.cases()
 
     @classmethod
-    def of_calls(cls, calls: Sequence[OutputsAsked]) -> ProductCases:
+    def of_calls(cls, calls: Sequence[OutputsAsked], format: str) -> ProductCases:
         """Some outputs of calls with as many rows as columns, numbered one after the other."""
-        found = _Calls()
+        found = _Calls(format)
         for a, b, places in calls:
             found.outputs(a, b, places)
         return found.cases()
@@ -121,32 +129,33 @@ class ProductCases:
 class _Calls:
     """The calls of products, and where each case stands in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, format: str) -> None:
+        self.size = pair_formats(format)[0].elements_per_block
         self.sides: tuple[list[DotSide], list[DotSide]] = ([], [])
         self.before = 0  # blocks
-        #: Base, both rows, rows, whether turned, blocks and length of each case.
-        self.found: list[tuple[int, int, int, int, int, int, int, int]] = []
+        #: Number, base, both rows, rows, whether turned, blocks, length and both tensors' scales.
+        self.found: list[tuple[int, ...]] = []
         self.known: list[dict[tuple[DotSide, str], list[tuple[int, int, int]]]] = [{}, {}]
 
     def ask(
         self, numbers: Sequence[int], a: Sequence[DotSide], b: Sequence[DotSide], float: str
     ) -> None:
         """A call of vectors: every row of one side with every row of the other in reverse."""
-        blocks, length, count = len(a[0].scales), len(a[0].codes), len(a)
+        shape, count = _shape(a[0], b[0]), len(a)
         for i, number in enumerate(numbers):
-            self.found.append((number, self.before, i, count - 1 - i, count, 1, blocks, length))
+            self.found.append((number, self.before, i, count - 1 - i, count, 1, *shape))
         for side, rows in enumerate((a, b)):
             self.sides[side].extend(rows)
             for i, row in enumerate(rows):
                 place = self.before, i, count
                 self.known[side].setdefault((row, float), []).append(place)
-        self.before += count * blocks
+        self.before += count * shape[0]
 
     def outputs(
         self, a: Sequence[DotSide], b: Sequence[DotSide], places: Sequence[tuple[int, int]]
     ) -> None:
         """Outputs of a call with as many rows on both sides, by row and column."""
-        base, shape, count = self.before, (len(a[0].scales), len(a[0].codes)), len(a)
+        base, shape, count = self.before, _shape(a[0], b[0]), len(a)
         for side, rows in enumerate((a, b)):
             self.sides[side].extend(rows)
         first = len(self.found)
@@ -156,7 +165,7 @@ class _Calls:
 
     def find(self, number: int, a: DotSide, b: DotSide, float: str) -> None:
         """An output of a call; of rows that stand in no call with each other a call of its own."""
-        shape = len(a.scales), len(a.codes)
+        shape = _shape(a, b)
         places = [
             (number, base, row, column, count, 0, *shape)
             for base, row, count in self.known[0].get((a, float), ())
@@ -171,13 +180,14 @@ class _Calls:
     def cases(self) -> ProductCases:
         """All of them, those of many blocks first."""
         found = np.array(sorted(self.found, key=lambda one: (-one[6], one[0])), np.int64)
-        case, base, left, right, count, turned, blocks, length = found.T
+        case, base, left, right, count, turned, blocks, length, *tensors = found.T
         start = np.cumsum(blocks) - blocks
         number = np.arange(int(blocks.sum())) - np.repeat(start, blocks)
         base, left, right, count, turned, many, length = (
             np.repeat(one, blocks) for one in (base, left, right, count, turned, blocks, length)
         )
-        scales, codes = zip(*map(_stored, self.sides), strict=True)
+        one, other = (np.repeat(_numbers(bits), blocks) for bits in tensors)
+        scales, codes = zip(*(_stored(rows, self.size) for rows in self.sides), strict=True)
         return ProductCases(
             (scales[0], scales[1]),
             (codes[0], codes[1]),
@@ -187,16 +197,28 @@ class _Calls:
             turned == 1,
             number,
             many,
-            np.minimum(length - _SIZE * number, _SIZE),
+            np.minimum(length - self.size * number, self.size),
             start,
             case,
+            (one, other),
         )
 
 
-def _stored(rows: Sequence[DotSide]) -> tuple[U8, U8]:
+def _shape(a: DotSide, b: DotSide) -> tuple[int, int, int, int]:
+    """Blocks and elements of a row, and the scales of both tensors as patterns."""
+    one, other = (ONE if side.tensor is None else side.tensor for side in (a, b))
+    return len(a.scales), len(a.codes), one, other
+
+
+def _numbers(bits: Indices) -> F64Array:
+    """Float32 patterns as numbers."""
+    return wide(bits.astype(np.uint32), F32)
+
+
+def _stored(rows: Sequence[DotSide], size: int) -> tuple[U8, U8]:
     """Scale codes and codes of the blocks of some rows, one after the other."""
     scales = np.array([scale for row in rows for scale in row.scales], np.uint8)
     filled = bytearray()
     for row in rows:
-        filled += bytes(row.codes).ljust(_SIZE * len(row.scales), b"\0")
-    return scales, np.frombuffer(bytes(filled), np.uint8).reshape(-1, _SIZE)
+        filled += bytes(row.codes).ljust(size * len(row.scales), b"\0")
+    return scales, np.frombuffer(bytes(filled), np.uint8).reshape(-1, size)

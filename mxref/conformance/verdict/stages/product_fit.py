@@ -43,7 +43,7 @@ class ProductFit:
         """Take cases with their answers, a word of a float type for each."""
         self.cases, self.answers, self.floats, self.format = cases, answers, floats, format
         self.codes = [right_codes(fmt) for fmt in pair_formats(format)]
-        self.scales = right_scales()
+        self.scales = [right_scales(fmt) for fmt in pair_formats(format)]
         self._products: dict[Steps, Products] = {}
 
     @classmethod
@@ -94,7 +94,7 @@ class ProductFit:
         """The products of elements with the products of scales."""
         sides = []
         for side in (0, 1):
-            table, place = self.scales, self.cases.places(side, side, None)
+            table, place = self.scales[side], self.cases.places(side, side, None)
             for step in steps:
                 if side in step.sides and step.stage == "scales read":
                     move, of = step.change[side]
@@ -105,11 +105,12 @@ class ProductFit:
                 code = self.cases.scales[side][place]
             for step in steps:
                 if side in step.sides and step.stage == "scales decoded":
-                    table = step.change
+                    table = step.change[side]
             sides.append(table[code])
         multiply = _change(steps, "scales multiplied") or np.multiply
         weigh = _change(steps, "blocks added")
-        products, scales = self._elements(steps), multiply(*sides)
+        tensors = (_change(steps, "tensor scales") or np.multiply)(*self.cases.tensors)
+        products, scales = self._elements(steps), multiply(*sides) * tensors
         times = np.ones(len(scales))
         if weigh is not None:
             times = np.asarray(weigh(self.cases.number, self.cases.blocks), np.float64)

@@ -66,9 +66,8 @@ def narrow_sum(outcomes: Sequence[Outcome]) -> str:
 
 def _is_asked(outcomes: Sequence[Outcome]) -> bool:
     """Whether the answers are numbers, one for each product."""
-    return outcomes[0].file.op == "matmul" and not any(
-        one.errors or one.answers.shape[1] != 1 for one in outcomes
-    )
+    is_number = not any(one.errors or one.answers.shape[1] != 1 for one in outcomes)
+    return outcomes[0].file.op == "matmul" and is_number
 
 
 def _singles(fit: ProductFit) -> list[tuple[int, Steps]]:

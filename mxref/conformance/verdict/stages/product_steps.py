@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import F64Array
 from mxref.conformance.verdict.stages.product_cases import Indices, Move
 from mxref.conformance.verdict.stages.product_sums import OUTPUTS, SUMS, through
-from mxref.formats.catalog import E4M3, BlockFormat
+from mxref.formats.catalog import E4M3, E8M0, BlockFormat
 from mxref.mutants import mutants_of
 from mxref.operations.product_words import pair_formats
 
@@ -27,13 +27,13 @@ STAGES = {
     "scales decoded": "MX-5.1",
     "codes read": "MX-6.1",
     "codes decoded": "MX-5.3",
+    "tensor scales": "N42",
     "scales multiplied": "MX-6.1",
     "blocks added": "MX-6.2",
     "sum": "N43",
     "output": "N28",
 }
 _SIDES = ("the first operand", "the second operand")
-_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,10 @@ class ProductStep:
         return self.stage != other.stage or not {*self.sides} & {*other.sides}
 
 
-def right_scales() -> Table:
-    """What scale codes stand for."""
-    scales = np.ldexp(1.0, np.arange(256) - 127)
-    scales[255] = np.nan
-    return scales
+def right_scales(fmt: BlockFormat) -> Table:
+    """What scale codes stand for; a byte with more bits as without them."""
+    count = fmt.scale.code_count
+    return np.array([fmt.scale.value(code % count) for code in range(256)], np.float64)
 
 
 def right_codes(fmt: BlockFormat) -> Table:
@@ -115,9 +114,35 @@ def _moves() -> Iterator[tuple[str, Move]]:
     yield "those of a matrix with columns first", _transposed
 
 
-def _scales() -> Iterator[tuple[str, Table]]:
+def _scales(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
     """Other tables of scales, in words."""
-    right, code = right_scales(), np.arange(256)
+    yield from _powers(fmt) if fmt.scale == E8M0 else _fractions(fmt)
+
+
+def _fractions(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
+    """Those of scales that have fractions."""
+    right, code, bits = right_scales(fmt), np.arange(256), fmt.scale.mantissa_bits
+    missing = np.isnan(right)
+    yield "divide instead of multiplying", 1 / np.where(right == 0, np.inf, right)
+    yield "multiply twice", right**2
+    yield "are left out", np.where(missing, np.nan, 1.0)
+    yield "are left out, those of NaN, too", np.ones(256)
+    yield "are numbers: the byte itself", code.astype(np.float64)
+    yield "are read as E8M0", np.array([E8M0.value(i) for i in range(256)], np.float64)
+    yield "that are subnormal are 0", np.where(right < 2.0**fmt.scale.emin, 0.0, right)
+    normal = np.where(right < 2.0**fmt.scale.emin, 2.0**fmt.scale.emin, right)
+    yield f"are at least 2^{fmt.scale.emin}", normal
+    yield "have no fraction: powers of two, cut off", right[code >> bits << bits]
+    for text, value in (("1", 1.0), ("0", 0.0), ("infinite", np.inf)):
+        yield f"that are NaN are {text}", np.where(missing, value, right)
+    for text, by in (("twice", 2.0), ("half", 0.5)):
+        yield f"are {text} what they are", right * by
+    yield "are read without the bias", right * 2.0**fmt.scale.bias
+
+
+def _powers(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
+    """Those of E8M0."""
+    right, code = right_scales(fmt), np.arange(256)
     with np.errstate(all="ignore"):
         half = through(np.float16)(right)
     yield "are held in float16: infinite from 2^16 on, 0 below 2^-24", half
@@ -131,6 +156,7 @@ def _scales() -> Iterator[tuple[str, Table]]:
     yield "are read without the bias", np.ldexp(np.where(code == 255, np.nan, 1.0), code)
     yield "are read as signed bytes without the bias", np.ldexp(1.0, signed)
     yield "divide instead of multiplying", 1 / right
+    yield "multiply twice", right**2
     yield "are left out", np.where(code == 255, np.nan, 1.0)
     yield "are left out, those of NaN, too", np.ones(256)
     yield "are numbers: the byte itself", code.astype(np.float64)
@@ -143,18 +169,18 @@ def _scales() -> Iterator[tuple[str, Table]]:
         yield f"are at most 2^{most}", np.minimum(right, 2.0**most)
 
 
-def _lanes() -> Iterator[tuple[str, Indices]]:
-    lanes = np.arange(_SIZE)
-    for bit in (1, 2, 4, 8, 16):
+def _lanes(size: int) -> Iterator[tuple[str, Indices]]:
+    lanes = np.arange(size)
+    for bit in (one for one in (1, 2, 4, 8, 16) if one < size):
         yield f"lanes i and i ^ {bit} are exchanged", lanes ^ bit
     yield "lanes are reversed", lanes[::-1]
     for count in (4, 8):
         yield f"lanes are reversed in each {count}", lanes ^ (count - 1)
     text = "even lanes come first, then odd ones, or lanes of both halves alternate in the other"
-    yield text, lanes.reshape(16, 2).T.ravel()
+    yield text, lanes.reshape(size // 2, 2).T.ravel()
     text = "lanes of both halves alternate, or even lanes come first, then odd ones, in the other"
-    yield text, lanes.reshape(2, 16).T.ravel()
-    middle = lanes.reshape(4, 8)[[0, 2, 1, 3]].ravel()
+    yield text, lanes.reshape(2, size // 2).T.ravel()
+    middle = lanes.reshape(4, size // 4)[[0, 2, 1, 3]].ravel()
     yield "the second and the third quarter of the lanes are exchanged", middle
 
 
@@ -238,16 +264,34 @@ def _weights() -> Iterator[tuple[str, Weight]]:
     yield "the last of several blocks is added twice", lambda i, n: 1 + ((i == n - 1) & (n > 1))
 
 
+#: What multiplies sums in place of the product of the scales of both tensors, in words.
+_TENSORS: dict[str, Callable[[F64Array, F64Array], F64Array]] = {
+    "the scales of both tensors are left out": lambda a, b: np.ones(len(a)),
+    "the scale of the first tensor is left out": lambda a, b: b,
+    "the scale of the second tensor is left out": lambda a, b: a,
+    "the scale of the first tensor is taken for both": lambda a, b: a * a,
+    "the scale of the second tensor is taken for both": lambda a, b: b * b,
+    "the scale of the first tensor multiplies twice": lambda a, b: a * a * b,
+    "the scale of the second tensor multiplies twice": lambda a, b: a * b * b,
+    "the scales of both tensors multiply twice": lambda a, b: a * a * b * b,
+    "the scales of tensors divide": lambda a, b: 1 / (a * b),
+}
+
+
 def _of_operands(format: str) -> Iterator[tuple[str, str, tuple[int, ...], Any]]:
     """Steps that change what is read of operands: stage, text, sides and change."""
     whole = ((0,), (1,), (0, 1))
+    formats = pair_formats(format)
+    scales = [dict(_scales(fmt)) for fmt in formats]
     for sides in whole:
         where = "both operands" if len(sides) == 2 else _SIDES[sides[0]]
         for text, move in _moves():
             of = {side: (move, side) for side in sides}
             yield "scales read", f"the scales of {where} are {text}", sides, of
-        for text, table in _scales():
-            yield "scales decoded", f"the scales of {where} {text}", sides, table
+        for text in scales[sides[0]]:
+            if all(text in scales[side] for side in sides):
+                own = {side: scales[side][text] for side in sides}
+                yield "scales decoded", f"the scales of {where} {text}", sides, own
     for side, (name, other) in enumerate((_SIDES, _SIDES[::-1])):
         text = f"the scales of {name} are those of the same row of {other}"
         yield "scales read", text, (side,), {side: (None, 1 - side)}
@@ -257,7 +301,7 @@ def _of_operands(format: str) -> Iterator[tuple[str, str, tuple[int, ...], Any]]
         for text, move in _moves():
             yield "codes read", f"the codes of {where} are {text}", (side,), {side: move}
     # An exchange of lanes of one operand is the same exchange of the other.
-    for text, lanes in _lanes():
+    for text, lanes in _lanes(formats[0].elements_per_block):
         yield "codes read", f"in codes of one operand, {text}", (0,), lanes
     tables = [dict(_decoded(format, side)) for side in (0, 1)]
     for side, where in enumerate(_SIDES):
@@ -273,7 +317,12 @@ def _of_operands(format: str) -> Iterator[tuple[str, str, tuple[int, ...], Any]]
 def steps_of(format: str) -> tuple[ProductStep, ...]:
     """All steps of a pair of formats, the plainest first."""
     found = [ProductStep(*one) for one in _of_operands(format)]
+    formats = pair_formats(format)
+    if any(fmt.tensor_scale for fmt in formats):
+        found += [ProductStep("tensor scales", text, change=by) for text, by in _TENSORS.items()]
     for text, multiply in _PRODUCTS.items():
+        if multiply is _wrapped and any(fmt.scale != E8M0 for fmt in formats):
+            continue
         what = f"the product of two scales {text}"
         found.append(ProductStep("scales multiplied", what, change=multiply))
     found += [ProductStep("blocks added", text, change=weigh) for text, weigh in _weights()]

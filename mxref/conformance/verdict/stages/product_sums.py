@@ -19,6 +19,7 @@ __all__ = ["OUTPUTS", "SUMS", "Ends", "Products", "any_order", "through"]
 _OVERFLOW = 2.0**128 - 2.0**103
 #: The exponent of the last bit of a zero.
 _NONE = 900.0
+_FACTORS = 7  # of (2K + 14) 2**-23, where scales of tensors multiply (SPEC_NOTES N43)
 _WIDE = 1 + 2.0**-48  # for the rounding of float64
 
 
@@ -79,7 +80,7 @@ class Products:
     def units(self) -> F64Array:
         """The exponent of the last bit of each block's products."""
         found: F64Array = np.where(
-            (self.scales > 0) & (self.times > 0), self.last + np.log2(self.scales), _NONE
+            (self.scales > 0) & (self.times > 0), self.last + _last_bits(self.scales), _NONE
         )
         return found
 
@@ -106,7 +107,8 @@ def any_order(cases: ProductCases, products: Products) -> Ends:
     terms, sizes = products.terms
     sums, size = cases.summed(terms), cases.summed(sizes)
     count = cases.summed(cases.length.astype(np.float64))
-    reach = _reach(sums, size, cases.least(products.units), count, 19)
+    factors = _FACTORS * cases.has_tensors
+    reach = _reach(sums, size, cases.least(products.units), count + factors, 19)
     more = 1 + (count + 1) / 2.0**22
     up, down = (((size + sign * sums) / 2 * more >= _OVERFLOW) for sign in (1, -1))
     return Ends(sums - reach, sums + reach, up, down)

@@ -19,6 +19,8 @@ from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
 from mxref.conformance.verdict.stages.tensor_cause import lines_of_blocks, tensor_cause
+from mxref.formats.catalog import ScaleKind
+from mxref.formats.scale_kinds import scale_kind
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
@@ -50,6 +52,8 @@ def stage_cause(
     Returns:
         A cause; None of operations without stages, or where no step is nearer than none.
     """
+    if scale_kind(whole[0].questions.file.format) is ScaleKind.FLOAT32:
+        return None  # its steps are those of policies
     if op in _FITS:
         answered = all(one.answered.all() for one in whole)
         return chain_cause(op, whole, policies, _FITS[op]) if answered else None

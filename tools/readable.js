@@ -1,23 +1,31 @@
-// Looks at documents: text that is cut, that lies on other text, or that is hard to see.
+// Looks at documents: text that is cut, that lies on other text, or that is hard to see; words that
+// tables break, and tables that a wide window does not hold. Of the site it looks at the article.
 function problems(doc, name) {
   const win = doc.defaultView, found = [], texts = [];
   const width = doc.documentElement.clientWidth;
   if (doc.documentElement.scrollWidth > width) found.push('is wider than ' + width);
-  const walker = doc.createTreeWalker(doc.body, win.NodeFilter.SHOW_TEXT);
+  const root = doc.querySelector('article.md-content__inner') || doc.body;
+  const walker = doc.createTreeWalker(root, win.NodeFilter.SHOW_TEXT);
   for (let node; (node = walker.nextNode());) {
     const text = node.textContent.trim(), owner = node.parentElement;
-    if (!text || owner.closest('script, style, title, defs')) continue;
+    if (!text || owner.closest('script, style, title, defs, .headerlink')) continue;
     const head = owner.closest('thead');
     if (head && win.getComputedStyle(head).clipPath != 'none') continue;
     const range = doc.createRange();
     range.selectNodeContents(node);
     for (const box of range.getClientRects())
       if (box.width > 0) texts.push({box, node, owner, text: text.slice(0, 40)});
+    if (owner.closest('td, th'))
+      for (const word of node.textContent.matchAll(/\w+/g)) {
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        if (range.getClientRects().length > 1) found.push('broken: ' + word[0]);
+      }
     const svg = owner.closest('svg');
     let back = null;
     for (let up = owner; up && !back; up = up.parentElement) {
       const colour = win.getComputedStyle(up).backgroundColor;
-      if (!/, 0\)$/.test(colour)) back = colour;
+      if (!/^rgba.*, 0[.\d]*\)$/.test(colour)) back = colour; // a tint does not hide what is below
     }
     const style = win.getComputedStyle(owner);
     const ink = svg && owner.closest('text') ? style.fill : style.color;
@@ -45,7 +53,11 @@ function problems(doc, name) {
       if (texts[i].node != texts[j].node && wide > 2 && high > 0.3 * Math.min(a.height, b.height))
         found.push(`overlap: ${texts[i].text} | ${texts[j].text}`);
     }
-  for (const box of doc.querySelectorAll('body *'))
+  if (width >= 1280)
+    for (const table of root.querySelectorAll('table'))
+      if (table.scrollWidth > table.clientWidth + 1)
+        found.push(`wide table, ${table.scrollWidth - table.clientWidth}: ` + table.textContent.trim().slice(0, 40));
+  for (const box of root.querySelectorAll('*'))
     if (win.getComputedStyle(box).overflowX == 'hidden' && box.scrollWidth > box.clientWidth + 1 &&
         !box.closest('thead, svg')) found.push('hidden: ' + box.textContent.trim().slice(0, 40));
   if (!texts.length) found.push('has no text');
@@ -62,7 +74,19 @@ function contrast(one, other) {
 }
 window.onload = () => {
   const found = [];
-  for (const frame of document.querySelectorAll('iframe'))
-    found.push(...problems(frame.contentDocument, frame.title));
+  for (const frame of document.querySelectorAll('iframe')) {
+    const doc = frame.contentDocument, look = document.createElement('style');
+    look.textContent = '.md-header {display: none} * {transition: none !important}';
+    doc.head.append(look);
+    const widths = (frame.dataset.widths || `${frame.offsetWidth}`).split(' ');
+    for (const width of widths) {
+      frame.style.width = width + 'px';
+      found.push(...problems(doc, frame.title));
+    }
+    for (const scheme of (frame.dataset.schemes || '').split(' ').filter(Boolean)) {
+      doc.body.dataset.mdColorScheme = scheme;
+      found.push(...problems(doc, `${frame.title}, ${scheme}`).filter(one => /contrast/.test(one)));
+    }
+  }
   document.body.textContent = JSON.stringify(found);
 };

@@ -1,0 +1,67 @@
+"""Wrong kernels of FP8 under float32 scales: right but for one stage, and caught by every file."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mxref.conformance import target_of, verify
+from mxref.conformance.compare.compare import run_file
+from mxref.conformance.score import score
+from mxref.golden.float_scaled_cases import float_scaled_tasks
+from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.float_scale_mutants import reader, scaler
+from mxref.policy.policy import Policy
+
+FILES = [task() for task in float_scaled_tasks()]
+OURS = [mutant for mutant in MUTANTS if mutant.group in ("C24", "D9")]
+
+
+def power(a: Any) -> Any:
+    """The power of two at or above a / 448, by `frexp`."""
+    fraction, exponent = np.frexp(a / np.float32(448))
+    return np.ldexp(np.float32(1), exponent - (fraction == 0.5))
+
+
+RIGHT = {
+    "ocp+amax_floor=1e-4+element_from=quotient": ("quantize", scaler()),
+    "ocp+amax_floor=1e-4+scale_power=bit_ceiling+element_from=quotient": (
+        "quantize",
+        scaler(scale=lambda a: np.where(np.isfinite(a), power(a), np.float32(2.0**127))),
+    ),
+    "ocp": ("dequantize", reader()),
+}
+
+
+def kernel(op: str, function: Any) -> Any:
+    claims = {"FORMATS": ["fp8_e4m3_f32"], "FLOATS": ["f32", "bf16"]}
+    return target_of(SimpleNamespace(**{op: function}, **claims), "kernel")
+
+
+@pytest.mark.parametrize("policy", RIGHT)
+def test_all_stages_right_are_the_policy(policy: str) -> None:
+    """NumPy's float32 arithmetic and ml_dtypes' casts, which share nothing with `quantize`."""
+    op, function = RIGHT[policy]
+    some = [file for file in FILES if file.op == op]
+    assert len(some) == 2
+    for file in some:
+        assert not run_file(kernel(op, function), file, Policy.parse(policy)).failures
+
+
+@pytest.mark.parametrize("mutant", OURS, ids=lambda one: one.id)
+def test_every_file_catches_it(mutant: Mutant) -> None:
+    asked = [file for file in FILES if file.op == mutant.op and file.float in mutant.floats]
+    cells = list(score(asked, [mutant]))
+    assert [cell.verdict for cell in cells] == ["killed"] * len(asked)
+
+
+@pytest.mark.parametrize("id", ["C24h", "C24p", "C24u"])
+def test_verify_names_it(id: str) -> None:
+    (mutant,) = (one for one in OURS if one.id == id)
+    files = [file for file in FILES if file.op == "quantize" and file.float == "f32"]
+    report = verify(kernel("quantize", mutant.run), files, Policy.parse(mutant.policy))
+    assert f"has bug {id}" in report.verdict
+    assert mutant.text in report.verdict

@@ -1,0 +1,132 @@
+"""What the interpreter of PTX refuses where hardware would go on, and how lanes come together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ptx import FaultError, Launch, Memory, parse, run
+
+HEAD = """
+.visible .entry k(.param .u64 in, .param .u64 out) {
+  .reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .shared .align 16 .b8 tile[512];
+  .local .align 4 .b8 own[8];
+  ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;
+  shl.b32 %r6, %r1, 2; mov.u32 %r7, tile; add.s32 %r7, %r7, %r6;
+"""
+SHUFFLE = "shfl.sync.bfly.b32 %r2, %r1, 1, 31, {mask};"
+
+
+def ran(body: str, threads: int = 64, blocks: int = 1, outside: int = 0) -> list[int]:
+    """The words that a kernel of some blocks stores, of which the first ones are its input."""
+    (kernel,) = parse(f"{HEAD}{body}\nret;\n}}").values()
+    memory = Memory()
+    given = memory.add(np.arange(threads, dtype=np.uint32))
+    out = memory.add(np.zeros(threads, np.uint32), known=False)
+    pointers = [np.array([x], "<u8").tobytes() for x in (given + outside, out)]
+    run(kernel, [Launch((blocks, 1, 1), (threads, 1, 1), pointers)], memory)
+    return list(map(int, memory.read(out).view(np.uint32)))
+
+
+#: What a kernel does, and what is said of it; nothing where it is right.
+CHECKS = [
+    ("ld.global.u32 %r2, [%rd4]; st.global.u32 [%rd5], %r2;", ""),
+    ("ld.global.u32 %r2, [%rd4+4];", "out of bounds"),
+    ("ld.global.u32 %r2, [%rd4+-4];", "out of bounds"),
+    ("ld.global.u32 %r2, [%rd4+2];", "not a multiple of 4"),
+    ("ld.global.v2.u32 {%r2, %r3}, [%rd4];", "not a multiple of 8"),
+    ("ld.global.u32 %r2, [%rd5];", "has not been written"),
+    ("st.global.u32 [%rd5], %r1; ld.global.u32 %r2, [%rd5];", "this launch stores"),
+    ("st.global.u32 [%rd2], %r1;", "two lanes store different values"),
+    ("mov.u32 %r2, 7; st.global.u32 [%rd2], %r2;", ""),
+    ("st.global.u32 [%rd5], %r1; st.global.u32 [%rd5], %r6;", "different values are stored"),
+    ("add.s32 %r2, %r3, 1;", "%r3 is read before it is written"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; mov.u32 %r2, %r3;", "before it is written"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; @!%p1 mov.u32 %r3, 2; mov.u32 %r2, %r3;", ""),
+    ("ld.local.u32 %r2, [own];", "has not been written"),
+    ("st.local.u32 [own+4], %r1; ld.local.u32 %r2, [own+4];", ""),
+    ("st.local.u32 [own+8], %r1;", "beyond the 8 bytes of .local"),
+    ("st.shared.u32 [tile+512], %r1;", "beyond the 512 bytes of .shared"),
+    ("ld.shared.u32 %r2, [%r7];", "has not been written"),
+    ("st.shared.u32 [%r7], %r1; ld.shared.u32 %r2, [%r7];", ""),
+    ("st.shared.u32 [%r7], %r1; ld.shared.u32 %r2, [tile];", "a race: a load"),
+    ("st.shared.u32 [%r7], %r1; bar.sync 0; ld.shared.u32 %r2, [tile];", ""),
+    ("st.shared.u32 [%r7], %r1; bar.sync 0; ld.shared.u32 %r2, [tile]; st.shared.u32 [%r7], %r2;",
+     "a race: a store"),
+    ("st.shared.u32 [tile], %r1;", "two lanes store different values"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 bra $on; bar.sync 0; $on:", "does not come"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 bra $on; bar.sync 0; bra $off; $on: bar.sync 0; $off:",
+     "does not come"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 bra.uni $on; $on:", "diverges"),
+    (SHUFFLE.format(mask=-1), ""),
+    (SHUFFLE.format(mask=1), "lacks a lane that executes it"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 bra $on;" + SHUFFLE.format(mask=-1) + "$on:", "does not come"),
+    ("mov.u32 %r2, 3; mov.u32 %r3, %laneid; and.b32 %r3, %r3, 30; shl.b32 %r2, %r2, %r3;"
+     "shfl.sync.bfly.b32 %r2, %r1, 2, 31, %r2;", "its mask does not name"),
+    ("mov.u32 %r2, 3; mov.u32 %r3, %laneid; and.b32 %r3, %r3, 30; shl.b32 %r2, %r2, %r3;"
+     "shfl.sync.bfly.b32 %r2, %r1, 1, 31, %r2;", ""),
+    ("div.u32 %r2, %r1, %r1;", "division by zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "said"), CHECKS)
+def test_what_is_refused(body: str, said: str) -> None:
+    if not said:
+        ran(body)
+        return
+    with pytest.raises((FaultError, ValueError), match=said):
+        ran(body)
+
+
+def test_an_address_beside_all_windows_is_refused() -> None:
+    with pytest.raises(FaultError, match="out of bounds"):
+        ran("ld.global.u32 %r2, [%rd4];", outside=1 << 32)
+
+
+@pytest.mark.parametrize(
+    ("mode", "by", "clamp", "want"),
+    [
+        ("bfly", 1, 31, lambda i: i ^ 1),
+        ("bfly", 16, 31, lambda i: i ^ 16),
+        ("up", 3, 0, lambda i: i - 3 if i % 32 >= 3 else i),
+        ("down", 3, 31, lambda i: i + 3 if i % 32 < 29 else i),
+        ("down", 3, 0x181F & 0x1807 | 0x1800, lambda i: i + 3 if i % 8 < 5 else i),
+        ("idx", 5, 31, lambda i: i // 32 * 32 + 5),
+    ],
+)
+def test_shuffles(mode: str, by: int, clamp: int, want: object) -> None:
+    body = f"shfl.sync.{mode}.b32 %r2|%p1, %r1, {by}, {clamp}, -1; st.global.u32 [%rd5], %r2;"
+    assert ran(body) == [want(i) for i in range(64)]  # type: ignore[operator]
+
+
+def test_lanes_that_come_late_are_waited_for() -> None:
+    """Half of each warp takes a way that lies behind the shuffle in the text."""
+    body = (
+        "and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0; mov.u32 %r4, %r1; @%p1 bra $late;"
+        f"$on: {SHUFFLE.format(mask=-1)} st.global.u32 [%rd5], %r2; ret;"
+        "$late: add.s32 %r4, %r4, 100; bra $on;"
+    )
+    assert ran(body) == [i ^ 1 for i in range(64)]
+
+
+def test_a_loop_goes_round_as_often_as_each_lane_asks() -> None:
+    body = (
+        "mov.u32 %r2, 0; mov.u32 %r3, 0; $again: add.s32 %r2, %r2, %r1; add.s32 %r3, %r3, 1;"
+        "setp.lt.u32 %p1, %r3, %r1; @%p1 bra $again; st.global.u32 [%rd5], %r2;"
+    )
+    assert ran(body) == [i * max(i, 1) for i in range(64)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("foo.b32 %r1, %r1;", "foo"),
+        ("add.sat.s32 %r1, %r1, 1;", "modifiers"),
+        ("cvt.rz.f16.f32 %r1, %r1;", "not known"),
+        ("ld.global.cg.foo.u32 %r1, [%rd4];", "modifiers"),
+        ("mov.u64 %rd1, %r1;", "too narrow"),
+    ],
+)
+def test_what_is_not_known_is_refused_and_not_guessed(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ran(text)

@@ -1,0 +1,121 @@
+"""Instructions that lanes wait at for each other: barriers of a block, shuffles of a warp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptx.memory import FaultError
+from ptx.operands import Where, selection
+from ptx.parse import Instruction
+
+if TYPE_CHECKING:
+    from ptx.machine import Machine
+
+__all__ = ["Waiting"]
+
+Array = NDArray[Any]
+
+
+class Waiting:
+    """Who waits at which instruction; a lane that does has no program counter below the end."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._at = np.full(machine.lanes.count, -1, np.int32)
+
+    def anyone(self) -> bool:
+        """Whether a lane waits."""
+        return bool((self._at >= 0).any())
+
+    def complaint(self) -> str:
+        """What those wait for who will wait for ever."""
+        lane = int(np.flatnonzero(self._at >= 0)[0])
+        one = self._machine.kernel.code[self._at[lane]]
+        who = "the mask of a shuffle names" if one.opcode == "shfl" else "a barrier waits for"
+        return f"{one.text}: {who} a lane that does not come"
+
+    def step(self, index: int, one: Instruction) -> Callable[[Where], None]:
+        """The step of an instruction: lanes wait, and go on when all are there."""
+        ready = self._shuffle(one) if one.opcode == "shfl" else self._barrier(one)
+
+        def arrive(where: Where) -> None:
+            self._at[where] = index
+            self._machine.pc[where] = self._machine.end
+            lanes = np.flatnonzero(self._at == index)
+            gone = ready(lanes)
+            self._at[gone] = -1
+            self._machine.pc[gone] = index + 1
+
+        return arrive
+
+    def _barrier(self, one: Instruction) -> Callable[[Array], Any]:
+        """bar.sync 0 (9.7.13.1): every thread of the block, at one instruction."""
+        machine = self._machine
+        if one.modifiers[0] != "sync" or one.operands != ("0",):
+            raise ValueError("only barrier 0 of all threads is known")
+
+        def ready(lanes: Array) -> Any:
+            block = machine.lanes.block[lanes]
+            came = np.bincount(block, minlength=machine.lanes.blocks)
+            gone = lanes[came[block] == machine.lanes.threads[lanes]]
+            size = machine.shared_size
+            for number in np.unique(machine.lanes.block[gone]).tolist():
+                machine.shared.pass_barrier(number * size, (number + 1) * size)
+            return gone
+
+        return ready
+
+    def _shuffle(self, one: Instruction) -> Callable[[Array], Any]:
+        """shfl.sync (9.7.9.6): all lanes of the mask at once, and from none but them."""
+        registers, lanes_of = self._machine.registers, self._machine.lanes
+        sync, mode, type = one.modifiers
+        if sync != "sync" or type != "b32" or mode not in ("bfly", "up", "down", "idx"):
+            raise ValueError("the mode of a shuffle is not known")
+        result, _, predicate = one.operands[0].partition("|")
+        read, by, clamp, mask_of = (registers.reader(text, "u32") for text in one.operands[1:])
+        write, say = registers.writer(result), registers.writer(predicate or "_")
+
+        def ready(lanes: Array) -> Any:
+            def values(reader: Callable[[Where], Any]) -> Array:
+                return np.broadcast_to(reader(lanes), len(lanes)).astype(np.int64)
+
+            warp, lane, mask = lanes_of.warp[lanes], lanes_of.lane[lanes], values(mask_of)
+            if (mask >> lane & 1 == 0).any():
+                raise FaultError("the mask of a shuffle lacks a lane that executes it")
+            bit = (1 << lane).astype(float)
+            came = np.bincount(warp, bit, lanes_of.warps).astype(np.int64)[warp]
+            here = mask & ~came == 0
+            if not here.any():
+                return lanes[:0]
+            source, inside = _source(mode, lane, values(by), values(clamp))
+            row = np.full((lanes_of.warps, 32), -1, np.int64)
+            row[warp, lane] = np.arange(len(lanes))
+            other = row[warp, source]
+            bad = here & ((other < 0) | (mask >> source & 1 == 0))
+            if bad.any():
+                raise FaultError("a shuffle reads from a lane that its mask does not name")
+            if (mask[other] != mask)[here].any():
+                raise FaultError("the masks of a shuffle differ between its lanes")
+            gone = lanes[here]
+            to = selection(gone)
+            write(to, values(read).astype(np.uint32)[other[here]])
+            say(to, inside[here])
+            return gone
+
+        return ready
+
+
+def _source(mode: str, lane: Array, by: Array, clamp: Array) -> tuple[Array, Array]:
+    """The lane that is read from, and whether it is within the segment (else it is one's own)."""
+    segment, by = clamp >> 8 & 31, by & 31
+    most = lane & segment | clamp & 31 & ~segment
+    least = lane & segment
+    source = {
+        "bfly": lane ^ by, "up": lane - by, "down": lane + by, "idx": least | by & ~segment
+    }[mode]  # fmt: skip
+    inside = source >= most if mode == "up" else source <= most
+    return np.where(inside, source, lane), inside
