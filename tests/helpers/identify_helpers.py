@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
+from mxref.cases.float_scaled import drawn_float_scaled
 from mxref.cases.grid import grid
+from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
 from mxref.conformance.identification.equal_members import members
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operands.draws import Draws
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.registry import LAYOUT_OPERATIONS
@@ -88,6 +91,8 @@ def complete(setting: Setting, one: Members, other: Members) -> list[Words]:
         codes = np.resize(np.arange(setting.element.code_count), 256).reshape(8, 32)
         scales = np.repeat(np.arange(256), 8)
         return [np.column_stack([scales, np.tile(codes, (256, 1))]).astype(np.uint64)]
+    if op == "quantize" and setting.is_float_scaled:
+        return [float_scaled_blocks(setting)]
     if op == "quantize":
         made = scaled_blocks if setting.is_scaled else blocks
         return [made(setting, (one, other))]
@@ -259,3 +264,10 @@ def scaled_blocks(setting: Setting, some: tuple[Members, ...]) -> Words:
         others |= (draws >> np.uint64(63)) << np.uint64(layout.width - 1)
         found.append(np.insert(others, 0, tensor, axis=1) if first else others)
     return np.concatenate(found).astype(np.uint64)
+
+
+def float_scaled_blocks(setting: Setting) -> Words:
+    """Designed blocks and 4,096 drawn ones: a float32 scale has a step at almost every number."""
+    fmt, layout = block_format(setting.format), setting.layout
+    drawn = drawn_float_scaled(Draws("complete"), fmt, layout, 4096)
+    return np.concatenate([probes("quantize", setting.format, setting.float), drawn])

@@ -160,12 +160,6 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             ("toward_zero", "toward_negative"),
             "the magnitude is rounded",
         ),
-        (
-            layout == F32,
-            "scale_from",
-            ("quotient", "source_quotient"),
-            "values of f32 have the type of scales",
-        ),
         (not setting.is_scaled, "scale_arithmetic", every, "scales are powers of two"),
         (op == "quantize", "tail", every, "blocks are whole"),
         (op == "dequantize" and layout == F64, "product_overflow", every, "f64 holds them all"),
@@ -202,7 +196,9 @@ _NEAREST = ("ties_to_even", "ties_to_away", "ties_to_zero")
 def _flushed_alike(setting: Setting, known: Known) -> bool:
     """Whether every subnormal input becomes the same zero as by a flush."""
     fmt, layout = setting.element, setting.layout
-    vanishes = layout.emin < fmt.emin - fmt.mantissa_bits - 1
+    rounded = known["pre_rounding"].split("|")
+    emin = max(narrower(layout).get(one, layout).emin for one in rounded)
+    vanishes = emin < fmt.emin - fmt.mantissa_bits - 1
     one_sign = known["zero_sign"] == known["underflow_sign"] and "|" not in known["zero_sign"]
     one_sign |= not fmt.has_negative_zero
     to_zero = _among(known, "rounding", *_NEAREST, "toward_zero")
@@ -215,6 +211,9 @@ def _below(setting: Setting, known: Known) -> bool:
     small = setting.layout.exponent_bits <= 8
     return small and _among(known, "amax_type", "source", "float32")
 
+
+#: Under which members of pre_rounding the values of a type are float32 numbers.
+_ARE_FLOAT32 = {"f32": ("none", "float32"), "f64": ("float32",)}
 
 _REASONS: tuple[_Reason, ...] = (
     (
@@ -301,6 +300,12 @@ _REASONS: tuple[_Reason, ...] = (
         ("as_if_zero", "always_up"),
         lambda s, k: "toward_positive" not in k["scale_rounding"],
         "they differ only under scale_rounding=toward_positive",
+    ),
+    (
+        "scale_from",
+        ("quotient", "source_quotient"),
+        lambda s, k: s.float in ("f32", "f64") and _among(k, "pre_rounding", *_ARE_FLOAT32[s.float]),
+        "under pre_rounding={pre_rounding} values of {float} have the type of scales",
     ),
     (
         "zero_block",

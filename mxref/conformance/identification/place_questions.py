@@ -56,7 +56,7 @@ def largest_in_each_lane(
     for row in padded(list(probes)).astype(layout.uint):
         numbers = np.abs(row.view(layout.dtype).astype(np.float64))
         lane = int(numbers.argmax())
-        if np.isfinite(numbers).all() and (_TIMES * np.delete(numbers, lane) < numbers[lane]).all():
+        if np.isfinite(numbers).all() and (np.delete(numbers, lane) < numbers[lane] / _TIMES).all():
             decided.add(lane)
     order = sorted(range(size), key=lambda lane: (min(lane, size - 1 - lane), -lane))
     blocks = []
