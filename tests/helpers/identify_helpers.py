@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
-from mxref.cases.float_scaled import drawn_float_scaled
 from mxref.cases.grid import grid
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
+from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.identification.equal_members import members
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
-from mxref.operands.draws import Draws
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.targets.calls import Answers
+from mxref.targets.calls import Answers, without_cases
 
 Words = NDArray[np.uint64]
 Members = Mapping[str, str]
@@ -75,6 +74,9 @@ def same(setting: Setting, one: Members, other: Members) -> bool:
 
 def answers(setting: Setting, inputs: list[Words], members: Members) -> Words:
     parts = [predicted(setting, words, members) for words in inputs]
+    if setting.one_nan:
+        file = without_cases(setting.op, setting.format, setting.float)
+        parts = [with_one_nan(file, *both) for both in zip(parts, inputs, strict=True)]
     whole = parts[0]
     for part in parts[1:]:
         whole = np.concatenate(same_width(whole, part))
@@ -92,7 +94,7 @@ def complete(setting: Setting, one: Members, other: Members) -> list[Words]:
         scales = np.repeat(np.arange(256), 8)
         return [np.column_stack([scales, np.tile(codes, (256, 1))]).astype(np.uint64)]
     if op == "quantize" and setting.is_float_scaled:
-        return [float_scaled_blocks(setting)]
+        return [probes(op, setting.format, setting.float)]  # almost every number is a step
     if op == "quantize":
         made = scaled_blocks if setting.is_scaled else blocks
         return [made(setting, (one, other))]
@@ -264,10 +266,3 @@ def scaled_blocks(setting: Setting, some: tuple[Members, ...]) -> Words:
         others |= (draws >> np.uint64(63)) << np.uint64(layout.width - 1)
         found.append(np.insert(others, 0, tensor, axis=1) if first else others)
     return np.concatenate(found).astype(np.uint64)
-
-
-def float_scaled_blocks(setting: Setting) -> Words:
-    """Designed blocks and 4,096 drawn ones: a float32 scale has a step at almost every number."""
-    fmt, layout = block_format(setting.format), setting.layout
-    drawn = drawn_float_scaled(Draws("complete"), fmt, layout, 4096)
-    return np.concatenate([probes("quantize", setting.format, setting.float), drawn])

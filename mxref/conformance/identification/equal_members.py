@@ -304,7 +304,7 @@ _REASONS: tuple[_Reason, ...] = (
     (
         "scale_from",
         ("quotient", "source_quotient"),
-        lambda s, k: s.float in ("f32", "f64") and _among(k, "pre_rounding", *_ARE_FLOAT32[s.float]),
+        lambda s, k: _among(k, "pre_rounding", *_ARE_FLOAT32.get(s.float, ())),
         "under pre_rounding={pre_rounding} values of {float} have the type of scales",
     ),
     (
@@ -336,6 +336,8 @@ def because(
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
         never = "no input tells them apart under the other choices"
+        if setting.is_float_scaled:
+            never = "no question tells them apart under the other choices"
         if setting.op in LAYER_OPERATIONS and choice in OF_OPERANDS:
             never = "no question about layers tells them apart; those about quantize may"
         sentences.append("the answers are of no policy" if wrong else never)

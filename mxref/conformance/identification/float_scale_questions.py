@@ -19,8 +19,6 @@ __all__ = ["float_scale_pools", "float_scale_products"]
 _SCALES = ("amax_floor", "scale_from", "scale_power", "pre_rounding", "subnormal_inputs")
 _ELEMENTS = ("element_from", "rounding", "overflow", "clamp")
 _SIGNS = ("zero_sign", "underflow_sign")
-#: Of the random blocks one in so many is asked.
-_STEP = 4
 #: The name of the largest magnitude that stands in each lane.
 _USUAL = "plain_08"
 
@@ -33,7 +31,6 @@ def float_scale_pools(setting: Setting) -> tuple[Maker, ...]:
     alone[:, 0] = largest
     blocks = probes("quantize", setting.format, setting.float)
     designed = len(largest) + 3
-    blocks = np.concatenate([blocks[:designed], blocks[designed::_STEP]])
     magnitudes = blocks & np.uint64(layout.sign_bit - 1)
     finite = (magnitudes < layout.inf_bits).all(axis=1)
     usual, special = blocks[finite], blocks[~finite]
