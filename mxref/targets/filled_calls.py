@@ -1,7 +1,10 @@
 """Calls of any size made of calls whose sizes are multiples: arguments filled up, results cut.
 
 Rows are filled up with rows of the same call, matrices with zeros behind their ends, parameters
-with the last one; what comes back is cut to what was asked.
+with the last one; what comes back is cut to what was asked. Zeros add nothing to a sum but under a
+scale of a row that is infinite or NaN: such outputs are read from a second call, in which the last
+elements stand in place of zeros. Scale codes need no such call: they are finite, or NaN for the
+elements of their block, too.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from numpy.typing import NDArray
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.integer.layers import pack_int4, unpack_int4
-from mxref.operands.returned import AnswerError, array_of, pair_of
+from mxref.operands.returned import array_of, pair_of
 from mxref.operations.registry import REGISTRY
-from mxref.packing.elements import pack, packed_size, unpack
-from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
 from mxref.support.integers import rounded_up
+from mxref.targets.filled_packings import of_codes, of_scales
+from mxref.targets.filling import cut, repeated, with_zeros
 
 __all__ = ["SIZES", "filled"]
 
@@ -96,9 +99,9 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
     if op == "quantize_tensor":
         return _of_tensors(function, (multiples[0], multiples[1]), policy)
     if op in ("pack", "unpack"):
-        return _of_codes(op, function, multiples[0], policy)
+        return of_codes(op, function, multiples[0], policy)
     if op in ("pack_scales", "unpack_scales"):
-        return _of_scales(op, function, (multiples[0], multiples[1]), policy)
+        return of_scales(op, function, (multiples[0], multiples[1]), policy)
     if op.endswith("affine"):
         return _of_values(function, multiples[0])
     return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))
@@ -124,10 +127,10 @@ def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
         )
         result = function(*more)
         if REGISTRY[op].arrays == 1:
-            return _cut(array_of(result), (full,), (count,))
+            return cut(array_of(result), (full,), (count,))
         first, second = (array_of(one) for one in pair_of(op, result))
-        scales = _cut(first, (full // high,), (count // high,))
-        return scales, _cut(second, (full,), (count,))
+        scales = cut(first, (full // high,), (count // high,))
+        return scales, cut(second, (full,), (count,))
 
     vars(call)["multiple"] = multiple
     return call
@@ -149,10 +152,10 @@ def _of_tensors(function: _Function, multiples: tuple[int, int], policy: Policy)
         if full == shape:
             return function(values, format, axis)
         wide, asked = (result_shapes(one, format, policy, axis=axis) for one in (full, shape))
-        scales, codes = pair_of("quantize_tensor", function(_filled(values, full), format, axis))
+        scales, codes = pair_of("quantize_tensor", function(with_zeros(values, full), format, axis))
         return (
-            _cut(_in_shape(scales, wide.scale_codes), wide.scale_codes, asked.scale_codes),
-            _cut(_in_shape(codes, wide.codes), wide.codes, asked.codes),
+            cut(_in_shape(scales, wide.scale_codes), wide.scale_codes, asked.scale_codes),
+            cut(_in_shape(codes, wide.codes), wide.codes, asked.codes),
         )
 
     return call
@@ -162,57 +165,6 @@ def _in_shape(result: object, shape: tuple[int, ...]) -> _Array:
     """A result in C order in its shape, if it has as many items."""
     array = array_of(result)
     return array.reshape(shape) if array.size == math.prod(shape) else array
-
-
-def _of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Function:
-    """`pack` and `unpack`: zeros behind the codes; the policy's packing cuts the bytes."""
-
-    @functools.wraps(function)
-    def call(given: _Array, format: str, *counts: int) -> Any:
-        count = counts[0] if counts else len(given)
-        full = rounded_up(count, multiple)
-        if full == count:
-            return function(given, format, *counts)
-        size = packed_size(full, format, policy)
-        if op == "pack":
-            more = array_of(function(_filled(given, (full,)), format))
-            whole = _as_bytes(more, size)
-            return pack(unpack(whole, format, full, policy)[:count], format, policy)
-        codes = unpack(given, format, count, policy)
-        more = function(pack(_filled(codes, (full,)), format, policy), format, full)
-        return _cut(array_of(more), (full,), (count,))
-
-    return call
-
-
-def _of_scales(
-    op: str, function: _Function, multiples: tuple[int, int], policy: Policy
-) -> _Function:
-    """`pack_scales` and `unpack_scales`: zeros behind both ends; the layout cuts bytes."""
-
-    @functools.wraps(function)
-    def call(given: _Array, *shapes: tuple[int, int]) -> Any:
-        shape = shapes[0] if shapes else given.shape
-        full = rounded_up(shape[0], multiples[0]), rounded_up(shape[1], multiples[1])
-        if full == shape:
-            return function(given, *shapes)
-        if op == "unpack_scales":
-            codes = _filled(unpack_scales(given, shape, policy), full)
-            return _cut(array_of(function(pack_scales(codes, policy), full)), full, shape)
-        wide = _filled(given, full)
-        whole = _as_bytes(array_of(function(wide)), pack_scales(wide, policy).size)
-        rows, columns = shape
-        return pack_scales(unpack_scales(whole, full, policy)[:rows, :columns], policy)
-
-    return call
-
-
-def _as_bytes(result: _Array, size: int) -> _Array:
-    """The bytes of a result, if there are so many."""
-    if result.size != size or result.dtype.itemsize != 1:
-        got = f"got {result.size} of {result.dtype}"
-        raise AnswerError(f"the result of a call that is filled up must be {size} bytes, {got}")
-    return result.reshape(-1).view(np.uint8)
 
 
 def _of_values(function: _Function, multiple: int) -> _Function:
@@ -234,13 +186,13 @@ def _of_values(function: _Function, multiple: int) -> _Function:
             if not isinstance(one, np.ndarray) or not one.ndim or one.shape[-1] == 1 != count:
                 return one
             if one.ndim == values.ndim:
-                return _repeated(one, (*one.shape[:-1], one.shape[-1] * full // count))
-            return _repeated(one, (full,)) if is_last else one
+                return repeated(one, (*one.shape[:-1], one.shape[-1] * full // count))
+            return repeated(one, (full,)) if is_last else one
 
         asked = values.shape
         shape = (*asked[:-1], full)
-        result = function(_filled(values, shape), wide(scale), wide(zero), *more)
-        return _cut(array_of(result), shape, asked)
+        result = function(with_zeros(values, shape), wide(scale), wide(zero), *more)
+        return cut(array_of(result), shape, asked)
 
     return call
 
@@ -267,20 +219,44 @@ def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Fun
                 one["B"] = -(-one["k"] // block_format(arguments[8]).elements_per_block)
         if full == size:
             return function(*arguments)
-        given = list(arguments)
-        for place, names in enumerate(axes.arguments[: len(given)]):
-            one, kind = given[place], names.lstrip("=#")
-            shape = tuple(full.get(name, 0) for name in kind)
-            if names.startswith("#"):
-                given[place] = full[kind]
-            elif isinstance(one, np.ndarray) and names.startswith("="):
-                given[place] = _repeated(one, shape)
-            elif isinstance(one, np.ndarray) and names:  # a bias may be None
-                other = arguments[axes.zeros[place]] if place in axes.zeros else 0
-                given[place] = _filled(one, shape, other)
-        return _all_cut(function(*given), axes.results, full, size)
+        result = _all_cut(function(*_wide(axes, arguments, full)), axes.results, full, size)
+        special = _special_outputs(arguments) if op == "addmm" and full["k"] > size["k"] else None
+        if special is None or not special.any():
+            return result
+        again = function(*_wide(axes, arguments, full, repeats=True))
+        return np.where(special, _all_cut(again, axes.results, full, size), result)
 
     return call
+
+
+def _wide(
+    axes: _Axes, arguments: Sequence[Any], full: Mapping[str, int], *, repeats: bool = False
+) -> list[Any]:
+    """The arguments of a call filled up: with what `_Axes` says, or each with its last items."""
+    given = list(arguments)
+    for place, names in enumerate(axes.arguments[: len(given)]):
+        one, kind = given[place], names.lstrip("=#")
+        shape = tuple(full.get(name, 0) for name in kind)
+        if names.startswith("#"):
+            given[place] = full[kind]
+        elif isinstance(one, np.ndarray) and (repeats or names.startswith("=")) and names:
+            given[place] = repeated(one, shape)
+        elif isinstance(one, np.ndarray) and names:  # a bias may be None
+            other = arguments[axes.zeros[place]] if place in axes.zeros else 0
+            given[place] = with_zeros(one, shape, other)
+    return given
+
+
+def _special_outputs(arguments: Sequence[Any]) -> NDArray[np.bool_] | None:
+    """Where the scale of a row of `addmm` is infinite or NaN: times a zero that is NaN.
+
+    There every product is infinite or NaN, so that the last one again changes no sum.
+    """
+    if len(arguments) < 12:
+        return None
+    rows, columns = (~np.isfinite(one) for one in arguments[10:12])
+    found: NDArray[np.bool_] = rows[:, np.newaxis] | columns
+    return found
 
 
 def _sizes(axes: _Axes, arguments: Sequence[Any]) -> dict[str, int]:
@@ -300,14 +276,14 @@ def _all_cut(
 ) -> Any:
     """The results of a call, cut; as they are if they are not so many."""
 
-    def cut(one: object, names: str) -> _Array:
-        return _cut(array_of(one), *(tuple(each[name] for name in names) for each in (full, size)))
+    def part(one: object, names: str) -> _Array:
+        return cut(array_of(one), *(tuple(each[name] for name in names) for each in (full, size)))
 
     if len(axes) == 1:
-        return cut(result, axes[0])
+        return part(result, axes[0])
     if not isinstance(result, tuple | list) or len(result) != len(axes):
         return result
-    return tuple(cut(one, names) for one, names in zip(result, axes, strict=True))
+    return tuple(part(one, names) for one, names in zip(result, axes, strict=True))
 
 
 def _in_groups(
@@ -329,35 +305,10 @@ def _in_groups(
 
     def grouped(one: _Array, rows: int) -> _Array:
         parts = one.reshape(len(one), count, inside)
-        return _filled(parts, (rows, count, wide)).reshape(rows, -1)
+        return with_zeros(parts, (rows, count, wide)).reshape(rows, -1)
 
     m, n = full["m"], full["n"]
     codes = grouped(unpack_int4(w, size["k"]) if is_packed else w, n)
     more = pack_int4(codes) if is_packed else codes
-    result = function(grouped(x, m), more, _repeated(scales, (n, count)))
-    return _cut(array_of(result), (m, n), (size["m"], size["n"]))
-
-
-def _repeated(array: _Array, shape: tuple[int, ...]) -> _Array:
-    """An array whose last items are repeated behind its ends."""
-    if array.shape == shape or not array.size:
-        return array
-    wider = zip(array.shape, shape, strict=True)
-    return np.pad(array, [(0, full - n) for n, full in wider], mode="edge")
-
-
-def _filled(array: _Array, shape: tuple[int, ...], other: Any = 0) -> _Array:
-    """An array with zeros, or another number, behind its ends; itself if it has that shape."""
-    if array.shape == shape:
-        return array
-    found = np.full(shape, other, array.dtype)
-    found[tuple(map(slice, array.shape))] = array
-    return found
-
-
-def _cut(array: _Array, full: tuple[int, ...], shape: tuple[int, ...]) -> _Array:
-    """The beginning of a result of a filled-up call along its first axes."""
-    if array.shape[: len(full)] != full:
-        got = f"got {array.shape}"
-        raise AnswerError(f"the result for {full} must have a shape that begins so, {got}")
-    return array[tuple(map(slice, shape))]
+    result = function(grouped(x, m), more, repeated(scales, (n, count)))
+    return cut(array_of(result), (m, n), (size["m"], size["n"]))

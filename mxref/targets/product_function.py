@@ -17,6 +17,7 @@ from mxref.formats.catalog import BlockFormat
 from mxref.operands.returned import AnswerError, array_of
 from mxref.operations.product_words import TENSORS, code_of_one, pair_formats
 from mxref.support.integers import rounded_up
+from mxref.targets.filling import repeated, with_zeros
 
 __all__ = ["EPILOGUE", "MULTIPLES", "ProductFunction", "with_named"]
 
@@ -83,11 +84,16 @@ class ProductFunction:
         dtype: np.dtype[Any],
         *tensors: np.float32,
     ) -> NDArray[Any]:
-        """The product (m, n) of the rows of both sides, under the scales of both tensors."""
+        """The product (m, n) of the rows of both sides, under the scales of both tensors.
+
+        Zeros fill rows up, under a scale of a tensor that is infinite or NaN the last element of
+        each: every product is infinite or NaN there, a zero's NaN.
+        """
         shape, (one, other) = (len(codes_a), len(codes_b)), pair_formats(f"{format_a}-{format_b}")
         rows, columns, length = self.multiples_of(one, other)
-        a = _padded(scales_a, codes_a, rows, length, one)
-        b = _padded(scales_b, codes_b, columns, length, other)
+        repeats = not np.isfinite(tensors).all()
+        a = _padded(scales_a, codes_a, rows, length, one, repeats=repeats)
+        b = _padded(scales_b, codes_b, columns, length, other, repeats=repeats)
         full = len(a[1]), len(b[1])
         more = (dtype,) if self.takes_dtype else ()
         result = array_of(self.function(*a, *b, format_a, format_b, *more, *tensors))
@@ -141,11 +147,12 @@ def _by_place(parameters: Mapping[str, inspect.Parameter]) -> int:
     return sum(one.kind in places and one.name not in named for one in parameters.values())
 
 
-def _padded(scales: U8, codes: U8, rows: int, length: int, fmt: BlockFormat) -> tuple[U8, U8]:
-    """Codes and scales filled up with the code 00 and the scale 2**0."""
+def _padded(
+    scales: U8, codes: U8, rows: int, length: int, fmt: BlockFormat, *, repeats: bool
+) -> tuple[U8, U8]:
+    """Codes and scales filled up with the code 00 and the scale 2**0, or with the last ones."""
     count, elements = rounded_up(len(codes), rows), rounded_up(codes.shape[1], length)
-    full = np.zeros((count, elements), np.uint8)
-    full[: len(codes), : codes.shape[1]] = codes
-    ones = np.full((count, -(-elements // fmt.elements_per_block)), code_of_one(fmt), np.uint8)
-    ones[: len(scales), : scales.shape[1]] = scales
-    return ones, full
+    shapes = (count, -(-elements // fmt.elements_per_block)), (count, elements)
+    if repeats:
+        return repeated(scales, shapes[0]), repeated(codes, shapes[1])
+    return with_zeros(scales, shapes[0], code_of_one(fmt)), with_zeros(codes, shapes[1])

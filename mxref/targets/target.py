@@ -35,7 +35,8 @@ function             arguments                                             retur
 ``matmul(scales_a, codes_a, scales_b, codes_b, format_a, format_b)`` gives the product (m, n) of
 codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
 parameter it is given the dtype of the result. k is filled up to whole blocks, or m, n and k to
-multiples of ``MULTIPLES``, three integers, with code 00 and the scale 1. Optional parameters named
+multiples of ``MULTIPLES``, three integers, with code 00 and the scale 1, or with the last elements
+where a tensor's scale is infinite or NaN. Optional parameters named
 ``alpha``, ``beta``, ``c`` (m, n) and ``bias`` (n,) are asked for, too: alpha a b + beta c + bias,
 where c is not read if beta is 0; c and bias have the dtype of the result.
 ``MULTIPLES`` may also be a mapping by operation (`needs.py`): ``{"encode": 32, "quantize": 128}``.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS, vector_file
-from right_calls import RIGHT_CALLS, quantized
+from right_calls import RIGHT_CALLS, quantized, tensor_scale
 
 import mxref
 from mxref import golden
@@ -228,9 +228,7 @@ def test_a_right_kernel_of_multiples_passes_in_every_format(op: str) -> None:
             assert all(n % step == 0 for n, step in zip(shapes[0], steps.values(), strict=False))
         return result
 
-    # An infinite scale of a row times a zero that fills the row up is NaN.
-    files = golden.read_vectors(VECTORS, lambda stem: "special" not in stem)
-    files = [one for one in files if one.op == op]
+    files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
     policy = POLICIES.get(op, "ocp")
     given = {op: kernel, "POLICY": policy, "MULTIPLES": {op: multiples}}
     target = target_of(SimpleNamespace(**given), "kernel")
@@ -239,3 +237,59 @@ def test_a_right_kernel_of_multiples_passes_in_every_format(op: str) -> None:
     report = check(target, files, extent=Extent(elements=2_000))
     assert report.passed, report.uses
     assert not report.uses
+
+
+def test_an_infinite_scale_of_a_row_is_no_zero_times_infinity_where_rows_are_filled_up() -> None:
+    """Outputs beside it have zeros behind them, which add nothing."""
+    file, calls = vector_file("addmm/nvfp4-nvfp4-special.f32"), list[tuple[int, ...]]()
+
+    def kernel(*arguments: Any) -> Any:
+        calls.append(arguments[1].shape)
+        return RIGHT_CALLS["addmm"](*arguments)
+
+    given = {"addmm": kernel, "FORMATS": [file.format]}
+    for multiples in ((1, 1, 4), (8, 8, 64)):
+        target = target_of(SimpleNamespace(**given, MULTIPLES={"addmm": multiples}), "kernel")
+        calls.clear()
+        got = target.ask(file, file.input_words())
+        assert not got.errors
+        assert np.array_equal(got.words, file.outputs(0))
+        assert {shape[1] % multiples[2] for shape in calls} == {0}
+
+
+@pytest.mark.parametrize("pattern", [0x7F800000, 0x7FC00000, 0x7F7FFFFF, 0])
+@pytest.mark.parametrize("length", [1, 5, 16, 21])
+def test_products_under_any_scale_of_a_tensor_are_filled_up(length: int, pattern: int) -> None:
+    rng = np.random.default_rng(length)
+    scales, codes = (
+        rng.integers(0x30, 0x40, (2, 3, -(-length // 16)), np.uint8),
+        rng.integers(1, 8, (2, 3, length), np.uint8),
+    )
+    codes[0, 0, -1] = 0  # a product that is NaN, where zeros of the call itself are
+    tensors = np.array([pattern, 0x40000000], np.uint32).view(np.float32)
+
+    def matmul(
+        *sides: Any, tensor_scale_a: np.float32, tensor_scale_b: np.float32
+    ) -> np.ndarray[Any, Any]:
+        assert sides[1].shape[1] % 8 == 0
+        a, b = (
+            mxref.Blocks(c, s, fmt, 1, c.shape, tensor_scale=tensor_scale(t))
+            for s, c, t in (
+                (*sides[:2], tensor_scale_a),
+                (*sides[2:4], tensor_scale_b),
+            )
+        )
+        return np.asarray(mxref.matmul(a, b.T))
+
+    fmt = mxref.formats.block_format("nvfp4")
+    dtype = np.dtype(np.float32)
+    given: Any = (scales[0], codes[0], scales[1], codes[1], "nvfp4", "nvfp4", dtype, *tensors)
+    target = target_of(
+        SimpleNamespace(matmul=matmul, FORMATS=["nvfp4"], MULTIPLES=(4, 4, 8)), "kernel"
+    )
+    got = target.operations["matmul"](*given)
+    a, b = (
+        mxref.Blocks(c, s, fmt, 1, c.shape, tensor_scale=tensor_scale(t))
+        for s, c, t in zip(scales, codes, tensors, strict=True)
+    )
+    assert np.array_equal(got.view(np.uint32), np.asarray(mxref.matmul(a, b.T)).view(np.uint32))
