@@ -66,7 +66,7 @@ def explain_recipe(options: argparse.Namespace) -> list[Explanation]:
     data = {
         "kind": "recipe",
         "name": one.name,
-        "about": "how each operand of y = x w', dx = grad w and dw = grad' x is quantized",
+        "about": "operands of y = x w', dx = grad w, dw = grad' x",
         "source": one.source,
         "operands": {name: str(getattr(one, name)) for name in OPERANDS},
         "clause": "N53",
@@ -141,7 +141,10 @@ def _show_topic(data: dict[str, Any]) -> None:
 
 def _show_recipe(data: dict[str, Any]) -> None:
     print_heading(f"recipe {data['name']}: {data['about']}")
-    print_rows(("operand", "how"), list(data["operands"].items()))
+    width = max(map(len, data["operands"])) + 2
+    print_heading(f"{'operand':{width}}how it is quantized")
+    for operand, how in data["operands"].items():
+        print_wrapped(f"{operand:{width}}{how}", " " * width)
     print_part("source", data["source"])
     print_part("called", f'mxref.linear(x, w, recipe) with recipe = mxref.recipe("{data["name"]}")')
     print_part("clause", data["clause"])

@@ -61,6 +61,7 @@ def assert_fits(text: str) -> None:
         *(f"mxref explain {format}" for format in (*LAYOUTS, "e8m0", "ue5m3", "e2m1")),
         *(f"mxref explain scale_rule --format {format}" for format in BLOCK_FORMATS),
         *(f"mxref explain {op}" for op in REGISTRY),
+        *(f"mxref explain recipe {name}" for name in RECIPES),
         "mxref explain quantize.mxfp4_e2m1.f32.lane_03_minus",  # of many answers
         "mxref explain rescale.int32-int16.bytes.tenth_128_128",  # of many words
     ],

@@ -121,7 +121,7 @@ def test_each_recipe_has_a_twin() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_layer_of_each_recipe_equals_the_twin(name: str) -> None:
+def test_n53_a_layer_of_each_recipe_equals_the_twin(name: str) -> None:
     long = "f32" in str(TWINS[name]["y_x"].format)
     spread = 3 if name.startswith("nvfp4") else 9  # MXFP8 has other numbers if it underflows
     check(name, operands(60, *SIZES[long], "bf16", spread), "bf16")
@@ -151,7 +151,7 @@ def test_random_bits_are_those_of_each_product() -> None:
 HADAMARD = RECIPES["nvfp4_transformer_engine"].dw_x.transform
 
 
-def test_the_matrix_is_orthogonal_and_that_of_the_source() -> None:
+def test_n53_the_matrix_is_orthogonal_and_that_of_the_source() -> None:
     assert HADAMARD is not None
     matrix = HADAMARD.matrix * 4
     assert np.array_equal(matrix @ matrix.T, 16 * np.eye(16))
@@ -164,7 +164,7 @@ def test_the_matrix_is_orthogonal_and_that_of_the_source() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_the_transform_is_exact_and_rounded_once(axis: int) -> None:
+def test_n53_the_transform_is_exact_and_rounded_once(axis: int) -> None:
     """By fractions, and a rounding to bfloat16 that looks at both neighbours."""
     generator = np.random.default_rng(3)
     values = generator.standard_normal((16, 32)) * np.exp2(generator.integers(-30, 30, (16, 32)))
