@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout, compose, split
 from mxref.cases.grid import grid, pattern
-from mxref.conformance.identification.equal_members import narrower
+from mxref.conformance.identification.equal_reasons import narrower
 from mxref.formats.catalog import CodeFormat
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct

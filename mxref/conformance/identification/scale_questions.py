@@ -8,7 +8,7 @@ import numpy as np
 
 from mxref.bits.floats import F16, FloatLayout, compose, split
 from mxref.cases.grid import pattern
-from mxref.conformance.identification.equal_members import narrower
+from mxref.conformance.identification.equal_reasons import narrower
 from mxref.conformance.identification.pools import (
     Pool,
     Words,

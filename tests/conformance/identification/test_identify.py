@@ -21,7 +21,8 @@ from mxref.cases.answers import exact_answers, reads
 from mxref.cli import identify_verb
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.asking import PROBES, separating
-from mxref.conformance.identification.equal_members import _REASONS, equal_members, members
+from mxref.conformance.identification.equal_members import equal_members, members
+from mxref.conformance.identification.equal_reasons import REASONS
 from mxref.conformance.identification.identify import Identified, identify_one, settings
 from mxref.conformance.identification.policy_sets import Factor, PolicySet
 from mxref.conformance.identification.predicted import predicted
@@ -133,7 +134,7 @@ def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("reason", _REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
+@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
 def test_reasons_hold_of_random_policies(reason: Any) -> None:
     """Whatever else is chosen, the members that a sentence makes one are one function."""
     choice, some, holds, _ = reason
