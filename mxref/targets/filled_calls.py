@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
-from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.returned import AnswerError, array_of, pair_of
 from mxref.operations.registry import REGISTRY
-from mxref.packing.elements import pack, packed_size, unpack
-from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
 from mxref.support.integers import rounded_up
 
@@ -166,6 +163,7 @@ def _in_shape(result: object, shape: tuple[int, ...]) -> _Array:
 
 def _of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Function:
     """`pack` and `unpack`: zeros behind the codes; the policy's packing cuts the bytes."""
+    from mxref.packing.elements import pack, packed_size, unpack
 
     @functools.wraps(function)
     def call(given: _Array, format: str, *counts: int) -> Any:
@@ -189,6 +187,7 @@ def _of_scales(
     op: str, function: _Function, multiples: tuple[int, int], policy: Policy
 ) -> _Function:
     """`pack_scales` and `unpack_scales`: zeros behind both ends; the layout cuts bytes."""
+    from mxref.packing.scales import pack_scales, unpack_scales
 
     @functools.wraps(function)
     def call(given: _Array, *shapes: tuple[int, int]) -> Any:
@@ -320,6 +319,8 @@ def _in_groups(
     is_packed: bool,
 ) -> Any:
     """A weight-only layer with scales of groups: zeros behind each group, so that it stays one."""
+    from mxref.integer.layers import pack_int4, unpack_int4
+
     x, w, scales = arguments
     count = scales.shape[1]
     inside = size["k"] // max(count, 1)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Mapping
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
-from mxref.operations.products import accumulations
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -35,6 +34,8 @@ def members(setting: Setting, choice: str) -> list[str]:
         case _, "rounding":  # the others need random bits
             return [one for one in some if not one.startswith("stochastic")]
         case "matmul", "accumulation":
+            from mxref.operations.products import accumulations
+
             return list(accumulations(setting.format))
         case "encode_scale", "scale_overflow":
             return [one for one in some if one != "wrap"]
