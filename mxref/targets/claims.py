@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
@@ -20,6 +20,12 @@ from mxref.support.text import unknown_name
 from mxref.targets.imports import TargetError
 
 __all__ = ["claimable", "claimed_names", "claims_cover", "usual_formats"]
+
+#: What may be claimed, calls aside: to list the formats of all calls takes time.
+_FLOATS_AND_FORMATS: Mapping[str, tuple[Container[str], ...]] = {
+    "FLOATS": (LAYOUTS,),
+    "FORMATS": (MX_ELEMENTS, (E8M0.name,), MX_BLOCKS, OTHER_CODE_FORMATS, OTHER_BLOCK_FORMATS),
+}
 
 
 def usual_formats() -> dict[str, object]:
@@ -42,11 +48,16 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
     Raises:
         TargetError: a name that is not known.
     """
-    known, found = claimable(claim), set()
+    found = set()
+    at_once = _FLOATS_AND_FORMATS[claim]
     for name in names:
         if claim == "FORMATS" and isinstance(name, KINDS):
             found.add(name.name)
             continue
+        if isinstance(name, str) and any(name in table for table in at_once):
+            found.add(name)
+            continue
+        known = claimable(claim)
         try:
             own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
         except ValueError as error:

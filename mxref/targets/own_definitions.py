@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxref import exact
 from mxref.formats.own_formats import KINDS, OwnFormat, registered
-from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import defined
+
+if TYPE_CHECKING:
+    from mxref.operations.call_operation import CallOperation
 
 __all__ = ["OwnDefinitions"]
 
@@ -40,11 +42,13 @@ class OwnDefinitions:
             found if isinstance(found := attributes.get(name), Collection) else ()
             for name in ("FORMATS", "OPERATIONS")
         )
-        return cls(
-            tuple(one for one in some if isinstance(one, KINDS)),
-            attributes.get("FORMAT_VALUES", {}),
-            tuple(one for one in operations if isinstance(one, CallOperation)),
-        )
+        own = tuple(one for one in some if isinstance(one, KINDS))
+        values = attributes.get("FORMAT_VALUES", {})
+        if not operations:
+            return cls(own, values)
+        from mxref.operations.call_operation import CallOperation
+
+        return cls(own, values, tuple(one for one in operations if isinstance(one, CallOperation)))
 
     @contextlib.contextmanager
     def known(self) -> Iterator[None]:

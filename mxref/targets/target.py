@@ -300,8 +300,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
             operations["matmul"] = ProductFunction.of(found["matmul"], product, some)
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
-    formats = _claimed(has.get("FORMATS"), name, "FORMATS", usual_formats())
+    floats = _claimed(has.get("FLOATS"), name, "FLOATS", lambda: LAYOUTS)
+    formats = _claimed(has.get("FORMATS"), name, "FORMATS", usual_formats)
     return PythonTarget(
         name=name,
         operations=operations,
@@ -359,10 +359,10 @@ def _profile(claimed: object, target: str) -> Profile:
 
 
 def _claimed(
-    claimed: object, name: str, attribute: str, unclaimed: Mapping[str, object]
+    claimed: object, name: str, attribute: str, unclaimed: Callable[[], Mapping[str, object]]
 ) -> frozenset[str]:
     if claimed is None:
-        return frozenset(unclaimed)
+        return frozenset(unclaimed())
     if isinstance(claimed, str) or not isinstance(claimed, Collection):
         raise TargetError(
             f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
