@@ -61,10 +61,53 @@ def _before_the_first(header: dict[str, Any], cases: list[dict[str, Any]]) -> No
             case["by"] = f"0{case['by']}"
 
 
-def _gone(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    manifest["files"] = [one for one in manifest["files"] if FILES[1] not in one["file"]]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+def _manifest(change: Callable[[dict[str, Any]], object]) -> Any:
+    """A change of the manifest."""
+
+    def changed(folder: Path) -> None:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+        change(manifest)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    return changed
+
+
+def _without(part: str) -> Any:
+    """The manifest without the files that have this in their names."""
+    return _manifest(
+        lambda manifest: manifest.update(
+            files=[one for one in manifest["files"] if part not in one["file"]]
+        )
+    )
+
+
+def _text(name: str, old: str, new: str) -> Any:
+    """A change of the text of a file, which has the old text."""
+
+    def changed(folder: Path) -> None:
+        text = (folder / name).read_text("ascii")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new), "ascii")
+
+    return changed
+
+
+def _optional(header: dict[str, Any], cases: list[dict[str, Any]]) -> None:
+    assert header["required"] == ["MX-5.3.3"]
+    cases[3]["rule"] = "N11"
+
+
+def _required(header: dict[str, Any], cases: list[dict[str, Any]]) -> None:
+    one = next(case["rule"] for case in cases if "rule" in case)
+    assert one not in header["required"]
+    header["required"].append(one)
+
+
+def _said_otherwise(header: dict[str, Any], cases: list[dict[str, Any]]) -> None:
+    """The clause that a file's cases have stands in their lines; the same are required."""
+    for case in cases:
+        case.setdefault("rule", header["rule"])
+    header["rule"] = "N11"
 
 
 @pytest.mark.parametrize(
@@ -85,25 +128,53 @@ def _gone(folder: Path) -> None:
         ),
         (_lines(lambda header, cases: cases[3].update(flags=["zero"])), [], ""),
         (_lines(lambda header, cases: cases.reverse()), [], ""),
-        (_gone, ["major"], "is gone"),
+        (_lines(_said_otherwise), [], ""),
+        (_lines(_optional), ["major"], "below required"),
+        (_lines(_required), ["major"], "below required"),
+        (_lines(lambda header, cases: header.update(out_digits=4)), ["major"], "lengths"),
+        (_without(FILES[1]), ["major"], f"{FILES[1]} is gone"),
+        (_without(f"plain/{FILES[0]}"), ["major"], f"plain/{FILES[0]}.txt is gone"),
+        (_without("thresholds"), ["major"], "thresholds/e2m1.json is gone"),
+        (_without("encode.h"), ["major"], "plain/encode.h is gone"),
+        (_without("schema"), ["major"], "schema.json is gone"),
+        (_text("plain/encode.h", "mxref_encode_e3m2", "mxref_e3m2"), ["major", "minor"], "e3m2"),
+        (_text("thresholds/e2m1.json", "to_odd", "odd"), ["major", "minor"], "to_odd + saturate"),
+        (_text("thresholds/e2m1.json", "3e800001", "3e800002"), ["major"], "thresholds/e2m1"),
+        (_manifest(lambda manifest: manifest["level2"].pop()), ["major"], "level2"),
+        (_manifest(lambda one: one["level2"][0].update(sha256="0")), ["major"], "level2"),
+        (
+            _manifest(lambda one: one["level2"].append({**one["level2"][0], "name": "n"})),
+            ["minor"],
+            "level2 has new parts",
+        ),
+        (
+            _manifest(lambda one: one["columns"][f"plain/{FILES[0]}.txt"].insert(0, "n")),
+            ["major"],
+            "other columns",
+        ),
     ],
 )
 def test_what_a_change_needs(
     change: Callable[[Path], object], need: list[str], said: str, tmp_path: Path
 ) -> None:
     manifest = json.loads((VECTORS / "manifest.json").read_bytes())
-    manifest["files"] = [
-        one for one in manifest["files"] if one["file"] in {f"{name}.jsonl" for name in FILES}
-    ]
+    paths = [path for name in FILES for path in (f"{name}.jsonl", f"plain/{name}.txt")]
+    paths += ["schema.json", "thresholds/e2m1.json", "plain/encode.h"]
+    manifest["files"] = [one for one in manifest["files"] if one["file"] in paths]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    for name in FILES:
-        (tmp_path / name).parent.mkdir()
-        shutil.copy(VECTORS / f"{name}.jsonl", tmp_path / f"{name}.jsonl")
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(VECTORS / path, tmp_path / path)
     old = released.record(tmp_path, "2026-01-01")
     change(tmp_path)
     found = released.changes(old, tmp_path)
     assert {one for one, _ in found} == {*need}
     assert not need or any(said in text for _, text in found)
+
+
+def test_a_record_without_parts_says_nothing_of_them() -> None:
+    old = {**RECORD, "files": {}, "parts": {}}
+    assert {need for need, _ in released.changes(old, VECTORS)} == {"minor"}
 
 
 def test_new_files_are_a_minor_change() -> None:
