@@ -35,15 +35,26 @@ class OwnDefinitions:
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any]) -> OwnDefinitions:
-        """Objects in `FORMATS` and `OPERATIONS` of a target's attributes, and `FORMAT_VALUES`."""
+        """What a target's attributes define.
+
+        Objects in `FORMATS` and `OPERATIONS`, `FORMAT_VALUES`, and the layers of a `RECIPE`.
+        """
         some, operations = (
             found if isinstance(found := attributes.get(name), Collection) else ()
             for name in ("FORMATS", "OPERATIONS")
         )
+        by_recipe: tuple[CallOperation, ...] = ()
+        if "RECIPE" in attributes:  # which needs what others need not
+            from mxref.targets.recipe_layers import recipe_operations
+
+            by_recipe = tuple(recipe_operations(attributes))
         return cls(
             tuple(one for one in some if isinstance(one, KINDS)),
             attributes.get("FORMAT_VALUES", {}),
-            tuple(one for one in operations if isinstance(one, CallOperation)),
+            (
+                *(one for one in operations if isinstance(one, CallOperation)),
+                *by_recipe,
+            ),
         )
 
     @contextlib.contextmanager
