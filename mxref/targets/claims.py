@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
@@ -16,10 +16,10 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS
-from mxref.support.text import unknown_name
+from mxref.support.text import short, unknown_name
 from mxref.targets.imports import TargetError
 
-__all__ = ["claimable", "claimed_names", "claims_cover", "usual_formats"]
+__all__ = ["claimable", "claimed", "claimed_names", "claims_cover", "usual_formats"]
 
 #: What may be claimed, calls aside: to list the formats of all calls takes time.
 _FLOATS_AND_FORMATS: Mapping[str, tuple[Container[str], ...]] = {
@@ -66,6 +66,23 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
             raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
         found.add(own)
     return frozenset(found)
+
+
+def claimed(
+    given: object, name: str, attribute: str, unclaimed: Callable[[], Mapping[str, object]]
+) -> frozenset[str]:
+    """The names in an attribute of a target; what `unclaimed` gives where it has none.
+
+    Raises:
+        TargetError: no list, or a name that is not known.
+    """
+    if given is None:
+        return frozenset(unclaimed())
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TargetError(
+            f"target {name} must have a list of names in {attribute}, got {short(given)}"
+        )
+    return claimed_names(name, attribute, given)
 
 
 def claims_cover(
