@@ -37,12 +37,7 @@ def schema() -> dict[str, Any]:
     bounds = "|".join(
         dict.fromkeys((*BOUNDS, *(c for op, format in asked for c in REGISTRY[op].bounds(format))))
     )
-    pairs = {
-        f"{n}=({'|'.join(m)})": None
-        for op, format in asked
-        for n, m in CALL_OPERATIONS[op].choices(format).items()
-    }
-    integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
+    integers = _integer_policies(asked)
     formats = [*CODE_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
     formats += [format for _, format in asked if format not in formats]
     formats = list(dict.fromkeys(formats))
@@ -51,7 +46,10 @@ def schema() -> dict[str, Any]:
         "spec": {"const": SPEC},
         "op": {"enum": list(OPERATIONS)},
         "format": {"enum": formats},
-        "float": {"enum": [*LAYOUTS, *SLOTS]},
+        "float": {
+            "enum": [*LAYOUTS, *SLOTS],
+            "description": "the float type; `bytes` or a layout where the format says the types",
+        },
         "columns": _set(
             {"type": "string", "pattern": f"^(ocp([+]({choices}))*|{bounds}|{integers})$"}, 1
         ),
@@ -60,7 +58,10 @@ def schema() -> dict[str, Any]:
         "out_digits": {"enum": list(_DIGITS)},
         "cases": {"type": "integer", "minimum": 1},
         "rule": {"enum": list(rules())},
-        "required": _set({"enum": list(rules())}, 0),
+        "required": {
+            **_set({"enum": list(rules())}, 0),
+            "description": "clauses whose cases have one right answer, that of the first column",
+        },
         "rules": _texts(rules()),
         "models": _texts(models()),
         "flags": _texts(FLAGS),
@@ -89,6 +90,16 @@ def schema() -> dict[str, Any]:
             "manifest": _manifest(),
         },
     }
+
+
+def _integer_policies(asked: list[tuple[str, str]]) -> str:
+    """The pattern of policies of operations with choices of their own, each choice once."""
+    members: dict[str, dict[str, None]] = {}
+    for op, format in asked:
+        for name, some in CALL_OPERATIONS[op].choices(format).items():
+            members.setdefault(name, {}).update(dict.fromkeys(some))
+    one = "|".join(f"{name}=({'|'.join(some)})" for name, some in members.items())
+    return f"{DEFAULT}|({one})([+]({one}))*"
 
 
 def _manifest() -> dict[str, Any]:
