@@ -43,7 +43,7 @@ QUESTIONS = {
     "a format": "mxref explain mxfp4_e2m1",
     "a format that mxref does not have": "mxref explain bfp8",
     "a case of the vectors": "mxref explain encode.e2m1.f32.3fa00000",
-    "a call on integers, step by step": "mxref explain rescale.int8-int8.bytes.half_128_128",
+    "a call on integers, step by step": "mxref explain rescale.int8-int8.bytes.half_0_0",
     "a flag or a model of a case": "mxref explain M7",
     "a wrong implementation": "mxref explain A7",
 }

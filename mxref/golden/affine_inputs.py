@@ -8,7 +8,7 @@ from struct import pack, unpack
 
 import numpy as np
 
-from mxref.golden.case_inputs import CaseInput
+from mxref.golden.case_inputs import CaseInput, spelled
 
 __all__ = ["axis_cases", "code_cases", "double_cases", "value_cases"]
 
@@ -50,17 +50,17 @@ def value_cases(format: str) -> Iterator[CaseInput]:
         specials += [0x7F800000, 0xFF800000]
         for zero in dict.fromkeys((low, 0 if low else 128, 3, high)):
             yield from _several(
-                f"ends_{name}_{_named(zero)}", (low, high, s, zero), [*ends, *specials], ("inf",)
+                f"ends_{name}_{spelled(zero)}", (low, high, s, zero), [*ends, *specials], ("inf",)
             )
     for zero in dict.fromkeys((low, -3, -2, -1, 0, 1, 2, 3, 100, high)):
         if low <= zero <= high:
             ties = [_bits(k / 2) for k in range(-15, 16)]
             yield from _several(
-                f"zero_point_{_named(zero)}", (low, high, _bits(1.0), zero), ties, ("tie",)
+                f"zero_point_{spelled(zero)}", (low, high, _bits(1.0), zero), ties, ("tie",)
             )
             ties = [m for k in (-3, -2, -1, 0, 1, 2) for m in _around(Fraction(2 * k + 1, 20))]
             yield from _several(
-                f"zero_point_{_named(zero)}_c1", (low, high, _bits(0.1), zero), ties, ("near_tie",)
+                f"zero_point_{spelled(zero)}_c1", (low, high, _bits(0.1), zero), ties, ("near_tie",)
             )
     for s in _END_SCALES:
         numbers = [b for k in (-3, -1, 1, 2, 3, 5) for b in _around(Fraction(k, 2) * _value(s))]
@@ -69,7 +69,7 @@ def value_cases(format: str) -> Iterator[CaseInput]:
     for i, bits in enumerate(_NANS):
         for zero in (0, -5, 5) if low else (128, 5):
             words = (low, high, _bits(0.1), zero), [0x3F000000, bits, 0x3F800000]
-            yield from _several(f"nan_{i}_{_named(zero)}", *words, ("nan",))
+            yield from _several(f"nan_{i}_{spelled(zero)}", *words, ("nan",))
     if format != "int32":
         yield from _narrow(format)
     codes = range(max(low, -60), 250)
@@ -78,7 +78,9 @@ def value_cases(format: str) -> Iterator[CaseInput]:
         for zero in _FUSED_ZEROS if low else _FUSED_ZEROS[1:]:
             fused = [bits for k in codes for bits in _fused(s, zero, k)]
             first = (low, high, s, zero)
-            yield from _several(f"fused_{name}_{_named(zero)}", first, fused[:_SIZE], ("near_tie",))
+            yield from _several(
+                f"fused_{name}_{spelled(zero)}", first, fused[:_SIZE], ("near_tie",)
+            )
 
 
 #: Zero points under which a fused sum is another one.
@@ -142,7 +144,7 @@ def code_cases(format: str) -> Iterator[CaseInput]:
     words = [code & 0xFFFFFFFF for code in codes]
     for s in scales:
         for zero in zeros if s == scales[0] else zeros[:1]:
-            name = f"codes_{s:08x}_{_named(zero)}"
+            name = f"codes_{s:08x}_{spelled(zero)}"
             yield from _several(name, (low, high, s, zero), words, ())
     few = words[:: max(1, len(words) // _SIZE)]
     for s in _END_SCALES:
@@ -155,7 +157,7 @@ def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
     """Cases with scales along an axis, or for each group of it: all of them are different."""
     low, high = _RANGES[format.removesuffix("_axis")]
     plans = [
-        (f"axis_{_named(axis)}_{'x'.join(map(str, sizes))}", axis, sizes[axis], sizes)
+        (f"axis_{spelled(axis)}_{'x'.join(map(str, sizes))}", axis, sizes[axis], sizes)
         for sizes in ((2, 3, 4), (3, 3, 3), (1, 5, 1), (4, 1, 2))
         for axis in (0, 1, -1)
     ]
@@ -215,10 +217,6 @@ def _several(
 
 def _words(*values: int) -> tuple[int, ...]:
     return tuple(value & 0xFFFFFFFF for value in values)
-
-
-def _named(number: int) -> str:
-    return f"minus_{-number}" if number < 0 else str(number)
 
 
 def _steps(format: str) -> Sequence[int]:

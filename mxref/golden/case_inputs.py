@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mxref.cases.records import Case
-from mxref.operands.case_input import CaseInput
+from mxref.operands.case_input import CaseInput, spelled
 
-__all__ = ["CaseInput", "Why", "Words", "cases_of"]
+__all__ = ["CaseInput", "Why", "Words", "cases_of", "spelled"]
 
 Words = tuple[int, ...]
 #: Whether the standard requires the answer, the clause that decides it, and the case's flags.

@@ -27,6 +27,7 @@ _COLUMNS = (
     *(f"ocp+element_from={name}" for name in ("quotient", "reciprocal", "multiplier")),
     "ocp+block_nan=ignore",
 )
+_SOURCE_QUOTIENT = "ocp+scale_from=source_quotient"
 #: Stored files: those of E4M3 in rows, with float32 and bfloat16. The others are made when a target
 #: or an option names their format.
 _STORED = "fp8_e4m3_f32"
@@ -75,7 +76,9 @@ def _quantize(fmt: BlockFormat, layout: FloatLayout) -> VectorFile:
         for name, bits, row in zip(names, largest, words.tolist(), strict=True)
     ]
     entries += _specials(fmt, layout)
-    return _file("quantize", fmt, layout, _COLUMNS, entries)
+    # A quotient that is rounded to the source's type is the same as one rounded to float32.
+    columns = [c for c in _COLUMNS if layout.width < 32 or c != _SOURCE_QUOTIENT]
+    return _file("quantize", fmt, layout, tuple(columns), entries)
 
 
 def _why(name: str, bits: int, layout: FloatLayout) -> tuple[tuple[str, ...], str]:

@@ -13,7 +13,7 @@ from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, element_format
 from mxref.golden.agreement import compare_references
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
-from mxref.golden.thresholds import missing_sides, table_header, table_lines
+from mxref.golden.thresholds import missing_sides, table_lines, table_text
 from mxref.golden.vector_cases import file_tasks, own_files
 from mxref.support.workers import in_order
 
@@ -47,7 +47,7 @@ def build(jobs: int = 1) -> dict[str, bytes]:
     named = {made.format for made in every} if own else MX_ELEMENTS
     for fmt in (one for one in ELEMENT_FORMATS.values() if one.name in named):
         tables = [line for made in every for line in made.tables if made.format == fmt.name]
-        add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)
+        add(f"thresholds/{fmt.name}.json", _text(table_text(fmt, tables)), 0)
     for made in every:
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.golden.case_inputs import CaseInput
+from mxref.golden.case_inputs import CaseInput, spelled
 from mxref.integer.rescaling import multiplier_shift
 
 __all__ = ["int4_cases", "rescale_cases"]
@@ -58,7 +58,7 @@ def rescale_cases(format: str) -> Iterator[CaseInput]:
         for zero, out in zeros if name in ("half", "third", "tenth") else zeros[:1]:
             fit = [v for v in values if abs((v - zero) * ratio) < 2**31 - 1]
             fit = [v for v in fit if -(1 << s - 1) <= v - zero < 1 << s - 1]
-            yield _case(f"{name}_{zero + 128}_{out + 128}", "M20", (zero, out, 1, m, s, *fit))
+            yield _case(f"{name}_{spelled(zero)}_{spelled(out)}", "M20", (zero, out, 1, m, s, *fit))
     for s in (*range(2, 10), 30, 31, 32, 33, 40, 62):
         m = (1 << bits - 1) - 1
         half = 1 << s - 1

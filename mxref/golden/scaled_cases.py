@@ -14,7 +14,7 @@ from mxref.golden.case_inputs import CaseInput
 from mxref.golden.four_over_six_blocks import four_over_six_blocks
 from mxref.golden.layout_cases import file_of
 from mxref.golden.scaled_blocks import Block, Under, blocks, scale_ties, ties_under, under_tensor
-from mxref.golden.tensor_scales import between_numbers
+from mxref.golden.tensor_scales import between_numbers, rounded_twice
 from mxref.golden.tile_blocks import code_tiles, tiles
 from mxref.operations.registry import REGISTRY
 
@@ -167,6 +167,8 @@ def _quantize_tiles(layout: FloatLayout) -> VectorFile:
 
 def _dequantize_tiles(layout: FloatLayout) -> VectorFile:
     pairs = [(tensor, scale) for tensor in _TILE_TENSORS[layout] for scale in _READ_UNDER]
+    if layout.mantissa_bits < F32.mantissa_bits:
+        pairs += rounded_twice(layout)
     entries = [
         CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
         for (tensor, scale), codes in zip(pairs, code_tiles(len(pairs)), strict=True)

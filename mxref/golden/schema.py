@@ -1,4 +1,4 @@
-"""The JSON Schema of a line of the vectors and of their manifest, made from their vocabulary."""
+"""The JSON Schema of the vectors, of their manifest and of thresholds, from their vocabulary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = (2, 3, 4, 8, 16)
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a line of a vector file, header or case, and of the manifest.
+    """JSON Schema (draft 2020-12) of a header or a case, of the manifest and of thresholds.
 
     >>> sorted(schema()["$defs"]["case"]["properties"])
     ['by', 'flags', 'in', 'model', 'name', 'out', 'rule']
@@ -88,6 +88,7 @@ def schema() -> dict[str, Any]:
                 "oneOf": [one_answer, several],
             },
             "manifest": _manifest(),
+            "thresholds": _thresholds(words),
         },
     }
 
@@ -118,6 +119,25 @@ def _manifest() -> dict[str, Any]:
         "level2": _set(_object(family, list(family)), 0),
     }
     return _object(manifest, ["mxref_vectors", "spec", "files", "columns"])
+
+
+def _thresholds(words: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a file of thresholds."""
+    steps = {"codes": words, "from": words}
+    table = {
+        "float": {"enum": list(LAYOUTS)},
+        "rounding": {"enum": [member.value for member in Policy.members("rounding")]},
+        "sign": {"enum": ["+", "-"]},
+        **steps,
+        "beyond": {"type": "object", "additionalProperties": _object(steps, list(steps))},
+    }
+    document = {
+        "mxref_vectors": {"const": VECTORS_VERSION},
+        "thresholds": {"type": "string"},
+        "floats": _set({"enum": list(LAYOUTS)}, 1),
+        "tables": _set(_object(table, ["float", "rounding", "sign", *steps]), 0),
+    }
+    return _object(document, list(document))
 
 
 def schema_lines() -> Iterator[str]:

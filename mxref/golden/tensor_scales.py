@@ -8,7 +8,7 @@ from mxref.bits.floats import F32, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.formats.catalog import UE4M3
 
-__all__ = ["between_numbers"]
+__all__ = ["between_numbers", "rounded_twice"]
 
 #: The scale 1, and others whose significands times 1 or 3, of an element, are not powers of two.
 _ONE, _OTHERS = 0x38, (0x39, 0x3B, 0x3E, 0x3F)
@@ -29,11 +29,16 @@ def between_numbers(layout: FloatLayout) -> list[tuple[int, int]]:
     middles = [(one + 1, -bits - 1), (one + 3, -bits - 1), (1, least - 1), (3, least - 1)]
     middles += [(2 * one - 1, layout.bias - bits - 1)]
     found = [(pattern(*one, F32) + step, _ONE) for one in middles for step in (-1, 0, 1)]
-    return [*found, *_rounded_twice(layout)]
+    return [*found, *rounded_twice(layout)]
 
 
-def _rounded_twice(layout: FloatLayout) -> Iterator[tuple[int, int]]:
-    """Tensor scales below and above midpoints over each of some scales, whose float32 is wrong."""
+def rounded_twice(layout: FloatLayout) -> Iterator[tuple[int, int]]:
+    """Tensor scales below and above midpoints over each of some scales, whose float32 is wrong.
+
+    >>> from mxref.bits.floats import BF16
+    >>> [f"{tensor:08x} {code:02x}" for tensor, code in rounded_twice(BF16)][:2]
+    ['3f69c71c 39', '3f6b8e39 39']
+    """
     for code in _OTHERS:
         factor, exponent = UE4M3.magnitude_parts(code)
         wanted = {-1, 1}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from mxref.formats.catalog import ElementFormat, Specials, element_format
 from mxref.policy.choices import Overflow, Rounding
 from mxref.policy.policy import Policy
 
-__all__ = ["Table", "missing_sides", "table_header", "table_lines", "tables", "thresholds"]
+__all__ = ["Table", "missing_sides", "table_lines", "table_text", "tables", "thresholds"]
 
 
 Steps = tuple[tuple[int, int], ...]
@@ -123,10 +123,17 @@ def missing_sides(file: VectorFile) -> set[int]:
     return missing
 
 
-def table_header(fmt: ElementFormat) -> str:
-    """The first line of the tables of a format: a header object."""
+def table_text(fmt: ElementFormat, lines: Sequence[str]) -> Iterator[str]:
+    """The lines of the file of a format: one JSON object, in which each table has a line.
+
+    >>> [*table_text(element_format("e2m1"), ["{}", "{}"])][1:]
+    ['{},', '{}', ']}']
+    """
     header = {"mxref_vectors": VECTORS_VERSION, "thresholds": fmt.name, "floats": list(LAYOUTS)}
-    return json_line(header)
+    yield json_line(header)[:-1] + ',"tables":['
+    yield from (f"{line}," for line in lines[:-1])
+    yield from lines[-1:]
+    yield "]}"
 
 
 def table_lines(fmt: ElementFormat, layout: FloatLayout) -> Iterator[str]:

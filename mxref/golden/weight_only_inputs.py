@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mxref.bits.floats import F32
 from mxref.cases.grid import pattern
 from mxref.exact.integer import pack_int4
-from mxref.golden.case_inputs import CaseInput
+from mxref.golden.case_inputs import CaseInput, spelled
 from mxref.operands.splitmix import splitmix64
 
 __all__ = ["weight_only_cases"]
@@ -82,7 +82,7 @@ def _by_row(*, narrow: bool) -> Iterator[_Layer]:
     for power in (-126, -20, 20, 100):
         x = [[_of(n, -4) for n in row] for row in _drawn(power & 255, 2, 6, -99, 100)]
         w = _drawn(3, 3, 6, low, high + 1)
-        yield _Layer(f"power_{power & 255}", x, w, [[_of(1, power + i)] for i in range(3)])
+        yield _Layer(f"power_{spelled(power)}", x, w, [[_of(1, power + i)] for i in range(3)])
     for seed, k in enumerate((1, 2, 3, 5, 8, 9, 16, 31)):
         x = _floats(seed, 2, k, -3, 4)
         scales = _floats(seed + 50, 2, 1, -8, 0, signed=False)
@@ -151,7 +151,7 @@ def _activations() -> Iterator[_Layer]:
             codes = _drawn(zero + 300, 2, k, -128, 128)
             x = [[_of(code - zero) for code in row] for row in codes]
             yield _Layer(
-                f"activations_{zero + 128}_{k}", x, _drawn(k, 2, k, -127, 128), [[_ONE]] * 2
+                f"activations_{spelled(zero)}_{k}", x, _drawn(k, 2, k, -127, 128), [[_ONE]] * 2
             )
 
 

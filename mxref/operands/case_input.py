@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["OWN", "CaseInput"]
+__all__ = ["OWN", "CaseInput", "spelled"]
 
 #: The coverage model, and the clause, of what an operation from outside of mxref brings.
 OWN = "own"
@@ -27,3 +27,12 @@ class CaseInput:
     model: str
     flags: tuple[str, ...] = ()
     rule: str = ""
+
+
+def spelled(number: int) -> str:
+    """A number as part of a case's name.
+
+    >>> spelled(5), spelled(-5)
+    ('5', 'minus_5')
+    """
+    return f"minus_{-number}" if number < 0 else str(number)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mxref.exact import integer as slow
 from mxref.integer.layers import qlinear_matmul
-from mxref.operands.case_input import CaseInput
+from mxref.operands.case_input import CaseInput, spelled
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Scales, Size, signed
@@ -132,10 +132,10 @@ class QlinearMatmul(CallOperation):
         for zero in (0, low, high, 3):
             for y_zero in (0, low, high, 7):
                 first = (256, 1, 1, zero, y_zero, _ONE, _ONE, _HALF, 0)
-                yield _case(f"ties_{zero - low}_{y_zero - low}", (*first, *codes, 1))
+                yield _case(f"ties_{spelled(zero)}_{spelled(y_zero)}", (*first, *codes, 1))
         for zero in (-128, -1, 0, 5, 127):
             row = (1, 1, 256, low + 9, 0, _ONE, 0x42000000, *[_ONE] * 256, *[zero] * 256)
-            yield _case(f"columns_{zero + 128}", (*row, low + 12, *range(-128, 128)))
+            yield _case(f"columns_{spelled(zero)}", (*row, low + 12, *range(-128, 128)))
         scales = (0x3DCCCCCD, 0x3EAAAAAB, 0x3C010204, 0x40490FDB)
         for k in (2, 3, 33, 1100):
             a = [low + (i * 37 + k) % 256 for i in range(2 * k)]

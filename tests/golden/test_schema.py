@@ -77,6 +77,14 @@ def test_a_damaged_line_is_not_valid(damage: str) -> None:
     assert not VALIDATOR.is_valid(record)
 
 
+@pytest.mark.parametrize("path", sorted((VECTORS / "thresholds").iterdir()), ids=lambda p: p.stem)
+def test_thresholds_are_valid_and_what_is_damaged_is_not(path: Path) -> None:
+    document = json.loads(path.read_bytes())
+    part("thresholds").validate(document)
+    del document["tables"][-1]["from"]
+    assert not part("thresholds").is_valid(document)
+
+
 MANIFEST = json.loads((VECTORS / "manifest.json").read_bytes())
 
 

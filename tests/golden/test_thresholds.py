@@ -18,8 +18,9 @@ F32 = LAYOUTS["f32"]
 
 
 def of(format: str, float: str, rounding: str, sign: str) -> dict[str, object]:
-    lines = (VECTORS / "thresholds" / f"{format}.json").read_text("ascii").splitlines()
-    for record in map(json.loads, lines[1:]):
+    path = VECTORS / "thresholds" / f"{format}.json"
+    records: list[dict[str, object]] = json.loads(path.read_bytes())["tables"]
+    for record in records:
         if [record[key] for key in ("float", "rounding", "sign")] == [float, rounding, sign]:
             return record
     raise AssertionError

@@ -124,7 +124,7 @@ def test_int8_activations_are_sums_of_integers() -> None:
     for name, case in inputs(INT8).items():
         if not name.startswith("activations"):
             continue
-        zero = int(name.split("_")[1]) - 128
+        zero = int(name.split("_")[-2]) * (-1 if "minus" in name else 1)
         x, w, _ = arguments("linear_qcs8w", "int8", case)
         codes = x.astype(np.int64) + zero
         assert codes.min() >= -128

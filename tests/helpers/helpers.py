@@ -212,8 +212,7 @@ def built(*command: object) -> None:
 def table_steps(format: str, float: str, rounding: str) -> list[int]:
     """The steps of the published thresholds, saturating, with their signs."""
     found = []
-    for line in (VECTORS / "thresholds" / f"{format}.json").read_text("ascii").splitlines()[1:]:
-        table = json.loads(line)
+    for table in json.loads((VECTORS / "thresholds" / f"{format}.json").read_bytes())["tables"]:
         if (table["float"], table["rounding"]) == (float, rounding):
             sign = (1 << (WIDTH[float] - 1)) * (table["sign"] == "-")
             found += [int(word, 16) | sign for word in table["from"].split()[1:]]
