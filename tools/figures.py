@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "gpu"))
 
-from sass_counts import BYTES_A_CLOCK, MOST_SLOTS
+from sass_counts import MOST_SLOTS
+from sass_table import GPUS, LEAST_SHARES
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.score import covers
@@ -191,7 +192,16 @@ SENTENCES = (
     ),
     Sentence(_SCORE, "what ordinary test data catches of {} mutants", _encoders),
     Sentence(_PERFORMANCE, "all 2^32 inputs in all {} formats", lambda: [len(CODE_FORMATS)]),
-    Sentence(_PERFORMANCE, "so {} bytes a clock in each.", lambda: [f"{BYTES_A_CLOCK:.1f}"]),
+    Sentence(
+        _PERFORMANCE,
+        "{} bytes a clock in each on an H100, {} on an H200, {} on a B200.",
+        lambda: [f"{gpu.bytes_a_clock:.1f}" for gpu in GPUS.values()],
+    ),
+    Sentence(
+        _PERFORMANCE,
+        "less than {} % (one direction) or {} % (both) of a copy's speed",
+        lambda: [f"{100 * least:.0f}" for least in LEAST_SHARES.values()],
+    ),
     Sentence(
         _PERFORMANCE,
         "more than {} slots (float32) or {} (bfloat16) with conversions, {} or {} by integers",

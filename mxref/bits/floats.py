@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -23,7 +24,7 @@ Bits: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Floats: TypeAlias = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FloatLayout:
     """The bit layout of an IEEE-style float; an odd-rounded key is one with fewer fraction bits.
 
@@ -37,42 +38,42 @@ class FloatLayout:
     exponent_bits: int
     mantissa_bits: int
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Bits of a pattern."""
         return 1 + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def bias(self) -> int:
         """Exponent bias."""
         return (1 << (self.exponent_bits - 1)) - 1
 
-    @property
+    @cached_property
     def emin(self) -> int:
         """Exponent of the smallest normal number."""
         return 1 - self.bias
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         """The sign bit as a mask."""
         return 1 << (self.width - 1)
 
-    @property
+    @cached_property
     def inf_bits(self) -> int:
         """Pattern of +infinity; a larger magnitude is NaN."""
         return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
 
-    @property
+    @cached_property
     def nan_bits(self) -> int:
         """Pattern of the canonical quiet NaN, sign clear."""
         return self.inf_bits | 1 << (self.mantissa_bits - 1)
 
-    @property
+    @cached_property
     def uint(self) -> np.dtype[Any]:
         """The smallest unsigned dtype that holds a whole pattern, whatever its width."""
         return _uint(1 << (self.width - 1).bit_length() >> 3)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy or ml_dtypes float dtype."""
         dtype: np.dtype[Any] = _DTYPES[self.name]
@@ -97,6 +98,9 @@ _DTYPES = {
     "bf16": np.dtype(ml_dtypes.bfloat16),
 }
 
+#: The layouts by their dtypes in native byte order.
+_OF_DTYPE = {layout.dtype: layout for layout in LAYOUTS.values()}
+
 
 def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
     """The layout of a float dtype, whatever its byte order.
@@ -107,6 +111,8 @@ def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
     Raises:
         TypeError: not float64, float32, float16 or bfloat16.
     """
+    if isinstance(dtype, np.dtype) and dtype in _OF_DTYPE:
+        return _OF_DTYPE[dtype]
     known = "float64, float32, float16 or bfloat16"
     if dtype is None:  # which NumPy reads as float64
         raise TypeError(f"{parameter} must be {known}, got None")

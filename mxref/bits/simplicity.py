@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-import numpy as np
-
 from mxref.bits.floats import FloatLayout
 
 
@@ -104,4 +102,4 @@ def _short(layout: FloatLayout, reach: int) -> list[tuple[tuple[int, ...], int]]
 
 def _backwards(fraction: int, count: int) -> int:
     """The integer of the same `count` bits in reverse order."""
-    return int(np.binary_repr(fraction, count)[::-1], 2)
+    return int(f"{fraction:0{count}b}"[::-1], 2)

@@ -42,6 +42,7 @@ def _first(fmt: ElementFormat, layout: FloatLayout, up: int, powers: ScaleFormat
     return smallest_code(fmt) - up + powers.bias - layout.bias
 
 
+@functools.lru_cache(maxsize=128)
 def _steps(
     fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int, scale: ScaleFormat
 ) -> ScaleSteps:
@@ -154,12 +155,14 @@ def key_tables(
     word: np.dtype[Any] = np.dtype(np.uint16 if bits < 16 or is_full else np.uint32)
     unit: Any = word.type
     place = min(bits, 8 * word.itemsize - 1)
-    table = _codes(fmt, element, kept, place)
-    zeros, smallest = table[:, :2].T
+    codes = _codes(fmt, element, kept, place)
+    zeros, smallest = codes[:, :2].T
     one_floor = np.array_equal(zeros, smallest)
     is_signed = bits == 15 and one_floor and bool(most + farthest < 1 << 15)
     if is_signed:
-        table = _signed(table, int(most), int(farthest))
+        table = _signed(fmt, element, kept, int(most), int(farthest))
+    else:
+        table = codes.reshape(-1)
     return KeyTables(
         layout=layout,
         steps=steps,
@@ -172,15 +175,17 @@ def key_tables(
         sign=unit(1 << place),
         is_signed=is_signed,
         less=less.astype(word),
-        table=table.reshape(-1),
+        table=table,
         one_floor=one_floor,
         zeros=zeros,
         nan_block=fmt.code_count - 1 if scale.nan_block_codes is NaNBlockCodes.ONES else 0,
     )
 
 
-def _signed(codes: U8, most: int, farthest: int) -> U8:
+@functools.lru_cache(maxsize=128)
+def _signed(fmt: ElementFormat, policy: ElementPolicy, kept: int, most: int, farthest: int) -> U8:
     """Codes by key with its sign after the subtraction, modulo 2**16."""
+    codes = _codes(fmt, policy, kept, 15)
     table, key = np.zeros(1 << 16, np.uint8), np.arange(-farthest, most + 1)
     for sign in (0, 1):
         table[(sign << 15) + key & 0xFFFF] = codes[sign, np.maximum(key, 0)]
@@ -193,6 +198,7 @@ def keyed_layout(fmt: ElementFormat, layout: FloatLayout) -> FloatLayout:
     return F32 if few else layout
 
 
+@functools.lru_cache(maxsize=128)
 def _words_by_key(steps: ScaleSteps, kept: int) -> Words:
     """Scale words by the key of amax; UNSURE where numbers with the key have different ones.
 

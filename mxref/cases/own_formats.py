@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mxref import exact
 from mxref.formats.catalog import OWN_FORMATS, BlockFormat
 
 __all__ = ["notes_on_references", "one_reference"]
@@ -22,6 +21,8 @@ def one_reference(format: str) -> bool:
     fmt = OWN_FORMATS.get(format)
     if fmt is None:
         return False
+    from mxref import exact  # of which most questions need nothing
+
     parts = (fmt.element, fmt.scale) if isinstance(fmt, BlockFormat) else (fmt,)
     return not all(exact.knows(part.name) for part in parts)
 

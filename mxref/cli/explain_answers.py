@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cli.explain_blocks import words_of
@@ -29,7 +30,10 @@ from mxref.cli.explanation import Explanation, print_rows
 from mxref.cli.formats_verb import explain_format, format_data
 from mxref.support.text import suggestion
 
-__all__ = ["KINDS", "answers"]
+__all__ = ["KINDS", "LATE", "answers"]
+
+#: What explains the words of a kind.
+Kind: TypeAlias = Callable[[argparse.Namespace], list[Explanation]]
 
 
 def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
@@ -72,10 +76,10 @@ def answers(asked: str, options: argparse.Namespace) -> list[Explanation]:
 
 
 def _found(options: argparse.Namespace) -> list[Explanation]:
-    """What has the name, formats aside; mutants, which take long to make, are asked last."""
-    found = {one: one(options) for one in KINDS if one is not explain_mutants}
-    if not any(found.values()) or options.name in OF_MEMBERS:
-        found[explain_mutants] = explain_mutants(options)
+    """What has the name, formats aside."""
+    found = {one: one(options) for one in KINDS if one not in LATE}
+    none = not any(found.values())
+    found |= {one: one(options) for one in LATE if none or options.name in LATE[one]}
     return [answer for one in KINDS for answer in found.get(one, ())]
 
 
@@ -170,7 +174,7 @@ def _show(name: str) -> None:
 
 
 #: The kinds of words, in the order in which they are explained.
-KINDS = (
+KINDS: tuple[Kind, ...] = (
     explain_package,
     explain_clause,
     explain_words,
@@ -187,6 +191,13 @@ KINDS = (
     explain_kind,
     explain_topic,
 )
+#: The kinds that take long to import, with those of their names that are other things, too; they
+#: are asked for no other name that one of `KINDS` has.
+LATE: Mapping[Kind, Collection[str]] = {
+    explain_mutants: OF_MEMBERS,
+    explain_adder: ("deepgemm_fp8", "deepseek_v3_fp8"),
+    explain_recipe: ("deepgemm", "deepseek_v3"),
+}
 #: The kinds of explanations, as they are asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation", "adder"),

@@ -46,8 +46,9 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Explanat
     Raises:
         ValueError: a word that is no number, or too many of them.
     """
-    from mxref.golden.explain_block import amax_of, limits, outcomes, steps
+    from mxref.golden.explain_block import amax_of, outcomes, steps
     from mxref.golden.explain_number import fraction, parse_number
+    from mxref.golden.scale_limits import limits
     from mxref.policy.policy import Policy
 
     words = [parse_number(word, layout) for word in words_of(asked)]

@@ -7,6 +7,7 @@ import enum
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -115,7 +116,7 @@ def member_data(choice: str, member: Choice) -> dict[str, Any]:
         "standing_in": {"FP8": member.standing.value, "FP6, FP4": member.elsewhere.value},
         "clause": clause_of_member()[choice, value],
         "source": source_of_member()[choice, value],
-        "default": Policy().choices()[choice] == value,
+        "default": Policy().member(choice) is member,
         "read_by": [op for op in READS if choice in READS[op]],
         "profiles": who_does(choice)[value],
     }
@@ -138,7 +139,7 @@ def integer_choices() -> Mapping[str, type[enum.Enum]]:
     ['scale_type', 'scaling', 'stored', 'sum']
     """
     from mxref.integer import integer_choices as kinds
-    from mxref.products.epilogue import EpilogueSteps
+    from mxref.products.epilogue_steps import EpilogueSteps
 
     names = {one: re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", one).lower() for one in kinds.__all__}
     return {name: getattr(kinds, one) for one, name in names.items()} | {"epilogue": EpilogueSteps}
@@ -271,7 +272,10 @@ def _comment(member: enum.Enum) -> str:
 
 @functools.cache
 def _source(kind: type[enum.Enum]) -> str:
+    """The text of a class: `inspect.getsource` would parse its whole module."""
     try:
-        return inspect.getsource(kind)
+        text = inspect.getsource(sys.modules[kind.__module__])
     except OSError:
         return ""
+    found = re.search(rf"^class {kind.__name__}\b.*\n(?:(?: .*)?\n)*", text, re.MULTILINE)
+    return "" if found is None else found[0]

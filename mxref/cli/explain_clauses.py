@@ -99,9 +99,11 @@ def _explain_section(name: str) -> list[Explanation]:
     """A section of MX v1.0, in the words of the clauses of SPEC_NOTES that name it."""
     from mxref.cases.words import rules
 
+    if not name.startswith("MX-"):
+        return []
     number, _, table = name.removeprefix("MX-").partition("-T")
     naming = sections().get(number, ())
-    if not name.startswith("MX-") or not (name in rules() or (naming and not table)):
+    if not (name in rules() or (naming and not table)):
         return []
     if table:
         naming = tuple(c.name for c in clauses().values() if f"MX Table {table}" in c.text)

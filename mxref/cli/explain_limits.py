@@ -25,7 +25,7 @@ def limits_of_member(member: Choice, format: str | None) -> list[dict[str, str]]
     >>> limits_of_member(ScaleRule.TOSA, "mxfp4_e2m1")[0]["limit"]
     '< 7'
     """
-    from mxref.golden.explain_block import beside_floor
+    from mxref.golden.scale_limits import beside_floor
     from mxref.policy.scale_rule import ScaleRule
 
     if not isinstance(member, ScaleRule) or member.is_quirk:

@@ -88,6 +88,7 @@ def _vectors(options: argparse.Namespace) -> int:
     made = export.files(_source(options), options.kind, selection)
     export.write(options.out, made)
     print(f"{len(made)} files, {sum(map(len, made.values())) / 1e6:.1f} MB in {options.out}")
+    print("index.json says of each array what its rows hold")
     return 0
 
 

@@ -7,7 +7,7 @@ import itertools
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.names import refuse_unknown_names
@@ -21,6 +21,7 @@ from mxref.cli.target_arguments import (
 
 if TYPE_CHECKING:
     from mxref.conformance import Identified, Target
+    from mxref.conformance.adders.target_units import UnitFinding
     from mxref.conformance.identification.integer_identification import IntegerFinding
     from mxref.conformance.verdict.cause.cause import Cause
 
@@ -66,34 +67,39 @@ def _run(options: argparse.Namespace) -> int:
 def _identify(options: argparse.Namespace, target: Target) -> int:
     from mxref import conformance
     from mxref.cases.own_formats import notes_on_references
-    from mxref.conformance.adders.target_units import identify_units, unit_json, unit_lines
     from mxref.conformance.identification.identified_text import identified_json
-    from mxref.conformance.identification.integer_identification import (
-        identify_integers,
-        integer_json,
-    )
     from mxref.operations.registry import OPERATIONS
 
     name = target.name
-    found = conformance.identify(
-        target, options.op or OPERATIONS, options.format or None, options.float or None
-    )
-    more = identify_integers(target, options.op or OPERATIONS, options.format or ())
-    units = identify_units(target, options.op or OPERATIONS, options.format or ())
+    # Each operation takes time to import, and a module has few.
+    own = getattr(target, "operations", OPERATIONS)
+    asked = [op for op in options.op or OPERATIONS if op in own]
+    found = conformance.identify(target, asked, options.format or None, options.float or None)
+    more, units = _calls(target, asked, options.format or ())
     ending = ending_of(target)
     if options.json:
         told = [
             {**record, "shift": shift, "bug": bug}
             for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
-        ] + integer_json(more)
+        ]
+        if more:
+            from mxref.conformance.identification.integer_identification import integer_json
+
+            told += integer_json(more)
         results: list[Identified | IntegerFinding] = [*found, *more]
         for record, one in zip(told, results, strict=True):
             notes = notes_on_references([record["format"]])
             record["note"] = "; ".join([*_equals(options, record, one), *notes])
-        print(json.dumps(told + unit_json(units), indent=1))
+        if units:
+            from mxref.conformance.adders.target_units import unit_json
+
+            told += unit_json(units)
+        print(json.dumps(told, indent=1))
     else:
         _print_integers(more, options)
         for unit in units:
+            from mxref.conformance.adders.target_units import unit_lines
+
             print("\n".join(unit_lines(unit)), end="\n\n")
         if found or not (more or units):
             _print(name, found, options)
@@ -107,6 +113,20 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
         *(one.as_named for one in units),
     ]
     return 0 if same and all(same) and not ending else 1
+
+
+def _calls(
+    target: Target, asked: Sequence[str], formats: Collection[str]
+) -> tuple[Sequence[IntegerFinding], Sequence[UnitFinding]]:
+    """What operations of calls are: the choices of each, and the adders of `mma`."""
+    from mxref.operations.registry import CALL_OPERATIONS
+
+    if not any(op in CALL_OPERATIONS for op in asked):
+        return (), ()
+    from mxref.conformance.adders.target_units import identify_units
+    from mxref.conformance.identification.integer_identification import identify_integers
+
+    return identify_integers(target, asked, formats), identify_units(target, asked, formats)
 
 
 def _equals(
@@ -187,9 +207,9 @@ def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
 
 
 def _print_integers(results: Sequence[IntegerFinding], options: argparse.Namespace) -> None:
-    from mxref.conformance.identification.integer_identification import integer_lines
-
     for one in results:
+        from mxref.conformance.identification.integer_identification import integer_lines
+
         title, rows, rest = integer_lines(one)
         print(title)
         print_table(("choice", "is", "shown by"), rows)

@@ -205,9 +205,8 @@ def ending_of(target: Target) -> str:
 
     The verbs that ask again and again call this after their last question.
     """
-    from mxref.targets.command import CommandTarget
-
-    return target.end() if isinstance(target, CommandTarget) else ""
+    end = getattr(target, "end", None)
+    return "" if end is None else str(end())
 
 
 @contextlib.contextmanager

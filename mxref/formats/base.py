@@ -7,6 +7,7 @@ import functools
 import math
 import operator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import SupportsIndex
 
 from mxref.support.integers import integer
@@ -30,7 +31,7 @@ class Specials(enum.Enum):
 _LARGEST_BIAS = 300, 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodeFormat:
     """Base of element and scale formats: a magnitude of exponent and fraction bits.
 
@@ -65,17 +66,17 @@ class CodeFormat:
         if self.max_code < self.subnormals:
             raise ValueError(f"{self.name} must have a number above zero: give it more bits")
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width of a code in bits."""
         return self.signed + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def code_count(self) -> int:
         """Number of codes, 2**bits."""
         return 1 << self.bits
 
-    @property
+    @cached_property
     def sign_bit(self) -> int:
         """The code's sign bit as a mask; 0 for an unsigned format."""
         return self.code_count >> 1 if self.signed else 0
@@ -86,17 +87,17 @@ class CodeFormat:
         integer = self.sign_and_magnitude(self.sign_bit)[1] != 0
         return self.signed and self.nan_code != self.sign_bit and not integer
 
-    @property
+    @cached_property
     def emin(self) -> int:
         """Exponent of the smallest normal number."""
         return (1 if self.subnormals else 0) - self.bias
 
-    @property
+    @cached_property
     def emax(self) -> int:
         """Exponent of the largest power of two that the format holds (emax_elem of MX 6.3)."""
         return self._exponent(self.max_code)
 
-    @property
+    @cached_property
     def max_code(self) -> int:
         """Code of the largest finite number."""
         if self.specials is Specials.IEEE:
@@ -111,7 +112,7 @@ class CodeFormat:
         with_inf = (Specials.IEEE, Specials.P3109, Specials.INF_BELOW_NAN)
         return self.max_code + 1 if self.specials in with_inf else None
 
-    @property
+    @cached_property
     def nan_code(self) -> int | None:
         """The NaN code that `ocp` writes: all ones, sign clear, if that is a NaN; or None.
 
@@ -148,7 +149,7 @@ class CodeFormat:
     def _nan_is_minus_zero(self) -> bool:
         return self.specials in (Specials.FNUZ, Specials.P3109)
 
-    @property
+    @cached_property
     def max_normal(self) -> float:
         """Largest finite number."""
         return self.value(self.max_code)
@@ -218,7 +219,7 @@ class CodeFormat:
         return -result if negative else result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ElementFormat(CodeFormat):
     """An MX element format: what the elements of a block are encoded in.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mxref.formats.base import CodeFormat, ElementFormat, Specials
@@ -26,7 +27,7 @@ class ScaleKind(enum.Enum):
     FLOAT32 = "float32"  #: float32 without sign
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScaleFormat(CodeFormat):
     """A format for the scale that the elements of a block share. It has no sign.
 
@@ -51,7 +52,7 @@ class ScaleFormat(CodeFormat):
                 f"in place of -0, got {self.name}: use none, top_code_nan, inf_below_nan or ieee"
             )
 
-    @property
+    @cached_property
     def is_float32(self) -> bool:
         """Whether its codes are the patterns of float32 without sign.
 
@@ -62,7 +63,7 @@ class ScaleFormat(CodeFormat):
         fields = self.exponent_bits, self.mantissa_bits, self.bias
         return fields == (8, 23, 127) and self.specials is Specials.IEEE
 
-    @property
+    @cached_property
     def is_power(self) -> bool:
         """Whether its codes are powers of two that E8M0 has, and a NaN in the last one.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.golden.archive_texts import BEGIN, BLOCKS, EACH, LIBRARIES, READERS
+from mxref.golden.contract import case_words
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS
 
 __all__ = ["SUBJECTS", "Subject", "page"]
@@ -228,8 +229,7 @@ def _wrapped(text: str) -> str:
 
 def _table(cases: Mapping[str, int], contract: str) -> str:
     """What each operation has: its words, from the contract's table, and its files."""
-    rows = re.findall(r"^\| (`[^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", contract, re.MULTILINE)
-    words = {op: row[1:] for row in reversed(rows) for op in re.findall(r"`(\w+)`", row[0])}
+    words = case_words(contract)
     operations: dict[str, dict[str, list[str]]] = {}
     for file in cases:
         op, name = file.removesuffix(".jsonl").split("/")

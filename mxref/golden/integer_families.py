@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
-from mxref.integer.rescale import multiplier_shift
+from mxref.integer.rescaling import multiplier_shift
 
 __all__ = ["integer_chunks"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mxref.golden.case_inputs import CaseInput
-from mxref.integer.rescale import multiplier_shift
+from mxref.integer.rescaling import multiplier_shift
 
 __all__ = ["int4_cases", "rescale_cases"]
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.bits.simplicity import simplicity
@@ -135,7 +136,10 @@ def _in_file(
     if not found:
         return None
     flags = Counter(flag for one in found for flag in one.case.flags)
-    simplest = min(found, key=lambda one: _simple(one.case.inputs, file))
+    counts = [sum(word != 0 for word in one.case.inputs) for one in found]
+    fewest = min(counts)
+    least = [one for one, count in zip(found, counts, strict=True) if count == fewest]
+    simplest = min(least, key=lambda one: _simple(one.case.inputs, file))
     return dataclasses.replace(simplest, count=len(found), flags=dict(flags.most_common()))
 
 
@@ -148,10 +152,10 @@ def _rank(stem: str) -> tuple[int, ...]:
     )
 
 
-def _simple(words: Sequence[int], file: VectorFile) -> tuple[object, ...]:
-    """A key that is smaller for simpler inputs: fewer that are not zero, then simpler floats."""
+def _simple(words: Sequence[int], file: VectorFile) -> list[Any]:
+    """A key that is smaller for simpler inputs, of those with as many that are not zero."""
     some = [word for word in words if word]
     layout = LAYOUTS.get(file.float)
     floats = file.op in ("encode", "encode_scale", "shared_scale", "quantize")
     keys = [simplicity(word, layout) for word in some] if floats and layout else some
-    return len(some), sorted(keys, reverse=True)
+    return sorted(keys, reverse=True)

@@ -1,6 +1,8 @@
 """Classes C24 and D9: FP8 under float32 scales gone wrong.
 
-A kernel is right under `_QUOTIENT` or one of its like but for one stage.
+A kernel is right under `_QUOTIENT` or one of its like but for one stage. Those without a source are
+made up: a stage that is left out, exchanged, or done on the wrong block (C24g, l, n, o, r, s, t, u;
+D9a, d, f).
 """
 
 from __future__ import annotations

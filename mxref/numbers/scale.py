@@ -24,20 +24,17 @@ from mxref.bits.out import array_out
 from mxref.bits.pairs import Table
 from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat, element_format
 from mxref.numbers.codes import codes_of, every_code
-from mxref.numbers.e8m0 import NAN, Powers
+from mxref.numbers.e8m0 import Powers
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
-from mxref.numbers.table import PARTS, decoded, encode_in_chunks
+from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
 from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 from mxref.support.text import short
-from mxref.support.threads import CHUNK, in_chunks
-
-#: Numbers of the smallest call of `shared_scale` that uses a table.
-_MANY = 1 << 11
+from mxref.support.threads import in_chunks
 
 
 def encode_scale(
@@ -186,7 +183,7 @@ def shared_scale(
     fmt = element_format(format)
     if isinstance(rule, Policy) or str(rule).startswith("ocp"):
         raise ValueError(f"rule must be a scale rule, got {short(rule)}: pass a policy as policy=")
-    named = Policy().replace(scale_rule=rule).scale.scale_rule
+    named = _named(rule) if isinstance(rule, str | ScaleRule) else _named.__wrapped__(rule)
     chosen = resolve("shared_scale", policy, choices).scale
     if named is not ScaleRule.FLOOR:
         if chosen.scale_rule not in (ScaleRule.FLOOR, named):
@@ -196,7 +193,7 @@ def shared_scale(
         chosen = dataclasses.replace(chosen, scale_rule=named)
     array, layout = float_array(amax, "amax")
     codes = array_out(out, np.dtype(np.uint8), array.shape, array)
-    steps = scale_steps(fmt, chosen, layout) if array.size >= _MANY else None
+    steps = scale_steps(fmt, chosen, layout)
 
     def chunk(target: U8, part: NDArray[Any]) -> None:
         bits = patterns(part, layout)
@@ -204,18 +201,20 @@ def shared_scale(
             _refuse_negative(bits, layout)
         magnitude = scratch("amax", bits.size, layout.uint)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
-        if steps is None:
-            codes = scale_codes(magnitude, layout, fmt, chosen).codes
-            target[:] = np.where(magnitude < layout.inf_bits, codes, NAN)
-            return
         words = steps.words(magnitude, scratch("words", bits.size, np.int32))
         np.copyto(target, words, casting="unsafe")  # their low bytes
         if words.max(initial=0) >= OTHER:
             other = words == OTHER
             target[other] = scale_codes(magnitude[other], layout, fmt, chosen).codes
 
-    in_chunks(chunk, threads, codes, array, size=PARTS if steps is None else CHUNK)
+    in_chunks(chunk, threads, codes, array)
     return codes
+
+
+@functools.lru_cache(maxsize=64)
+def _named(rule: str | ScaleRule) -> ScaleRule:
+    """The scale rule of a name."""
+    return Policy().replace(scale_rule=rule).scale.scale_rule
 
 
 def _refuse_negative(bits: Bits, layout: FloatLayout) -> None:

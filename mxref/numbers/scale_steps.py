@@ -118,7 +118,7 @@ def _threshold(rule: ScaleRule, fmt: ElementFormat) -> tuple[int, int]:
     return rule.limit(fmt).threshold(52)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScaleSteps:
     """Scale words by amax, two for each exponent field.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.floats import (
+    BF16,
+    F16,
     F32,
     F64,
-    LAYOUTS,
     Bits,
     FloatLayout,
     Parts,
@@ -30,8 +32,15 @@ from mxref.support.host_arrays import unpacked_array
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
 
-#: Spelling of a float type in policies -> its name elsewhere.
-_TYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+#: The float types that members name.
+_TYPES: Mapping[PreRounding | AmaxType, FloatLayout] = {
+    PreRounding.FLOAT32: F32,
+    PreRounding.BFLOAT16: BF16,
+    PreRounding.FLOAT16: F16,
+    AmaxType.FLOAT32: F32,
+    AmaxType.BFLOAT16: BF16,
+    AmaxType.FLOAT16: F16,
+}
 _SMALL_FLOATS = {
     dtype_of(fmt): fmt
     for fmt in (*ELEMENT_FORMATS.values(), *OTHER_FORMATS.values())
@@ -164,7 +173,9 @@ def after_input_choices(
 
 def narrowed_layout(layout: FloatLayout, to: PreRounding | AmaxType) -> FloatLayout:
     """The layout of numbers rounded to a type: their own if they all fit into it already."""
-    target = LAYOUTS[_TYPES[to.value]] if to.value in _TYPES else layout
+    target = _TYPES.get(to)
+    if target is None:
+        return layout
     wider = layout.exponent_bits > target.exponent_bits
     return target if wider or layout.mantissa_bits > target.mantissa_bits else layout
 

@@ -63,6 +63,7 @@ class Encoder(Hashable, Protocol):
         """Codes of stochastically rounded numbers of a layout; None if there is no such table."""
 
 
+@functools.lru_cache(maxsize=256)
 def key_layout(
     target: CodeFormat | FloatLayout,
     layout: FloatLayout,

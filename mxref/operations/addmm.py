@@ -37,7 +37,7 @@ from mxref.operations.operation import Words
 from mxref.operations.product_words import DotSide, code_of_one, pair_formats
 from mxref.operations.products import exact_product, twin_row
 from mxref.products.dot import matmul
-from mxref.products.epilogue import EpilogueSteps
+from mxref.products.epilogue_steps import EpilogueSteps
 
 __all__ = ["Addmm", "addmm_blocks"]
 

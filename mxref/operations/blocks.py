@@ -15,9 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.blocks.container import Blocks
-from mxref.blocks.dequantization import dequantize
-from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import RowScales, TensorScaleKind
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind, block_format
 from mxref.numbers.codes import are_nan, word_of
@@ -219,6 +216,8 @@ class Quantize(_OfBlocks):
         tensor: RowScales | None,
     ) -> NDArray[Any]:
         values = floats_of(words, slot).reshape(-1, *fmt.block_shape)
+        from mxref.blocks.quantization import quantize  # so that words are read without it
+
         blocks = quantize(values, fmt, policy, tensor_scale=tensor)
         codes, scales = blocks.codes.reshape(words.shape), blocks.scale_codes.reshape(-1, 1)
         if not fmt.scale.is_power:  # codes under a NaN scale are not compared
@@ -304,6 +303,9 @@ class Dequantize(_OfBlocks):
     ) -> NDArray[Any]:
         layout, codes = LAYOUTS[slot], words[:, 1:].reshape(-1, *fmt.block_shape)
         scales = words[:, 0].reshape(_column(fmt))
+        from mxref.blocks.container import Blocks
+        from mxref.blocks.dequantization import dequantize
+
         blocks = Blocks(codes, scales, fmt, -1, codes.shape, tensor_scale=tensor)
         found = dequantize(blocks, layout.dtype, policy).view(layout.uint)
         return found.reshape(len(words), fmt.elements_per_block)

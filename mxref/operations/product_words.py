@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mxref.bits.floats import U8
-from mxref.blocks.container import Blocks
 from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BLOCK_FORMATS, MX_BLOCKS, OTHER_BLOCK_FORMATS, BlockFormat
+
+if TYPE_CHECKING:
+    from mxref.blocks.container import Blocks
 
 __all__ = [
     "BOUNDS",
@@ -137,6 +140,8 @@ def operands(words: Sequence[int], format: str) -> tuple[DotSide, DotSide]:
 
 def blocks_of(rows: Sequence[DotSide], fmt: BlockFormat) -> Blocks:
     """Operands of one length, and of one tensor, as its rows with blocks along its second axis."""
+    from mxref.blocks.container import Blocks
+
     scales: U8 = np.array([row.scales for row in rows], np.uint8)
     codes: U8 = np.array([row.codes for row in rows], np.uint8)
     bits = rows[0].tensor

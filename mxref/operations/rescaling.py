@@ -18,7 +18,7 @@ from mxref.bits.float32 import fl
 from mxref.exact import integer as slow
 from mxref.integer import affine
 from mxref.integer.integer_choices import Rounding
-from mxref.integer.rescale import rescale
+from mxref.integer.rescaling import rescale
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Size, signed

@@ -211,10 +211,21 @@ class Policy:
         Raises:
             ValueError: unknown choice.
         """
+        return list(type(_DEFAULT.member(choice)))
+
+    def member(self, choice: str) -> Choice:
+        """The member of a choice that this policy has.
+
+        >>> Policy.parse("ocp+scale_rule=rceil").member("scale_rule").value
+        'rceil'
+
+        Raises:
+            ValueError: unknown choice.
+        """
         if choice not in _GROUP_OF:
             raise ValueError(unknown_name("choice", choice, _GROUP_OF))
-        kind: type[Choice] = type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice))
-        return list(kind)
+        member: Choice = getattr(getattr(self, _GROUP_OF[choice]), choice)
+        return member
 
     def choices(self) -> dict[str, str]:
         """Every choice by name, as strings, in the order of the policy's spelling."""

@@ -23,7 +23,8 @@ from mxref.formats.catalog import E8M0, UE4M3
 from mxref.policy.choices import Accumulation
 from mxref.products.adders import ADDERS, Adder
 from mxref.products.operand import Operand
-from mxref.products.steps import Factors, finite_codes, outer, scaled_rows, stepped
+from mxref.products.quick_steps import added_up
+from mxref.products.steps import Factors, finite_codes, outer, scaled_rows
 from mxref.products.tensor_factors import check_float32, multiplied
 
 _OUTPUTS = 1 << 15  # of a chunk: a few float64 arrays of so many numbers stay in the cache
@@ -198,13 +199,13 @@ def _scales_last(a: _Factors, b: _Factors) -> F64Array:
 
 
 def _aligned(a: _Factors, b: _Factors, core: Adder) -> F64Array:
-    return stepped(a.elements, b.elements, _nothing(a, b), core)
+    return added_up(a.elements, b.elements, _nothing(a, b), core)
 
 
 def _aligned_codes(a: _Factors, b: _Factors, core: Adder) -> F64Array:
     """The codes of each block on a tensor core; scales and sums of blocks in float32."""
     sums = (
-        stepped(
+        added_up(
             a.elements.rows(first, first + core.step),
             b.elements.rows(first, first + core.step),
             _nothing(a, b),

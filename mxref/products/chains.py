@@ -26,13 +26,12 @@ from mxref.products.exact_sums import (
 from mxref.products.intervals import bound_patterns
 from mxref.products.operand import Operand
 from mxref.products.run_products import special_values
-from mxref.products.steps import NONE, Factors, outer, power, scaled_rows
+from mxref.products.steps import NONE, Factors, last_bits, outer, power, scaled_rows
 from mxref.products.tensor_factors import NO_FACTORS, TensorFactors
 from mxref.support.integers import integer
 
 _UNIT = 700  # every end is a multiple of 2**-_UNIT
 _MULTIPLIED = Fraction(6, 1 << 23)  # more than five cuts to float32 change a number by
-_NO_BIT = 900  # the last bit of a zero: above that of every product
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +128,8 @@ class ChainIntervals:
 
     def _is_exact(self) -> Bool:
         """Where all terms are multiples of a number that sizes hold in all the bits."""
-        unit = _last_bits(self.terms.before)
-        for x, y in zip(_last_bits(self.terms.x), _last_bits(self.terms.y), strict=True):
+        unit = last_bits(self.terms.before)
+        for x, y in zip(last_bits(self.terms.x), last_bits(self.terms.y), strict=True):
             np.minimum(unit, x[:, None] + y, out=unit)
         bits = min(self.chains.fraction_bits, self.chains.output_bits)
         found: Bool = self.sizes.head <= np.ldexp(2.0**bits, unit)
@@ -205,12 +204,3 @@ def _sizes(side: Factors) -> F64Array:
     """Magnitudes, those of subnormals raised to the power of two of the exponent."""
     floor = np.where(side.exponents == NONE, 0, side.exponents)
     return np.where(side.values == 0, 0, np.maximum(np.abs(side.values), power(floor)))
-
-
-def _last_bits(values: F64Array) -> NDArray[np.int16]:
-    """The exponents of the last bits; _NO_BIT of zeros."""
-    bits = values.view(np.int64)
-    significand = bits & (1 << 52) - 1 | 1 << 52
-    last = (significand & -significand).astype(np.float64).view(np.int64)
-    exponents = (bits >> 52 & 0x7FF) + (last >> 52) - (2 * 1023 + 52)
-    return np.where(values == 0, _NO_BIT, exponents).astype(np.int16)

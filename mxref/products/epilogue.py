@@ -5,7 +5,6 @@ Source: SPEC_NOTES N52.
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ from mxref.products.float_products import pattern
 from mxref.products.intervals import Bounds
 from mxref.support.text import short, unknown_name
 
-__all__ = ["EPILOGUES", "Epilogue", "EpilogueSteps", "epilogue_of", "steps_of"]
+__all__ = ["EPILOGUES", "Epilogue", "epilogue_of", "steps_of"]
 
 #: The exponents of numbers whose products and sums float64 holds without underflow.
 _REACH = 300
@@ -71,16 +70,6 @@ EPILOGUES: Mapping[str, _Step] = {
     "separate": _separate,
     "rounded": _rounded,
 }
-
-
-class EpilogueSteps(enum.Enum):
-    """How sums meet alpha, beta, C and a bias. Source: SPEC_NOTES N52."""
-
-    EXACT = "exact"  #: exactly, rounded once
-    SOURCE_FIRST = "source_first"  #: fl(fma(alpha, sum, fl(beta C)) + bias): CUTLASS 2
-    SUM_FIRST = "sum_first"  #: fma(beta, C, fma(alpha, sum, bias)): CUTLASS 3
-    SEPARATE = "separate"  #: each product and each sum rounded to float32
-    ROUNDED = "rounded"  #: the sum, all others and each step rounded to the type of the output
 
 
 #: Those that keep to float32.

@@ -62,7 +62,7 @@ class ExactSums:
 
     def at(self, row: int, column: int) -> Fraction | None:
         """One of the sums, if head and tail are all of it."""
-        if self.lost[row, column] or not _rounds_to_nearest():
+        if self.lost[row, column] or not rounds_to_nearest():
             return None
         return Fraction(self.head[row, column].item()) + Fraction(self.tail[row, column].item())
 
@@ -75,7 +75,7 @@ class ExactSums:
         head, tail, *_ = self._spare
         _two_sum(self.head, self.tail, head, tail, self._spare[2])
         lost = 2 * self.lost
-        if not _rounds_to_nearest():
+        if not rounds_to_nearest():
             return head.copy(), np.ones(head.shape, bool)
         if not to_odd:
             # Rounding is monotonic: what both ends of an interval round to, all in it round to.
@@ -92,7 +92,7 @@ class ExactSums:
         return odd, (lost > 0) & (np.abs(tail) <= lost)
 
 
-def _rounds_to_nearest() -> bool:
+def rounds_to_nearest() -> bool:
     """Whether the processor rounds to nearest: each other mode changes one of two sums."""
     below, above = np.array([1.0, 1.0]) + np.array([2.0**-53, 3 * 2.0**-54])
     return bool(below == 1 and above > 1)

@@ -105,7 +105,7 @@ def linear(
         own = {"weight_format": weight_format}
         a, b = linear_operands(values, w, block_format, policy, **own, **choices)
         chosen = resolve("linear", policy, choices)
-    y = _product(a, b, layout, chosen)
+    y = layer_product(a, b, layout, chosen)
     if bias is not None:
         y = with_bias(y, numbers_in(bias, "bias"), layout)
     return y.reshape(*values.shape[:-1], b.shape[1])
@@ -175,7 +175,7 @@ def linear_gradients(
         _refuse_random(random_bits)
         pairs = gradient_operands(values, w, g, block_format, policy, **own, **choices)
         chosen = resolve("linear_gradients", policy, choices)
-    dx, dw = (_product(*pair, layout, chosen) for pair in pairs)
+    dx, dw = (layer_product(*pair, layout, chosen) for pair in pairs)
     rows = as_rows(g)
     db = float_product(np.ones((1, len(rows))), rows, layout)[0]
     return dx.reshape(values.shape), dw, db
@@ -193,7 +193,7 @@ def product_bounds(
     """
     if isinstance(a, Blocks) and isinstance(b, Blocks):
         return matmul_bounds(a, b, dtype, rounding=rounding)
-    return float_product_bounds(_numbers(a), _numbers(b), layout_of(dtype), rounding)
+    return float_product_bounds(operand_numbers(a), operand_numbers(b), layout_of(dtype), rounding)
 
 
 def _chosen(
@@ -226,7 +226,7 @@ def _in_small_blocks(operand: Blocks | Array) -> TypeGuard[Blocks]:
     return isinstance(operand, Blocks) and not operand.format.scale.is_float32
 
 
-def _numbers(operand: Blocks | Array) -> Array:
+def operand_numbers(operand: Blocks | Array) -> Array:
     """The numbers of an operand, all of them exact."""
     if not isinstance(operand, Blocks):
         return operand
@@ -239,7 +239,9 @@ def _numbers(operand: Blocks | Array) -> Array:
     return operand.dequantize(np.float64)
 
 
-def _product(a: Blocks | Array, b: Blocks | Array, layout: FloatLayout, policy: Policy) -> Floats:
+def layer_product(
+    a: Blocks | Array, b: Blocks | Array, layout: FloatLayout, policy: Policy
+) -> Floats:
     """The product of operands, each sum added as the policy says."""
     how = policy.products.accumulation
     if _in_small_blocks(a) and _in_small_blocks(b):
@@ -249,7 +251,7 @@ def _product(a: Blocks | Array, b: Blocks | Array, layout: FloatLayout, policy: 
             "accumulation must be exact where an operand is not quantized or has float32 scales, "
             f"got {how.value}: `mma` adds as FP8 kernels with such scales do"
         )
-    return float_product(_numbers(a), _numbers(b), layout)
+    return float_product(operand_numbers(a), operand_numbers(b), layout)
 
 
 def bounds_with_bias(bounds: Bounds, bias: Array, layout: FloatLayout) -> Bounds:

@@ -218,10 +218,10 @@ def _in_equal_blocks(a: Blocks, b: Blocks) -> tuple[Blocks, Blocks]:
     """The operands as they are if both have blocks along K, else both in blocks of one element."""
     if 1 in a.tiling.axes and 0 in b.tiling.axes:
         return a, b
-    return _single(a, 1), _single(b, 0)
+    return in_single_elements(a, 1), in_single_elements(b, 0)
 
 
-def _single(blocks: Blocks, axis: int) -> Blocks:
+def in_single_elements(blocks: Blocks, axis: int) -> Blocks:
     """The same numbers in blocks of one element."""
     fmt = dataclasses.replace(blocks.format, block_size=1)
     places = zip(blocks.shape, blocks.tiling.unit, strict=True)

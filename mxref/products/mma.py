@@ -31,21 +31,23 @@ from mxref.products.adders import Adder, adder_of
 from mxref.products.chains import ChainIntervals, Chains
 from mxref.products.float_scales import plain_operands, scaled_total
 from mxref.products.intervals import Bounds, bound_patterns
+from mxref.products.quick_steps import added_up
 from mxref.products.steps import (
     NONE,
     Factors,
     every_code,
     exponents_of,
     outer,
-    stepped,
 )
 from mxref.support.host_arrays import unpacked_array
 from mxref.support.threads import for_each, thread_count
 
 __all__ = ["mma", "mma_bounds"]
 
-#: Outputs of a part: a few float64 arrays of so many numbers stay in the cache.
-_ROWS, _COLUMNS = 64, 256
+#: Rows and columns of a part: a few float64 arrays of its outputs stay in the cache. Threads share
+#: the parts of fewer rows.
+_SIDE, _FEWER = 128, 64
+_CHUNK = 1 << 14  # elements that are converted at once
 _SMALL = {fmt.dtype_name: fmt for fmt in CODE_FORMATS.values() if isinstance(fmt, ElementFormat)}
 #: Scales of the rows of a, and of the columns of b, one for each part.
 _Scales: TypeAlias = tuple[F64Array, F64Array]
@@ -119,8 +121,10 @@ def mma(
             total = np.where(total == 0, 0.0, total)
         bits[part] = compose(split(total.view(np.uint64), F64), layout)
 
-    parts = itertools.product(_slices(shape[0], _ROWS), _slices(shape[1], _COLUMNS))
-    for_each(multiply, parts, thread_count(threads))
+    count = thread_count(threads)
+    height = _SIDE if count == 1 else _FEWER
+    parts = itertools.product(_slices(shape[0], height), _slices(shape[1], _SIDE))
+    for_each(multiply, parts, count)
     return floats_from(bits, layout)
 
 
@@ -174,7 +178,7 @@ def mma_bounds(
     if len(left.values) > columns:
         raise ValueError(f"a must have at most {columns} columns, got {len(left.values)}")
     bits: NDArray[Any] = np.empty((3, *before.shape), chains.layout.uint)
-    for rows, some in itertools.product(*(_slices(n, _ROWS) for n in before.shape)):
+    for rows, some in itertools.product(*(_slices(n, _FEWER) for n in before.shape)):
         x, y = _some(left, rows), _some(right, some)
         nan, infinite = _special(x, y, before[rows, some])
         finite = (_finite(x), _finite(y), _finite_only(before[rows, some]))
@@ -208,10 +212,10 @@ def chained(
 ) -> F64Array:
     """The sums after all steps, with promotion if the adder has it."""
     if adder.promotion is None:
-        return stepped(a, b, total, adder)
+        return added_up(a, b, total, adder)
     for part, first in enumerate(range(0, len(a.values), adder.promotion)):
         some = [side.rows(first, first + adder.promotion) for side in (a, b)]
-        own = stepped(some[0], some[1], np.zeros(total.shape), adder)
+        own = added_up(some[0], some[1], np.zeros(total.shape), adder)
         if scales is None:
             total = fl(total + own)
         else:
@@ -318,7 +322,9 @@ def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
     bits = patterns(array, layout)
     if name == "tf32":
         bits = bits & _TF32_MASK
-    numbers = as_float64(bits, layout).view(np.float64)
+    numbers = np.empty(bits.shape)
+    for rows in _slices(len(bits), max(_CHUNK // max(bits.shape[1], 1), 1)):
+        numbers[rows] = as_float64(bits[rows], layout).view(np.float64)
     least = 1 - layout.bias
     exponents = exponents_of(numbers, least)
     if adder.flush:

@@ -96,14 +96,15 @@ class _Draws:
                     f"{bits.shape}"
                 )
             bits = bits.reshape(values.shape)
-        return _quantized(values, getattr(self._recipe, name), axis, bits)
+        return quantized_operand(values, getattr(self._recipe, name), axis, bits)
 
 
-def _quantized(
+def quantized_operand(
     values: Array, how: OperandRecipe, axis: int, bits: Array | None = None
 ) -> Blocks | Array:
+    """A matrix as an operand of a recipe, which is summed along an axis."""
     if how.stored is not None:
-        before = _quantized(values, how.stored, 1)
+        before = quantized_operand(values, how.stored, 1)
         own = np.float32 if values.dtype.kind in "iu" else values.dtype
         values = before.dequantize(own) if isinstance(before, Blocks) else before
     if how.transform is not None:

@@ -10,7 +10,7 @@ Source: SPEC_NOTES N43, N47; MMA-Sim, arXiv 2511.10909.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ NONE = -(1 << 13)
 _BELOW = -600
 _SMALLEST_NORMAL = float.fromhex("0x1p-126")  # of float32; powers are inexact in some modes
 _BEYOND = float.fromhex("0x1p128")
+NO_BIT = 900  # the last bit of a zero: above that of every product
 _UNIT = 700  # products, and sums of them, are multiples of 2**-_UNIT
 
 
@@ -105,6 +106,19 @@ def _field(values: F64Array) -> NDArray[np.int64]:
     return found
 
 
+def last_bits(values: F64Array) -> I16:
+    """The exponents of the last bits of finite numbers; NO_BIT of zeros.
+
+    >>> last_bits(np.array([3.0, -0.25, 0.0])).tolist()
+    [0, -2, 900]
+    """
+    bits = values.view(np.int64)
+    significand = bits & (1 << 52) - 1 | 1 << 52
+    last = (significand & -significand).astype(np.float64).view(np.int64)
+    exponents = (bits >> 52 & 0x7FF) + (last >> 52) - (2 * 1023 + 52)
+    return np.where(values == 0, NO_BIT, exponents).astype(np.int16)
+
+
 def power(exponent: NDArray[Any]) -> F64Array:
     """2**exponent, for exponents from -1022 to 1023."""
     found: F64Array = ((exponent.astype(np.int64) + 1023) << 52).view(np.float64)
@@ -126,13 +140,14 @@ def stepped(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
         total: (rows, columns), the sums before.
         adder: what adds.
     """
-    way = _way(adder)
+    way = one_step(adder)
     for first in range(0, len(a.values), adder.step):
         total = way(a, b, first, total, adder)
     return total
 
 
-def _way(adder: Adder) -> Any:
+def one_step(adder: Adder) -> Callable[[Factors, Factors, int, F64Array, Adder], F64Array]:
+    """What takes a step: of both sides, its first product, the sums so far, and the adder."""
     if adder.tree:
         return _tree
     if adder.fraction_bits is None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from mxref.bits.float32 import F64Array, rounded
 from mxref.bits.floats import F16, F32, F64, I64, U8
-from mxref.packing.elements import pack
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.stages import Rows, Stages, element_by_policy, float32_bits
@@ -77,6 +76,8 @@ def _cuda() -> Iterator[Profile]:
 
 def onnx_packed(codes: U8, format: str, policy: Policy) -> U8:
     """Packed bytes: FP6 takes no more of them than its bits fill."""
+    from mxref.packing.elements import pack
+
     bits = {"e3m2": 6, "e2m3": 6, "e2m1": 4}[format] * codes.shape[-1]
     return pack(codes, format, policy)[..., : -(-bits // 8)]
 

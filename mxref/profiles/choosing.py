@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 
 from mxref.formats.catalog import FLOAT_SCALED_FORMATS
+from mxref.policy.choices import BlockNaN
 from mxref.policy.policy import READS, Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.registry import PROFILES
@@ -57,16 +58,16 @@ def who_does(choice: str) -> Mapping[str, tuple[str, ...]]:
     Raises:
         ValueError: no such choice.
     """
-    default = Policy().choices()
+    default = Policy().member(choice).value
     found: dict[str, list[str]] = {one.value: [] for one in Policy.members(choice)}
     found[OWN_STAGE] = []
     for name, profile in PROFILES.items():
         if not _reads(profile, choice):
             continue
-        value = profile.policy.choices()[choice]
+        value = profile.policy.member(choice).value
         own = {*_DECIDED_IN.get(choice, ())} & {*profile.replaced}
         # The policy's arithmetic says what the number of the tensor is, a stage all the rest.
-        own = own if value == default[choice] or choice == "scale_arithmetic" else set()
+        own = own if value == default or choice == "scale_arithmetic" else set()
         found[OWN_STAGE if own else value].append(name)
     return {member: tuple(names) for member, names in found.items()}
 
@@ -75,7 +76,7 @@ def _reads(profile: Profile, choice: str) -> bool:
     """Whether an operation that a profile models reads a choice; `ocp` models all."""
     if profile.formats is None:
         return True
-    whole_blocks = profile.policy.choices()["block_nan"] == "nan_block"
+    whole_blocks = profile.policy.scale.block_nan is BlockNaN.NAN_BLOCK
     if choice in ("nan", "nan_to_finite") and whole_blocks and "encode" not in profile.formats:
         return False  # no element is NaN where its block is
     ends = _FORMATS.get(choice, ("",))

@@ -6,31 +6,28 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref import formats
 from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
-from mxref.blocks.container import Blocks
-from mxref.blocks.dequantization import dequantize, read_by
-from mxref.blocks.given_scales import AmaxOf
-from mxref.blocks.product_tables import products_by, refuse_other_kind
-from mxref.blocks.quantization import quantize, quantize_by
-from mxref.blocks.reading import Products
-from mxref.blocks.shapes import format_and_policy
-from mxref.blocks.tiles import Axis
-from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.codes import codes_of
 from mxref.numbers.element import decode, encode
 from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
 from mxref.numbers.source import numbers_of
-from mxref.packing.elements import unpack
 from mxref.policy.policy import Policy
 from mxref.profiles.stages import Rows, Stages, exactly
 from mxref.support.threads import CHUNK
+
+if TYPE_CHECKING:  # a policy and its names are often all that is asked for
+    from mxref.blocks.container import Blocks
+    from mxref.blocks.given_scales import AmaxOf
+    from mxref.blocks.reading import Products
+    from mxref.blocks.tiles import Axis
+    from mxref.blocks.two_level import TensorScales
 
 __all__ = ["Profile"]
 
@@ -178,6 +175,9 @@ class Profile:
         and `tensor_scale` is None, it is computed from the tensor. A stage sees whole blocks, so
         that the memory of a profile with stages grows with the block.
         """
+        from mxref.blocks.quantization import quantize, quantize_by
+        from mxref.blocks.shapes import format_and_policy
+
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
         self._refuse_blocks("quantize", fmt)
         array = self._own(values)
@@ -210,6 +210,10 @@ class Profile:
 
     def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
+        from mxref.blocks.container import Blocks
+        from mxref.blocks.dequantization import dequantize, read_by
+        from mxref.blocks.product_tables import products_by, refuse_other_kind
+
         if not isinstance(blocks, Blocks):
             raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
         self._refuse_blocks("dequantize", blocks.format)
@@ -233,6 +237,8 @@ class Profile:
 
     def unpack(self, packed: ArrayLike, format: str | ElementFormat, count: int) -> U8:
         """Element codes of bytes, as `mxref.unpack` gives them; see `encode`."""
+        from mxref.packing.elements import unpack
+
         fmt = formats.element_format(format)
         self._refuse("unpack", fmt.name)
         return unpack(packed, fmt, count, self.policy)
@@ -302,4 +308,6 @@ def _products(
     layout: FloatLayout,
     policy: Policy,
 ) -> Products:
+    from mxref.blocks.reading import Products
+
     return Products(decode(fmt, layout, policy).reshape(-1), fmt.element.bits, layout)

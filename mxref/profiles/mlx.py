@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import F64Array, rounded
 from mxref.bits.floats import BF16, I64, FloatLayout
 from mxref.bits.logarithm import nearest_log2
-from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E4M3, E8M0, BlockFormat, Specials
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
@@ -73,6 +72,8 @@ def wrapped(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
 
 def without_nan(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
     """Products in which the code of E4M3's NaN is the next number, 480."""
+    from mxref.blocks.product_tables import product_table
+
     element = dataclasses.replace(fmt.element, specials=Specials.NONE)
     return product_table(dataclasses.replace(fmt, element=element), layout, policy.decode)
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, wide
 from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, compose, split
-from mxref.blocks.arithmetics import ScaleFormula, TensorFormula
-from mxref.blocks.container import Blocks
-from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.element import encode_parts
 from mxref.numbers.scale import encode_scale
 from mxref.numbers.scale_steps import scale_codes
-from mxref.packing.elements import pack
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes
 from mxref.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from mxref.blocks.arithmetics import ScaleFormula, TensorFormula
+    from mxref.blocks.container import Blocks
 
 __all__ = [
     "NAN_SCALE",
@@ -155,11 +155,15 @@ def e8m0_by_policy(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
 
 def products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
     """Patterns of scale * element, by scale code * 2**bits + element code."""
+    from mxref.blocks.product_tables import product_table
+
     return product_table(fmt, layout, policy.decode)
 
 
 def packed(codes: U8, format: str, policy: Policy) -> U8:
     """Bytes of element codes, by the policy."""
+    from mxref.packing.elements import pack
+
     return pack(codes, format, policy)
 
 

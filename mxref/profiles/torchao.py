@@ -7,15 +7,15 @@ torchao/prototype/custom_fp_utils.py; SPEC_NOTES, stages of profiles.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, I64, U8
 from mxref.bits.logarithm import ceil_log2
 from mxref.blocks.arithmetics import numbers
-from mxref.blocks.container import Blocks
 from mxref.formats.catalog import E8M0, UE4M3
-from mxref.packing.elements import pack
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.stages import (
@@ -28,6 +28,9 @@ from mxref.profiles.stages import (
     powers,
     unchanged,
 )
+
+if TYPE_CHECKING:
+    from mxref.blocks.container import Blocks
 
 __all__ = ["PROFILES"]
 
@@ -98,6 +101,8 @@ def packed(codes: U8, format: str, policy: Policy) -> U8:
     """Bytes of element codes, which must be even in number."""
     if codes.shape[-1] % 2:
         raise ValueError(f"codes must be an even number, got {codes.shape[-1]}")
+    from mxref.packing.elements import pack
+
     return pack(codes, format, policy)
 
 

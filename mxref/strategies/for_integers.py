@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -81,14 +82,22 @@ def _like(draw: st.DrawFn, one: CallOperation, format: str, seeds: st.SearchStra
             sizes["*"] = min(sizes["*"], max(left, 1))
             parts[field.name] = np.int64(sizes[field.name])
         elif field.shape:
-            own = st.sampled_from(parts[field.name].reshape(-1).tolist() or [field.kind.easy])
-            some = draw(st.lists(own | _values(field.kind), min_size=1, max_size=8))
+            own = parts[field.name].reshape(-1).tolist() or [field.kind.easy]
+            some = draw(_few(tuple(own), field.kind))
             parts[field.name] = np.resize(np.array(some, np.int64), field.lengths(sizes))
         elif not isinstance(field.kind, Integers) or field.kind.has_range:
             parts[field.name] = np.int64(draw(_values(field.kind)))
     return [word & _MASK for word in of_fields.joined(fields, parts)]
 
 
+# Each new strategy is checked when it is drawn from first, which takes longer than the draw.
+@functools.lru_cache(maxsize=256)
+def _few(own: tuple[int, ...], kind: Kind) -> Cases:
+    """Up to eight values of a kind, half of them of its own ones."""
+    return st.lists(st.sampled_from(own) | _values(kind), min_size=1, max_size=8)
+
+
+@functools.lru_cache(maxsize=256)
 def _values(kind: Kind) -> st.SearchStrategy[int]:
     """Values of a kind, simple ones first."""
     if isinstance(kind, Integers):

@@ -31,6 +31,8 @@ class Mapped:
 
 def _shared_map(array: object) -> mmap.mmap | None:
     """The mapping of the `np.memmap` that an array views, if it is shared with a file."""
+    if type(array) is np.ndarray and array.base is None:  # as that of most calls
+        return None
     owner: Any = array
     while owner is not None:
         if isinstance(owner, np.memmap) and isinstance(owner.base, mmap.mmap):

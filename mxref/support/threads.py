@@ -34,7 +34,9 @@ def thread_count(threads: int | None) -> int:
     2
     """
     if threads is None:
-        text = os.environ.get(_VARIABLE, "") or "1"
+        text = os.environ.get(_VARIABLE)
+        if not text:
+            return 1
         if not text.isdecimal() or int(text) < 1:
             raise ValueError(f"{_VARIABLE} must be a number from 1 on, got {text!r}")
         return int(text)

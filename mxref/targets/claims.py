@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
@@ -16,10 +16,16 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS
-from mxref.support.text import unknown_name
+from mxref.support.text import short, unknown_name
 from mxref.targets.imports import TargetError
 
-__all__ = ["claimable", "claimed_names", "claims_cover", "usual_formats"]
+__all__ = ["claimable", "claimed", "claimed_names", "claims_cover", "usual_formats"]
+
+#: What may be claimed, calls aside: to list the formats of all calls takes time.
+_FLOATS_AND_FORMATS: Mapping[str, tuple[Container[str], ...]] = {
+    "FLOATS": (LAYOUTS,),
+    "FORMATS": (MX_ELEMENTS, (E8M0.name,), MX_BLOCKS, OTHER_CODE_FORMATS, OTHER_BLOCK_FORMATS),
+}
 
 
 def usual_formats() -> dict[str, object]:
@@ -42,11 +48,16 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
     Raises:
         TargetError: a name that is not known.
     """
-    known, found = claimable(claim), set()
+    found = set()
+    at_once = _FLOATS_AND_FORMATS[claim]
     for name in names:
         if claim == "FORMATS" and isinstance(name, KINDS):
             found.add(name.name)
             continue
+        if isinstance(name, str) and any(name in table for table in at_once):
+            found.add(name)
+            continue
+        known = claimable(claim)
         try:
             own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
         except ValueError as error:
@@ -55,6 +66,23 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
             raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
         found.add(own)
     return frozenset(found)
+
+
+def claimed(
+    given: object, name: str, attribute: str, unclaimed: Callable[[], Mapping[str, object]]
+) -> frozenset[str]:
+    """The names in an attribute of a target; what `unclaimed` gives where it has none.
+
+    Raises:
+        TargetError: no list, or a name that is not known.
+    """
+    if given is None:
+        return frozenset(unclaimed())
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TargetError(
+            f"target {name} must have a list of names in {attribute}, got {short(given)}"
+        )
+    return claimed_names(name, attribute, given)
 
 
 def claims_cover(

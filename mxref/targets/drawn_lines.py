@@ -15,7 +15,7 @@ from mxref.targets.line_protocol import LineQuestion, questions_of
 __all__ = ["DRAWN", "drawn_questions"]
 
 #: What stands before the number of a question beside the cases, in its id.
-DRAWN = ".drawn_"
+DRAWN = ".search_"
 
 
 def drawn_questions(
@@ -30,9 +30,9 @@ def drawn_questions(
 
     >>> words = np.array([[0x3FC0]], np.uint64)
     >>> drawn_questions("encode/e2m1.bf16", words)[0].line()
-    'encode.e2m1.bf16.drawn_0 encode e2m1 bf16 3fc0'
+    'encode.e2m1.bf16.search_0 encode e2m1 bf16 3fc0'
     >>> drawn_questions("encode/e2m1.bf16", words, marked=True)[0].id
-    'encode.e2m1.bf16.drawn_0_f335c8d5'
+    'encode.e2m1.bf16.search_0_f335c8d5'
     """
     names = names_of(stem)
     found = []

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
-from mxref.integer.layers import pack_int4, unpack_int4
 from mxref.operands.returned import array_of, pair_of
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.integers import rounded_up
-from mxref.targets.filled_packings import of_codes, of_scales
 from mxref.targets.filling import cut, repeated, with_zeros
 
 __all__ = ["SIZES", "filled"]
@@ -98,10 +96,12 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
         return _of_rows(op, function, multiples[0])
     if op == "quantize_tensor":
         return _of_tensors(function, (multiples[0], multiples[1]), policy)
-    if op in ("pack", "unpack"):
+    if "pack" in op and not op.endswith("int4"):
+        from mxref.targets.filled_packings import of_codes, of_scales
+
+        if op.endswith("scales"):
+            return of_scales(op, function, (multiples[0], multiples[1]), policy)
         return of_codes(op, function, multiples[0], policy)
-    if op in ("pack_scales", "unpack_scales"):
-        return of_scales(op, function, (multiples[0], multiples[1]), policy)
     if op.endswith("affine"):
         return _of_values(function, multiples[0])
     return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))
@@ -296,6 +296,8 @@ def _in_groups(
     is_packed: bool,
 ) -> Any:
     """A weight-only layer with scales of groups: zeros behind each group, so that it stays one."""
+    from mxref.integer.layers import pack_int4, unpack_int4
+
     x, w, scales = arguments
     count = scales.shape[1]
     inside = size["k"] // max(count, 1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxref import exact
 from mxref.formats.own_formats import KINDS, OwnFormat, registered
-from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import defined
+
+if TYPE_CHECKING:
+    from mxref.operations.call_operation import CallOperation
 
 __all__ = ["OwnDefinitions"]
 
@@ -35,16 +37,27 @@ class OwnDefinitions:
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any]) -> OwnDefinitions:
-        """Objects in `FORMATS` and `OPERATIONS` of a target's attributes, and `FORMAT_VALUES`."""
+        """What a target's attributes define.
+
+        Objects in `FORMATS` and `OPERATIONS`, `FORMAT_VALUES`, and the layers of a `RECIPE`.
+        """
         some, operations = (
             found if isinstance(found := attributes.get(name), Collection) else ()
             for name in ("FORMATS", "OPERATIONS")
         )
-        return cls(
-            tuple(one for one in some if isinstance(one, KINDS)),
-            attributes.get("FORMAT_VALUES", {}),
-            tuple(one for one in operations if isinstance(one, CallOperation)),
-        )
+        own = tuple(one for one in some if isinstance(one, KINDS))
+        values = attributes.get("FORMAT_VALUES", {})
+        by_recipe: tuple[CallOperation, ...] = ()
+        if "RECIPE" in attributes:  # which needs what others need not
+            from mxref.targets.recipe_layers import recipe_operations
+
+            by_recipe = tuple(recipe_operations(attributes))
+        if not operations:
+            return cls(own, values, by_recipe)
+        from mxref.operations.call_operation import CallOperation
+
+        given = tuple(one for one in operations if isinstance(one, CallOperation))
+        return cls(own, values, (*given, *by_recipe))
 
     @contextlib.contextmanager
     def known(self) -> Iterator[None]:

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from mxref.operations.sampling import NAMED
-
 __all__ = ["named_parameters", "with_options"]
 
 #: Arguments that are given by place.
@@ -29,6 +27,8 @@ def named_parameters(function: object, *, filled: bool = False) -> frozenset[str
         return frozenset()
     if filled:
         return frozenset()
+    from mxref.operations.sampling import NAMED
+
     return frozenset(name for name in NAMED if name in parameters)
 
 
@@ -41,6 +41,7 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> call(*range(5)), call(*range(5), "nearest", None, None, None, None, None)
     ('bilinear', 'nearest')
     """
+    from mxref.operations.sampling import NAMED
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:

@@ -45,7 +45,8 @@ tensor is a column, float32 (n, 1), with a scale for each row.
 
 ``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
 bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
-bias from grad (s, r, n). Both are asked for one case at a time.
+bias from grad (s, r, n). Both are asked for one case at a time. With ``RECIPE``, a `Recipe` or the
+name of one, both are layers by it (docs/recipes.md).
 
 Integer operations are asked for one call a case; dtypes are NumPy's:
 
@@ -126,11 +127,12 @@ from mxref.support.text import short, unknown_name
 from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import Library, library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
-from mxref.targets.claims import claimed_names, claims_cover, usual_formats
+from mxref.targets.claims import claimed, claims_cover, usual_formats
 from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.needs import Needs, given_row_scales, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.product_function import ProductFunction, with_named
+from mxref.targets.recipe_functions import RECIPE_GRADIENTS, gradients_as_one, layers_renamed
 from mxref.targets.sampler_function import named_parameters, with_options
 
 __all__ = [
@@ -149,6 +151,8 @@ _CLAIMS = (
 )
 
 
+#: What may define formats and operations of its own.
+_DEFINES = ("FORMATS", "FORMAT_VALUES", "OPERATIONS", "RECIPE", "linear", "linear_gradients")
 #: What gives some arguments by name to the function of an operation.
 _BY_NAME = {"matmul": with_named, "grid_sample": with_options}
 
@@ -259,8 +263,7 @@ def reading_attributes(name: str) -> Iterator[None]:
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module, or of any object with the operations as attributes."""
     with reading_attributes(name):
-        has = (one for one in ("FORMATS", "FORMAT_VALUES", "OPERATIONS") if hasattr(module, one))
-        own = OwnDefinitions.of({one: getattr(module, one) for one in has})
+        own = OwnDefinitions.of({n: getattr(module, n) for n in _DEFINES if hasattr(module, n)})
         with own.known():
             return _read(module, name, own)
 
@@ -273,12 +276,13 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         for op in OPERATIONS
         if callable(has.get(op)) and not is_of_library(has[op], op, module)
     }
+    found = layers_renamed(found) if hasattr(module, "RECIPE") else found
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
     profile = _profile(has["PROFILE"], name) if "PROFILE" in has else None
     try:
-        claimed = has.get("POLICY", "ocp" if profile is None else profile.policy)
-        policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
+        said_policy = has.get("POLICY", "ocp" if profile is None else profile.policy)
+        policy = said_policy if isinstance(said_policy, Policy) else Policy.parse(said_policy)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
     said = ("THREADS", "REUSES_RESULT", "ROW_SCALES")
@@ -293,6 +297,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
             for op, function in given.items()
             if op not in hopeless
         }
+        if RECIPE_GRADIENTS in operations:
+            operations[RECIPE_GRADIENTS] = gradients_as_one(operations[RECIPE_GRADIENTS])
         if by_rows:
             operations = {op: given_row_scales(op, f, needs) for op, f in operations.items()}
         if "matmul" in operations:
@@ -300,8 +306,9 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
             operations["matmul"] = ProductFunction.of(found["matmul"], product, some)
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
-    formats = _claimed(has.get("FORMATS"), name, "FORMATS", usual_formats())
+    floats = claimed(has.get("FLOATS"), name, "FLOATS", lambda: LAYOUTS)
+    formats = claimed(has.get("FORMATS"), name, "FORMATS", usual_formats)
+    formats |= {one for op in own.operations for one in op.formats if op.name in operations}
     return PythonTarget(
         name=name,
         operations=operations,
@@ -356,15 +363,3 @@ def _profile(claimed: object, target: str) -> Profile:
     if not isinstance(claimed, str) or claimed not in PROFILES:
         raise TargetError(f"target {target}: {unknown_name('PROFILE', claimed, PROFILES)}")
     return PROFILES[claimed]
-
-
-def _claimed(
-    claimed: object, name: str, attribute: str, unclaimed: Mapping[str, object]
-) -> frozenset[str]:
-    if claimed is None:
-        return frozenset(unclaimed)
-    if isinstance(claimed, str) or not isinstance(claimed, Collection):
-        raise TargetError(
-            f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
-        )
-    return claimed_names(name, attribute, claimed)

@@ -28,8 +28,8 @@ from mxref.cli.explain_topics import TOPICS
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.golden.explain_block import beside_floor, limits
 from mxref.golden.explain_number import fraction, nearest_codes, neighbours, parse_number
+from mxref.golden.scale_limits import beside_floor, limits
 from mxref.golden.witnesses import witness
 from mxref.operations.registry import REGISTRY
 from mxref.policy.choice import Standing

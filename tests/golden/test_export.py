@@ -29,6 +29,7 @@ from tables import rows
 
 from mxref import exact
 from mxref.cli import main
+from mxref.golden.contract import holds
 from mxref.golden.export import encode_table, files, read_npy, write
 
 DATA = Path(__file__).parent / "data"
@@ -282,6 +283,29 @@ def compiled_array(folder: Path, entry: dict[str, Any]) -> bytes:
     # Every array of the header but one is unused.
     built(tool("gcc"), "-std=c99", "-Wall", "-pedantic", "-Werror", main, "-o", folder / "dump")
     return subprocess.run([folder / "dump"], capture_output=True, check=True).stdout
+
+
+def words_in(text: str) -> int:
+    """How many words a text such as `E8M0 code, then 32 element codes` says."""
+    parts = [part.removeprefix("then ").split() for part in text.split(", ")]
+    return sum(int(part[0]) if part[0].isdecimal() else 1 for part in parts)
+
+
+def test_the_index_says_what_rows_hold(tmp_path: Path) -> None:
+    """Of blocks of any size, as many words as there are, and of every operation something."""
+    for number, op in enumerate(("quantize", "dequantize", "encode", "shared_scale")):
+        selected = ("--op", op, "--float", "f32", "--column", "ocp")
+        folder = tmp_path / str(number)
+        assert export("vectors", *selected, "--as", "npy", "-o", folder) == 0
+        index = json.loads((folder / "index.json").read_bytes())
+        assert "each row of an array is a case" in index["rows"]
+        for entry in index["arrays"]:
+            text = "float" if "a float" in entry["holds"] else entry["holds"]
+            assert words_in(text) == (entry["shape"] + [1])[1], entry
+    formats = {stem.split("/")[0]: stem.split("/")[1].split(".")[0] for stem in helpers.FILES}
+    assert all(holds(op, formats[op], column) for op in formats for column in ("in", "ocp"))
+    assert holds("matmul", "nvfp4-nvfp4", "lo").startswith("the lowest right number")
+    assert "tensor's float32 scale first" in holds("matmul", "nvfp4-nvfp4", "in")
 
 
 @pytest.mark.sampled(0)

@@ -265,6 +265,7 @@ def test_ids_are_unique_and_name_the_input() -> None:
             seen.add(case["id"])
             name = case["id"].removeprefix(prefix)
             assert re.fullmatch(r"[\w-]+", name, re.ASCII)
+            assert not name.startswith("search_")  # the questions beside the cases
             # A name is spelled where it is not the input, and only where that is several words.
             assert ("name" in case) == (" " in case["in"])
         texts = [case["in"] for case in cases]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from mxref.conformance import target_of, verify
 from mxref.conformance.compare.compare import run_file
 from mxref.conformance.score import score
 from mxref.golden.float_scaled_cases import float_scaled_tasks
-from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants import MUTANTS, Mutant, float_scale_mutants
 from mxref.mutants.float_scale_mutants import reader, scaler
 from mxref.policy.policy import Policy
 
@@ -49,6 +50,14 @@ def test_all_stages_right_are_the_policy(policy: str) -> None:
     assert len(some) == 2
     for file in some:
         assert not run_file(kernel(op, function), file, Policy.parse(policy)).failures
+
+
+def test_those_without_a_source_are_said_to_be_made_up() -> None:
+    told = re.search(r"\((C24\w(?:, \w)+);\s+(D9\w(?:, \w)+)\)", float_scale_mutants.__doc__ or "")
+    assert told is not None
+    groups = (one.split(", ") for one in told.groups())
+    made_up = {f"{first[:-1]}{letter}" for first, *rest in groups for letter in (first[-1], *rest)}
+    assert made_up == {mutant.id for mutant in OURS if not mutant.seen}
 
 
 @pytest.mark.parametrize("mutant", OURS, ids=lambda one: one.id)

@@ -22,7 +22,7 @@ from mxref.operations.addmm import Addmm, addmm_blocks
 from mxref.operations.addmm_cases import SPECIAL
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.choices import Accumulation
-from mxref.products.epilogue import EpilogueSteps
+from mxref.products.epilogue_steps import EpilogueSteps
 
 ADDMM = CALL_OPERATIONS["addmm"]
 ORDINARY = [one for one in Addmm.formats if not one.endswith(SPECIAL)]

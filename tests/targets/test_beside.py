@@ -76,7 +76,7 @@ def test_recorded_answers_have_the_same_questions(how: str, tmp_path: Path) -> N
     assert check(target, [file]).passed is (how == "right")
     # Answers to the vectors alone, as of an older recording, and to other questions.
     old = answers[: len(file.cases)]
-    path.write_text("".join([*old, "encode.e2m1.f32.drawn_0_00000000 3\n"]))
+    path.write_text("".join([*old, "encode.e2m1.f32.search_0_00000000 3\n"]))
     target = read_results(tmp_path, [file], [STEM], drawn)
     assert target.note == "results in a folder: the cases of the vectors only"
     assert check(target, [file]).passed

@@ -27,9 +27,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PATIENCE, copy_vectors, sentence
+from helpers import PATIENCE, copy_vectors, sentence, vector_file
 
 from mxref import golden
+from mxref.cases.beside import beside
 from mxref.cli import main
 from mxref.conformance import CommandTarget, Report, TargetError, check, command_results, verify
 from mxref.golden import VectorFile
@@ -328,13 +329,27 @@ def test_the_second_time_has_another_order(program: Program, files: Files, tmp_p
     ids = [line[0] for line in asked]
     cases = [case.id for file in files for case in file.cases]
     assert ids[:80] == cases
-    assert asked[80] == ["decode.e2m1.f32.drawn_0", "decode", "e2m1", "f32", "03"]
-    assert ids[81] == "decode.e2m1.f32.drawn_1"
+    assert asked[80] == ["decode.e2m1.f32.search_0", "decode", "e2m1", "f32", "03"]
+    assert ids[81] == "decode.e2m1.f32.search_1"
     assert sorted(ids[82:]) == sorted(cases)
     assert sum(one == other for one, other in zip(ids[82:], cases, strict=True)) < 8
     assert target.ask(E2M1, words(3, 9)).words.tolist() == [[0x3FC00000], [0xBF000000]]
     with pytest.raises(ValueError, match="there are answers to those only"):
         target.ask(E2M1, words(3, 8))
+
+
+@pytest.mark.parametrize("stem", ["qlinear_add/int8.bytes", "mma/volta_f16-f16-f16.f32"])
+def test_no_id_is_asked_with_two_inputs(stem: str, program: Program, tmp_path: Path) -> None:
+    """Files of which cases, too, have names like `drawn_0`."""
+    log = tmp_path / "log"
+    body = f"log = open({str(log)!r}, 'w')\n" + FLUSHED.replace("say(", "log.write(line); say(")
+    file = vector_file(stem)
+    assert any(".drawn_0" in case.id for case in file.cases)
+    command_results(program(body), [file], drawn=beside([file]), timeout=PATIENCE)
+    lines = {*log.read_text().splitlines()}
+    ids = [line.split()[0] for line in lines]
+    assert len(ids) > len(file.cases)
+    assert len(ids) == len({*ids})
 
 
 @pytest.mark.sampled(6)

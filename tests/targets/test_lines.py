@@ -117,7 +117,7 @@ def test_prompts_writes_a_file_for_each_of_the_vectors(tmp_path: Path, call: Cal
         _, printed, _ = call("gen", op, format, "--float", float)
         text = (tmp_path / "q" / name).read_text("ascii")
         assert text.startswith(printed)
-        assert all(".drawn_" in line for line in text[len(printed) :].splitlines())
+        assert all(".search_" in line for line in text[len(printed) :].splitlines())
 
 
 def lines_of(what: str, *inputs: list[int], first: int = 0) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ptx import FaultError, Launch, Memory, parse, run
+from ptx.machine import Machine
 
 HEAD = """
 .visible .entry k(.param .u64 in, .param .u64 out) {
@@ -130,3 +131,27 @@ def test_a_loop_goes_round_as_often_as_each_lane_asks() -> None:
 def test_what_is_not_known_is_refused_and_not_guessed(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         ran(text)
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        ("mov.u32 %r3, 1;", "mov.u32 %r2, %r3;"),
+        ("st.shared.u32 [%r7], %r1;", "ld.shared.u32 %r2, [%r7];"),
+        ("st.local.u32 [own], %r1;", "ld.local.u32 %r2, [own];"),
+    ],
+)
+def test_nothing_is_left_of_the_run_before(write: str, read: str) -> None:
+    body = f"ld.global.u32 %r4, [%rd4]; setp.eq.u32 %p1, %r4, 0; @%p1 {write} {read}"
+    (kernel,) = parse(f"{HEAD}{body}\nret;\n}}").values()
+    machine = Machine(kernel)
+
+    def runs(word: int) -> None:
+        memory = Memory()
+        given = memory.add(np.full(32, word, np.uint32))
+        pointers = [np.array([given], "<u8").tobytes()] * 2
+        machine.run([Launch((1, 1, 1), (32, 1, 1), pointers)], memory)
+
+    runs(0)
+    with pytest.raises(FaultError, match=r"read before it is written|has not been written"):
+        runs(1)

@@ -8,18 +8,10 @@ from itertools import product
 import pytest
 from helpers import ROOT
 from needs import absent
-from sass_counts import (
-    COUNTS,
-    KERNELS,
-    MOST_SLOTS,
-    count,
-    disassembled,
-    grown,
-    missing,
-    table,
-    with_stacks,
-)
+from sass_counts import COUNTS, MOST_SLOTS, count, disassembled, grown, missing, with_stacks
+from sass_kernels import KERNELS
 from sass_path import cheapest_path, counted, kernels
+from sass_table import GPUS, LEAST_SHARES, TURNS, predicted_share, table
 
 SHARES = 6
 
@@ -33,13 +25,40 @@ def test_what_is_counted() -> None:
     assert [code.address // 16 for code in path] == [1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14]
     # SHFL 2, F2FP 1, LOP3 1.
     assert counted(path, 2) == {
-        **{"slots": 2, "conversion": 0.5, "multiplier": 1, "memory": 1},
+        **{"issued": 6, "slots": 2, "conversion": 0.5, "multiplier": 1, "memory": 1},
         **{"constants": 0, "uniform": 0, "branches": 3},
     }
     whole = cheapest_path(kernel, (1, 128), (1, 128), whole=True)
     assert (whole[0].name, whole[-1].name, len(whole)) == ("LDC", "EXIT", 14)
-    with pytest.raises(ValueError, match="2 loads of 128 bits and 1 stores of 128"):
+    with pytest.raises(ValueError, match="2 loads of 128 bits, 1 stores of 128 and 0 of a byte"):
         cheapest_path(kernel, (2, 128), (1, 128))
+
+
+def test_a_warp_stores_the_scales_that_half_of_its_threads_have() -> None:
+    store = "        /*00c8*/                   STG.E.U8 desc[UR4][R2.64], R8 ;\n"
+    skips = "        /*00c4*/              @P3  BRA `(.L_x_9) ;\n"
+    before, at, after = LISTING.partition("        /*00d0*/")
+    (kernel,) = kernels(f"{before}{skips}{store}.L_x_9:\n{at}{after}")
+    without, with_it = (cheapest_path(kernel, (1, 128), (1, 128), scales) for scales in (0, 1))
+    assert len(with_it) == len(without) + 1
+    assert [code.bits for code in with_it if code.name == "STG"] == [8, 128]
+    with pytest.raises(ValueError, match="and 2 of a byte"):
+        cheapest_path(kernel, (1, 128), (1, 128), 2)
+
+
+def test_what_a_share_is() -> None:
+    """Of an H100, which copies 13.4 bytes a clock: 128 instructions or 64 slots in that time."""
+    watched, gpu = KERNELS[1], GPUS["H100"]
+    assert (watched.name, watched.bytes) == ("quantize e4m3 bf16 conversions sm_90", 3 + 1 / 32)
+    most = 128 * watched.bytes / (3.0e12 / 132 / 1.7e9)
+    issued = {"issued": 2 * most, "issued_once": 2 * most, "slots": 1, "slots_once": 1}
+    assert predicted_share(watched, issued, gpu) == pytest.approx(0.5)
+    once = {"issued": most, "issued_once": most * (1 + TURNS), "slots": 1, "slots_once": 1}
+    assert predicted_share(watched, once, gpu) == pytest.approx(0.5)
+    slots = {"issued": 1, "issued_once": 1, "slots": most, "slots_once": most}
+    assert predicted_share(watched, slots, gpu) == pytest.approx(0.5)
+    (both,) = [one for one in KERNELS if one.name == "both nvfp4 packed bf16 conversions sm_100a"]
+    assert both.bytes == 2 + 2 * (1 / 2 + 1 / 16)
 
 
 def test_what_has_grown() -> None:
@@ -65,6 +84,14 @@ def test_the_budget() -> None:
         most = MOST_SLOTS["float32" if "f32" in words else "16 bits", how]
         assert counts["slots_once"] <= most, name
         assert counts["spills"] == 0, name
+
+
+def test_the_shares() -> None:
+    """NVFP4 on a B200, which instructions bind."""
+    committed = json.loads(COUNTS.read_text())
+    named = {kernel.name: kernel for kernel in KERNELS}
+    for (name, gpu), least in LEAST_SHARES.items():
+        assert predicted_share(named[name], committed[name], GPUS[gpu]) >= least, name
 
 
 def need_tools() -> None:

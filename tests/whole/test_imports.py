@@ -13,10 +13,14 @@ import pytest
 from helpers import ROOT
 
 from mxref.cli.command_line import VERBS
-from mxref.cli.explain_answers import KINDS
-from mxref.cli.explain_mutants import OF_MEMBERS, explain_mutants
+from mxref.cli.explain_answers import KINDS, LATE, Kind
+from mxref.cli.explain_mutants import explain_mutants
+from mxref.cli.explain_operations import explain_adder
+from mxref.cli.explain_topics import explain_recipe
 from mxref.cli.versions import versions
 from mxref.mutants import MUTANTS
+from mxref.products.adders import ADDERS
+from mxref.profiles.recipes import RECIPES
 
 #: Prints the modules that a command of words leaves imported.
 CODE = """
@@ -35,14 +39,25 @@ PACKAGES |= {"numpy.ma", "html.entities"}  # modules of packages that take time
 #: The words of a command, and what it must not import of mxref, beside PACKAGES.
 WITHOUT = [
     ("formats", "numbers blocks operations policy exact"),
-    ("explain rceil", "mutants conformance targets files strategies operations.call_operation"),
+    (
+        "explain rceil",
+        "mutants conformance targets files strategies operations.call_operation blocks.container "
+        "blocks.quantization packing products.adders products.recipe integer.layers "
+        "golden.explain_block",
+    ),
     ("explain 0.3 --format e2m1", "mutants conformance targets files strategies"),
     ("identify KERNEL --op decode", "mutants files strategies reports conformance.verdict"),
     ("identify KERNEL --op encode", "mutants files strategies reports conformance.verdict"),
+    (
+        "identify KERNEL",
+        "mutants files strategies reports conformance.verdict conformance.adders products integer "
+        "packing golden.vector_cases operations.call_operation targets.command",
+    ),
     ("verify KERNEL --op decode --no-search --sizes 0", "files strategies conformance.fuzzing"),
     (
         "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
-        "mutants files strategies reports conformance.verdict operations.scale_layouts",
+        "mutants files strategies reports conformance.verdict operations.scale_layouts products "
+        "integer packing.scales golden.vector_cases operations.call_operation",
     ),
     (
         "diff ocp ocp --format e2m1 --float bf16",
@@ -109,12 +124,16 @@ def test_a_verb_imports_what_it_uses(words: str, without: str, tmp_path: Path) -
     assert some_of(found, PACKAGES | {f"mxref.{one}" for one in without.split()}) == set()
 
 
-def test_names_of_mutants_are_those_of_nothing_else_but_some_members() -> None:
-    words = sorted({word for one in MUTANTS for word in (one.id, one.name, one.group)})
-    others = [kind for kind in KINDS if kind is not explain_mutants]
-    shared = [
-        word
-        for word in words
-        if any(kind(argparse.Namespace(name=word, format=None, vectors=None)) for kind in others)
-    ]
-    assert shared == sorted(OF_MEMBERS)
+@pytest.mark.parametrize("late", LATE, ids=[one.__name__ for one in LATE])
+def test_names_of_kinds_that_are_asked_last_are_those_of_nothing_else_but_some(late: Kind) -> None:
+    names = {explain_adder: {*ADDERS}, explain_recipe: {*RECIPES}}
+    names[explain_mutants] = {word for one in MUTANTS for word in (one.id, one.name, one.group)}
+    others = [kind for kind in KINDS if kind is not late]
+
+    def asked(kind: Kind, word: str) -> bool:
+        options = argparse.Namespace(name=word, kind="", format=None, vectors=None)
+        return bool(kind(options))
+
+    assert all(asked(late, word) for word in names[late])
+    shared = [word for word in names[late] if any(asked(kind, word) for kind in others)]
+    assert sorted(shared) == sorted(LATE[late])

@@ -4,9 +4,10 @@
     python tools/gpu/sass_counts.py --write    # after a change that is meant
 
 nvcc compiles each kernel, and nvdisasm (of CUDA, or of the package nvidia-cuda-nvdisasm) prints it.
-Counted is the path that a block takes whose addresses are aligned, whose scale is not below
-2^-110 and which has no NaN: one turn of the kernel's loop over lines. The exit status is 1 if a
-kernel spills or a count has grown by more than a tenth, 2 if nvcc or nvdisasm is missing.
+Counted is the path that a warp takes whose addresses are aligned, whose scales are not below
+2^-110 and lie in tiles, and whose blocks have no NaN: one turn of the kernel's loop over lines.
+The exit status is 1 if a kernel spills or a count has grown by more than a tenth, 2 if nvcc or
+nvdisasm is missing.
 """
 
 from __future__ import annotations
@@ -20,139 +21,24 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from sass_kernels import KERNELS, TYPES, Counts, Watched
 from sass_path import cheapest_path, counted, kernels
+from sass_table import table
 
-__all__ = [
-    "BYTES_A_CLOCK",
-    "COUNTS",
-    "KERNELS",
-    "MOST_SLOTS",
-    "Counts",
-    "Watched",
-    "count",
-    "disassembled",
-    "grown",
-    "missing",
-    "table",
-    "with_stacks",
-]
+__all__ = ["COUNTS", "MOST_SLOTS", "count", "disassembled", "grown", "missing", "with_stacks"]
 
 CUDA = Path(__file__).resolve().parents[1] / "fastpath" / "cuda"
 COUNTS = CUDA / "counts.json"
-#: What is counted of a kernel, by the names of `counts.json`.
-Counts = dict[str, float]
 #: What nvcc says of a kernel: its name, bytes of its stack, stored and loaded; registers.
 _PROPERTIES = re.compile(
     r"properties for (\S+)\n *(\d+) bytes stack frame, (\d+) bytes spill stores, "
     r"(\d+) bytes spill loads\n.*?Used (\d+) registers"
-)
-_TYPES = {"f32": "uint32_t", "bf16": "uint16_t", "f16": "mx::Half"}
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A kernel that is watched.
-
-    Args:
-        name: name in the table.
-        target: architecture, as nvcc takes it.
-        template: the kernel with its template arguments.
-        arguments: types of its arguments.
-        elements: numbers that a turn of its loop has.
-        loads: how many global loads a turn has, and of how many bits.
-        stores: the same of global stores.
-    """
-
-    name: str
-    target: str
-    template: str
-    arguments: str
-    elements: int
-    loads: tuple[int, int]
-    stores: tuple[int, int]
-
-
-def _quantize(
-    element: str, float: str, encoder: str, target: str = "sm_90", *, packed: bool = False
-) -> Watched:
-    kind = _TYPES[float]
-    bits = {"E5M2": 8, "E4M3": 8, "Int8": 8, "E3M2": 6, "E2M3": 6}.get(element, 4)
-    width = bits if packed else 8
-    elements = 32 if width == 6 else 16
-    size = 4 if float == "f32" else 2
-    stores = (elements * width // 128, 128) if width == 8 else (elements * width // 64, 64)
-    how = {"Hardware": "conversions", "Integers<true>": "integers"}.get(encoder, "nonsaturating")
-    return Watched(
-        f"quantize {element.lower()}{' packed' if packed else ''} {float} {how} {target}",
-        target,
-        f"quantize_kernel<mx::{element}, {kind}, mx::{encoder}, {str(packed).lower()}>",
-        f"const {kind} *, mx::Tensor, mx::Recipe, uint8_t *, uint8_t *",
-        elements,
-        (elements * size // 16, 128),
-        stores,
-    )
-
-
-def _both(element: str, float: str, encoder: str, target: str = "sm_90", **how: bool) -> Watched:
-    """The kernel of both directions: 16 numbers, whose codes are stored twice."""
-    one = _quantize(element, float, encoder, target, **how)
-    kind = _TYPES[float]
-    return Watched(
-        one.name.replace("quantize", "both"),
-        target,
-        one.template.replace("quantize", "quantize_both"),
-        f"const {kind} *, mx::Tensor, mx::Tensor, mx::Recipe, "
-        "uint8_t *, uint8_t *, uint8_t *, uint8_t *",
-        one.elements,
-        one.loads,
-        (2 * one.stores[0], one.stores[1]),
-    )
-
-
-def _dequantize(element: str, float: str, *, packed: bool = False) -> Watched:
-    kind = _TYPES[float]
-    one = _quantize(element, float, "Integers<true>", packed=packed)
-    stores = (one.elements * (4 if float == "f32" else 2) // 16, 128)
-    return Watched(
-        f"dequantize {element.lower()}{' packed' if packed else ''} {float} sm_90",
-        "sm_90",
-        f"dequantize_kernel<mx::{element}, {kind}, {str(packed).lower()}>",
-        f"const uint8_t *, const uint8_t *, mx::Tensor, mx::Recipe, {kind} *",
-        one.elements,
-        one.stores,
-        stores,
-    )
-
-
-KERNELS = (
-    *(_quantize("E4M3", x, "Hardware") for x in _TYPES),
-    _quantize("E5M2", "bf16", "Hardware"),
-    *(_quantize("E4M3", x, "Integers<true>") for x in _TYPES),
-    _quantize("E5M2", "f32", "Integers<false>"),
-    *(_quantize("E2M3", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
-    *(_quantize("E2M1", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
-    *(_quantize("Int8", x, "Integers<true>") for x in ("f32", "bf16")),
-    *(_both("E4M3", x, "Hardware") for x in ("f32", "bf16")),
-    _both("E4M3", "bf16", "Integers<true>"),
-    _both("E2M1", "bf16", "Hardware", "sm_100a", packed=True),
-    *(_dequantize("E4M3", x) for x in ("f32", "bf16")),
-    _dequantize("E4M3", "f16"),
-    _dequantize("E5M2", "bf16"),
-    *(_dequantize(name, "bf16", packed=True) for name in ("E2M3", "E2M1")),
-    _dequantize("Int8", "bf16"),
-    *(_quantize("E2M3", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
-    *(_quantize("E2M1", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
-    *(_quantize("NVFP4", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
-    *(_quantize("NVFP4", x, "Hardware", "sm_100a", packed=True) for x in _TYPES),
-    _both("NVFP4", "bf16", "Hardware", "sm_100a", packed=True),
-    *(_dequantize("NVFP4", x, packed=True) for x in _TYPES),
 )
 
 
@@ -188,10 +74,10 @@ def count(watched: tuple[Watched, ...] = KERNELS) -> dict[str, Counts]:
         watched: the kernels.
 
     Returns:
-        For each kernel slots and instructions for an element (`slots`, `conversion`, `multiplier`,
-        `memory`, `constants`, `uniform`), the same slots of the whole kernel with one turn
-        (`slots_once`), and `branches` of a turn, `registers`, and `spills`: bytes of its
-            stack, stored and loaded.
+        For each kernel what it does for an element (`issued`, `slots`, `conversion`, `multiplier`,
+        `memory`, `constants`, `uniform`), the first two of the whole kernel with one turn
+        (`issued_once`, `slots_once`), and `branches` of a turn, `registers`, and `spills`: bytes
+            of its stack, stored and loaded.
 
     Raises:
         RuntimeError: nvcc or nvdisasm fails.
@@ -204,8 +90,12 @@ def count(watched: tuple[Watched, ...] = KERNELS) -> dict[str, Counts]:
     return {kernel.name: found[kernel.name] for kernel in watched}
 
 
+#: Where the header asks how scales lie: what is counted is compiled for tiles, as GEMMs need them.
+_ASKED, _TILED = "recipe.tiles ? tiled_offset(", "true ? tiled_offset("
+
+
 def disassembled(target: str, watched: list[Watched], *flags: str) -> tuple[str, str]:
-    """Kernels of one target as nvdisasm prints them, and what nvcc says of them.
+    """Kernels of one target, scales in tiles, as nvdisasm prints them, and what nvcc says of them.
 
     Args:
         target: the architecture.
@@ -214,12 +104,18 @@ def disassembled(target: str, watched: list[Watched], *flags: str) -> tuple[str,
 
     Raises:
         RuntimeError: nvcc or nvdisasm fails.
+        ValueError: the header does not ask once whether scales lie in tiles.
     """
+    header = (CUDA / "mx_fastpath.cuh").read_text()
+    if header.count(_ASKED) != 1:
+        raise ValueError(f"mx_fastpath.cuh must have {_ASKED!r} once")
     lines = [f"template __global__ void mx::{w.template}({w.arguments});" for w in watched]
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "counted.cu", Path(folder) / "counted.cubin"
+        (Path(folder) / "mx_fastpath.cuh").write_text(header.replace(_ASKED, _TILED))
+        shutil.copy(CUDA / "mx_kernels.cuh", folder)
         source.write_text("\n".join(['#include "mx_kernels.cuh"', *lines, ""]))
-        options = ["-std=c++17", f"-arch={target}", "-cubin", "-Xptxas", "-v", "-I", CUDA, *flags]
+        options = ["-std=c++17", f"-arch={target}", "-cubin", "-Xptxas", "-v", *flags]
         _, said = _ran("nvcc", *options, source, "-o", binary)
         return _ran("nvdisasm", "-c", binary)[0], said
 
@@ -236,7 +132,7 @@ def with_stacks(element: str, target: str) -> tuple[int, list[str]]:
     """
     packed = ("false", "true") if element in ("E3M2", "E2M3", "E2M1", "NVFP4") else ("false",)
     lines = [f"using F = {element};"]
-    for number, way in product(_TYPES.values(), packed):
+    for number, way in product(TYPES.values(), packed):
         kind, read = f"<F, {number}, {way}>", f"const {number}*, Tensor"
         made, both = "uint8_t*, uint8_t*", "uint8_t*, uint8_t*, uint8_t*, uint8_t*"
         for encoder in ("Hardware", "Integers<true>"):
@@ -269,10 +165,11 @@ def _of_target(target: str, watched: list[Watched]) -> dict[str, Counts]:
     found: dict[str, Counts] = {}
     for w in watched:
         name = _plain(w.template)
-        turn = cheapest_path(code[name], w.loads, w.stores)
-        once = cheapest_path(code[name], w.loads, w.stores, whole=True)
-        slots_once = counted(once, w.elements)["slots"]
-        found[w.name] = {**counted(turn, w.elements), "slots_once": slots_once, **used[name]}
+        ways = (w.loads, w.stores, w.scales)
+        turn, once = (cheapest_path(code[name], *ways, whole=whole) for whole in (False, True))
+        all = counted(once, w.elements)
+        more = {"issued_once": all["issued"], "slots_once": all["slots"]}
+        found[w.name] = {**counted(turn, w.elements), **more, **used[name]}
     return found
 
 
@@ -313,50 +210,14 @@ def grown(now: dict[str, Counts], before: dict[str, Counts]) -> list[str]:
     return sorted(said)
 
 
-def predicted_share(watched: Watched, counts: Counts) -> float:
-    """The share of a copy's speed that a kernel's integer slots leave it on an H100, at most 1.
-
-    While a multiprocessor moves the bytes of one element as fast as a copy does, it has so many
-    slots; a kernel that needs more is slower by as much.
-    """
-    bits = watched.loads[0] * watched.loads[1] + watched.stores[0] * watched.stores[1]
-    clocks = (bits / 8 / watched.elements + 1 / 32) / BYTES_A_CLOCK
-    return min(1.0, 64 * clocks / counts["slots_once"])
-
-
-#: Bytes a clock and multiprocessor: a copy by 3.0 TB/s, 132 of them at 1.7 GHz.
-BYTES_A_CLOCK = 3.0e12 / 132 / 1.7e9
 #: Slots that a number may need in one turn of a kernel that quantizes float32 or 16 bits, by
 #: conversions or by integers.
 MOST_SLOTS = {
     ("float32", "conversions"): 10,
     ("16 bits", "conversions"): 9,
     ("float32", "integers"): 28,
-    ("16 bits", "integers"): 26,
+    ("16 bits", "integers"): 27,
 }
-
-
-def table(found: dict[str, Counts]) -> str:
-    """The counts as a table in Markdown, with the predicted share of a copy's speed on sm_90.
-
-    Beside it the share that a GPU has to show: of MXFP8 by conversions, of others the prediction.
-    """
-    columns = list(next(iter(found.values())))
-    lines = [
-        "| kernel | " + " | ".join(columns) + " | predicted share | target |",
-        "|---|" + "--:|" * (len(columns) + 2),
-    ]
-    for kernel in KERNELS:
-        if kernel.name in found:
-            counts = found[kernel.name]
-            cells = [f"{counts[column]:.1f}" for column in columns[:6]]
-            cells += [f"{counts[column]:g}" for column in columns[6:]]
-            share = f"{100 * predicted_share(kernel, counts):.0f} %"
-            is_mxfp8 = re.search(r"e[45]m[23] \w+ conversions", kernel.name) is not None
-            target = ("75 %" if kernel.name.startswith("both") else "85 %") if is_mxfp8 else share
-            cells += [share, target] if kernel.target == "sm_90" else ["", ""]
-            lines.append(f"| {kernel.name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def main() -> int:

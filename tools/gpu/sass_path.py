@@ -26,9 +26,10 @@ _CONVERSIONS = {"F2FP", "F2F", "F2I", "I2F", "I2FP", "F2IP", "I2IP"}
 _SLOTS = {"SHFL": 2, "FLO": 4, "UFLO": 0, "POPC": 4, "MUFU": 4, "F2F": 4, "F2I": 4, "I2F": 4}
 
 
-#: Where each reconvergence goes on; an instruction, these, and the loads and stores so far.
+#: Where each reconvergence goes on; an instruction, these, and the loads and stores so far: of
+#: numbers, of codes, and of scales.
 Barriers = tuple[tuple[str, int], ...]
-State = tuple[int, Barriers, int, int]
+State = tuple[int, Barriers, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,22 @@ def _next(kernel: Kernel, at: int, barriers: Barriers) -> list[int]:
 
 
 def cheapest_path(
-    kernel: Kernel, loads: tuple[int, int], stores: tuple[int, int], *, whole: bool = False
+    kernel: Kernel,
+    loads: tuple[int, int],
+    stores: tuple[int, int],
+    scales: int = 0,
+    *,
+    whole: bool = False,
 ) -> list[Instruction]:
     """The cheapest turn of the kernel's loop that does all loads and stores, in slots.
+
+    A warp does what any of its threads does: it stores scales, though every second thread has none.
 
     Args:
         kernel: the kernel.
         loads: how many global loads the turn has, and of how many bits each is.
         stores: the same of global stores.
+        scales: how many bytes it stores.
         whole: from the kernel's beginning to its end, with one turn.
 
     Returns:
@@ -134,11 +143,13 @@ def cheapest_path(
         if kernel.labels[target[1]] <= at
     }
     heads = [0] if whole else sorted(backs)
-    turns = [turn for head in heads if (turn := _turn(kernel, head, loads, stores, whole=whole))]
+    wanted = (loads, stores, scales)
+    turns = [turn for head in heads if (turn := _turn(kernel, head, *wanted, whole=whole))]
     if not turns:
         raise ValueError(
-            f"{kernel.name} must have a loop with {loads[0]} loads of {loads[1]} bits and "
-            f"{stores[0]} stores of {stores[1]}, it has none: correct what is expected of it"
+            f"{kernel.name} must have a loop with {loads[0]} loads of {loads[1]} bits, {stores[0]} "
+            f"stores of {stores[1]} and {scales} of a byte, it has none: correct what is expected "
+            "of it"
         )
     return min(turns, key=_cost)
 
@@ -148,14 +159,20 @@ def _cost(path: list[Instruction]) -> tuple[int, int]:
 
 
 def _turn(
-    kernel: Kernel, head: int, loads: tuple[int, int], stores: tuple[int, int], *, whole: bool
+    kernel: Kernel,
+    head: int,
+    loads: tuple[int, int],
+    stores: tuple[int, int],
+    scales: int,
+    *,
+    whole: bool,
 ) -> list[Instruction] | None:
     """The cheapest way with so many loads and stores from an instruction back to it (Dijkstra).
 
     `whole`: not back to it, but to the end.
     """
     enclosing: Barriers = _named(kernel, range(head))
-    start: State = (head, enclosing, 0, 0)
+    start: State = (head, enclosing, 0, 0, 0)
     best: dict[State, tuple[int, int]] = {start: (0, 0)}
     before: dict[State, State] = {}
     queue: list[tuple[tuple[int, int], State]] = [((0, 0), start)]
@@ -163,21 +180,23 @@ def _turn(
         cost, state = heapq.heappop(queue)
         if cost > best[state]:
             continue
-        at, barriers, loaded, stored = state
+        at, barriers, loaded, stored, scaled = state
         code = kernel.code[at]
         if code.name == "LDG" and code.bits == loads[1]:
             loaded += 1
         if code.name == "STG" and code.bits == stores[1]:
             stored += 1
+        if code.name == "STG" and code.bits == 8:
+            scaled += 1
         if code.name == "BSSY":
             barriers = _with(barriers, kernel, code)
-        if loaded > loads[0] or stored > stores[0]:
+        if loaded > loads[0] or stored > stores[0] or scaled > scales:
             continue
-        done = (loaded, stored) == (loads[0], stores[0])
+        done = (loaded, stored, scaled) == (loads[0], stores[0], scales)
         if whole and done and code.name == "EXIT":
             return _walked(kernel, before, state)
         for follower in _next(kernel, at, barriers):
-            to: State = (follower, barriers, loaded, stored)
+            to: State = (follower, barriers, loaded, stored, scaled)
             more = (cost[0] + code.slots, cost[1] + 1)
             if follower == head and done and not whole:
                 return _walked(kernel, before, state)
@@ -216,10 +235,17 @@ def _named(kernel: Kernel, span: range) -> Barriers:
 
 
 def counted(path: list[Instruction], elements: int) -> dict[str, float]:
-    """What a path costs an element: slots, and what other units do, to three decimal places."""
+    """What a path costs an element, to three decimal places.
+
+    `issued` are all instructions, `slots` those of the integer pipe, and then what other units do.
+    """
     slots = sum(code.slots for code in path)
     kinds = Counter(code.kind for code in path)
-    found = {"slots": slots, **{kind: kinds[kind] for kind in ("conversion", "multiplier")}}
+    found = {
+        "issued": len(path),
+        "slots": slots,
+        **{kind: kinds[kind] for kind in ("conversion", "multiplier")},
+    }
     found |= {kind: kinds[kind] for kind in ("memory", "constants", "uniform")}
     each = {name: round(count / elements, 3) for name, count in found.items()}
     return each | {"branches": sum(code.name == "BRA" for code in path)}

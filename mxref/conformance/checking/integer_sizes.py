@@ -72,7 +72,7 @@ _MORE: dict[str, tuple[tuple[int, ...], ...]] = {
 #: The longest sizes of each kind, asked of the first format alone.
 _LONG_SIZES: dict[str, tuple[int, ...]] = {
     "axis": LONG, "int4": LONG, "rescale": LONG, "grid_sample": LONG, "layer": LONG,
-    "layer_groups": (300, 513, 1025, 2048, 4097),
+    "layer_groups": (300, 513, 1025, 2048, 4097), "recipe": (300, 513, 1025),
 }  # fmt: skip
 #: The sizes of calls without a value.
 EMPTY = {

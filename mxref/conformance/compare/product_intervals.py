@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.operands.word_rows import stripped
-from mxref.operations.intervals import held
-from mxref.operations.layers import layer_bounds
 from mxref.operations.product_words import DotSide, pair_formats
-from mxref.operations.products import bounds, groups
 from mxref.operations.registry import (
     CALL_OPERATIONS,
     DOT_OPERATIONS,
@@ -23,7 +20,9 @@ from mxref.operations.registry import (
 )
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
-from mxref.products.intervals import Bounds
+
+if TYPE_CHECKING:
+    from mxref.products.intervals import Bounds
 
 __all__ = [
     "Rounding",
@@ -101,6 +100,9 @@ def inside_all(
     file: VectorFile, a: Sequence[DotSide], b: Sequence[DotSide], got: Words, rounding: Rounding
 ) -> Bools:
     """Whether the outputs of every row with every row are inside their intervals."""
+    from mxref.operations.intervals import held  # which imports all products
+    from mxref.operations.products import bounds
+
     return held(bounds(a, b, pair_formats(file.format), file.float, rounding), got, file.float)
 
 
@@ -113,6 +115,8 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
         answers: a word for each case.
         rounding: `nearest`, or `any` for adders that truncate.
     """
+    from mxref.operations.products import groups
+
     found = np.zeros(len(inputs), bool)
     if not answers.shape[1:] or not answers.shape[1]:
         return found
@@ -143,6 +147,8 @@ def layer_inside(
         rounding: as in `inside`.
         db_along: as in `layer_bounds`.
     """
+    from mxref.operations.layers import layer_bounds
+
     names = file.op, file.format, file.float
     return _inside(
         layer_bounds(*names, stripped(inputs), policy, rounding, db_along=db_along), file, answer
@@ -180,6 +186,8 @@ def sums_inside(
 
 def _inside(bounds: Bounds, file: VectorFile, answer: Words) -> Bools:
     """Whether each number of an answer is inside; none is of an answer of another length."""
+    from mxref.operations.intervals import held
+
     got = np.array(stripped(answer), np.uint64)
     if got.shape != bounds.lo.shape:
         return np.zeros(len(bounds.lo), bool)

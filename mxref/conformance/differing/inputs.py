@@ -13,9 +13,9 @@ from mxref.cases.grid import grid, held_grid, pattern
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.read import read_vectors
+from mxref.cases.records import VectorFile
 from mxref.conformance.differing.sides import Words, exact_words, rounded_to
-from mxref.formats.catalog import BlockFormat
-from mxref.golden.vector_cases import own_files
+from mxref.formats.catalog import OWN_FORMATS, BlockFormat
 from mxref.operands.splitmix import splitmix64
 from mxref.support.distinct import distinct
 
@@ -42,9 +42,8 @@ def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
     a tensor scale each block comes after one number more of its tensor.
     """
     stem = f"quantize/{fmt.name}.{layout.name}"
-    makers = own_files()
-    own = [makers[stem]()] if stem in makers else []
-    files = own or read_vectors(vectors, lambda one: one == stem)
+    files = _own(stem) if fmt.name in OWN_FORMATS else []
+    files = files or read_vectors(vectors, lambda one: one == stem)
     known = [file.input_words() for file in files]
     random = random_blocks(
         "blocks of diff", layout, fmt.element, _RANDOM, size=fmt.elements_per_block, specials=True
@@ -59,6 +58,14 @@ def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
         steps = _scale_steps(fmt, fmt.element.max_normal, layout)
         every = [*known, _rows_of(steps[:, np.newaxis], fmt), designed, random]
     return np.concatenate(every)
+
+
+def _own(stem: str) -> list[VectorFile]:
+    """The file of a user's format, if it has one."""
+    from mxref.golden.vector_cases import own_files  # which imports all operations
+
+    makers = own_files()
+    return [makers[stem]()] if stem in makers else []
 
 
 def codes(fmt: BlockFormat) -> Words:

@@ -15,7 +15,6 @@ from mxref.bits.floats import F16, F64
 from mxref.cases.answers import reads
 from mxref.conformance.identification.equal_reasons import Known, narrower, reasons
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
-from mxref.operations.products import accumulations
 from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -36,6 +35,8 @@ def members(setting: Setting, choice: str) -> list[str]:
         case _, "rounding":  # the others need random bits
             return [one for one in some if not one.startswith("stochastic")]
         case "matmul", "accumulation":
+            from mxref.operations.products import accumulations
+
             return list(accumulations(setting.format))
         case "encode_scale", "scale_overflow":
             return [one for one in some if one != "wrap"]

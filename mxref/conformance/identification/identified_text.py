@@ -17,7 +17,6 @@ from mxref.conformance.identification.vector_check import (
 )
 from mxref.formats.catalog import E8M0, block_format
 from mxref.operands.shown import show_code, show_float
-from mxref.operations.layers import layer_place
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
@@ -57,6 +56,8 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
     if op in DOT_OPERATIONS:
         return f"{show_rows(asked, setting.format)} -> {came or show_float(got, layout)}"
     if op in LAYER_OPERATIONS:
+        from mxref.operations.layers import layer_place
+
         name, place, _ = layer_place(op, asked, word)
         shape = "x".join(map(str, asked[:4]))
         return f"layer {shape}, number {place} of {name} -> {came or show_float(got, layout)}"

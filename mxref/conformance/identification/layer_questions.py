@@ -17,7 +17,6 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, padded, stripped
-from mxref.operations.layers import fast_layer, layer_parts
 from mxref.policy.choices import Activations, BackwardOperands, WeightAxis
 from mxref.policy.policy import Policy
 
@@ -56,11 +55,15 @@ def layer_predictions(setting: Setting, words: Words, policy: Policy) -> Words:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _answer(op: str, format: str, float: str, words: tuple[int, ...], policy: str) -> Words:
+    from mxref.operations.layers import fast_layer
+
     return fast_layer(op, format, float, words, policy)
 
 
 def without_bias_gradient(answers: Words, words: Words) -> Words:
     """Answers about gradients without that of the bias, a sum of many numbers in any order."""
+    from mxref.operations.layers import layer_parts
+
     found = answers.copy()
     for row, asked in zip(found, words, strict=True):
         *_, (_, count) = layer_parts("linear_gradients", stripped(asked))

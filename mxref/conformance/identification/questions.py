@@ -45,7 +45,6 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.golden.designed_blocks import resized
 from mxref.operands.word_rows import padded
-from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 from mxref.support.distinct import distinct, distinct_rows
 
@@ -262,6 +261,8 @@ def _layouts(setting: Setting) -> list[Pool]:
         case "pack_scales" | "unpack_scales":
             sizes = [130 * 5]
             if setting.op == "unpack_scales":  # the byte counts of all layouts
+                from mxref.packing.scale_orders import SCALE_ORDERS
+
                 sizes = sorted({math.prod(one.filled(130, 5)) for one in SCALE_ORDERS.values()})
             rows = [[130, 5, *((i * 7 + i // 250) % 255 for i in range(size))] for size in sizes]
         case "pack_blocks":

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from mxref.cases.answers import answerable
 from mxref.cases.folder import vectors_folder
 from mxref.cases.names import names_of
-from mxref.cases.read import by_stem, read_manifest, read_vectors
+from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Answered, Outcome, fast_right_answers, judged
 from mxref.conformance.compare.failure_text import describe
-from mxref.golden.vector_cases import made_files
 from mxref.operations.operation import AnyPolicy
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -130,10 +129,13 @@ def files_of(op: str, format: str, float: str, policy: AnyPolicy) -> list[Vector
         is_of = names[:2] == (op, format) and float in (names[2], "bytes")
         return is_of and answerable(*names, policy)
 
-    folder = vectors_folder()
-    stored = by_stem(read_manifest(folder))
+    stored = {one.stem: one for one in read_vectors(vectors_folder(), wanted)}
+    if f"{op}/{format}.{float}" in stored:  # the only one
+        return [*stored.values()]
+    from mxref.golden.vector_cases import made_files
+
     made = (make() for stem, make in made_files().items() if wanted(stem) and stem not in stored)
-    return [*(read_vectors(folder, wanted) if any(map(wanted, stored)) else ()), *made]
+    return [*stored.values(), *made]
 
 
 def ask_vectors(

@@ -48,7 +48,7 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
             parts.append(judge_rows(rest, policy, equals))
         return "; elsewhere ".join(parts)
     if equals is not None:
-        return _under(equals, [(row.op, row.format) for row in rows])
+        return _under(equals, [(row.op, row.format) for row in rows], policy)
     buggy = [row for row in failing if row.bug]
     others = [row for row in failing if not row.bug]
     unknown = [row for row in others if not _given(row)]
@@ -142,7 +142,7 @@ def _by_cause(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
         if name:
             asked = [(row.op, row.format) for row in some]
             clauses = "".join(violations(some, policy)) if name.startswith("profile ") else ""
-            yield _under(name, asked, _in(asked), clauses)
+            yield _under(name, asked, policy, _in(asked), clauses)
 
 
 def _in(asked: Iterable[tuple[str, str]]) -> str:
@@ -157,12 +157,20 @@ def _in(asked: Iterable[tuple[str, str]]) -> str:
     return "in " + " and ".join(f"{op} {', '.join(some)}" for op, some in formats.items())
 
 
-def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "", violates: str = "") -> str:
+def _under(
+    name: str,
+    asked: Sequence[tuple[str, str]],
+    meant: Policy,
+    where: str = "",
+    violates: str = "",
+) -> str:
     """The verdict on answers that a policy or a profile gives.
 
     Args:
         name: the policy, or the profile.
         asked: operations and formats.
+        meant: the policy that they were compared with. What is required and it has not itself was
+            not asked for.
         where: these in words, if they are not all that were asked.
         violates: what a profile violates beside the choices of its policy, if it does.
     """
@@ -176,6 +184,14 @@ def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "", violate
     if not lacks and not against:
         return f"conforms under {name} {where}".rstrip()
     parts, chosen, default = [], Policy.parse(name), Policy().choices()
+    changed = [*lacks, *against]
+    wanted = {
+        choice: own for choice in lacks if (own := meant.choices()[choice]) != default[choice]
+    }
+    if wanted:
+        given = ", ".join(f"{choice}={lacks.pop(choice)[1]}" for choice in wanted)
+        not_given = ", ".join(wanted.values())
+        parts.append(f"gives {given} {where or 'everywhere'}, not {not_given}, which was asked for")
     if lacks:
         required = ", ".join(f"{choice}={wanted}" for choice, (wanted, _) in lacks.items())
         own = ", ".join(value for _, value in lacks.values())
@@ -184,7 +200,7 @@ def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "", violate
         given = ", ".join(f"{choice}={value}" for choice, value in against.items())
         clauses = ", ".join(dict.fromkeys(CONTRADICTED[choice] for choice in against))
         parts.append(f"gives {given} {where or 'everywhere'}, which contradicts {clauses}")
-    rest = chosen.replace(**{choice: default[choice] for choice in (*lacks, *against)})
+    rest = chosen.replace(**{choice: default[choice] for choice in changed})
     text = "; ".join(parts)
     return text if rest == Policy() else f"{text}; else conforms under {rest}"
 

@@ -73,6 +73,13 @@ def _needs(target: Target, files: Sequence[VectorFile], policy: Policy) -> Itera
                 f"{op} is not asked under {policy}: its policy must have {needed} (write POLICY = "
                 f'"ocp+{choices[0]}" beside it, or give --policy)'
             )
+    for op in (
+        dict.fromkeys(file.op for file in files) if policy.element.rounding.stochastic else ()
+    ):
+        some = [f for f in files if f.op == op and target.covers(op, f.format, f.float)]
+        known = op in _NEEDED or any(answerable(op, f.format, f.float, policy) for f in some)
+        if some and not known:
+            yield f"{op} is not asked under {policy}: only encode_stochastic is given random bits"
 
 
 def _unasked(target: PythonTarget, files: Sequence[VectorFile]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.cases.names import NAMES, names_of, refuse_unknown_names
 from mxref.cases.read import VectorError, by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile
+from mxref.golden.contract import holds
 from mxref.golden.export.arrays import (
     Array,
     c_header,
@@ -37,6 +38,12 @@ VECTOR_KINDS = {
     "c": "h",
     "safetensors": "safetensors",
 }
+#: What the index says of all arrays.
+_ROWS = (
+    "each row of an array is a case, whose words `holds` names: patterns of floats, codes, bytes; "
+    "a case of fewer words is filled up with ones in every bit; `mxref explain COLUMN` says what a "
+    "policy is; vectors/README.md says all"
+)
 #: The selectors of an export.
 SELECTORS = (*NAMES, "column")
 
@@ -80,7 +87,8 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
         for path, data, arrays in _export(source, digest, kind, chosen):
             made[path] = data
             entries += _entries(path, data, arrays, source, digest)
-    index = {"mxref_vectors": VECTORS_VERSION, "as": kind, **asked, "arrays": entries}
+    index = {"mxref_vectors": VECTORS_VERSION, "as": kind, **asked, "rows": _ROWS}
+    index["arrays"] = entries
     made["index.json"] = (json.dumps(index, indent=1) + "\n").encode("ascii")
     return made
 
@@ -192,6 +200,7 @@ def _entries(
             "format": source.format,
             "float": source.float,
             "column": column,
+            "holds": holds(source.op, source.format, column),
             "shape": list(array.shape),
             "digits": digits,
         }

@@ -68,3 +68,29 @@ def test_a_kernel_that_always_raises_is_not_called_slow_in_seconds(sizes: int | 
     target = target_of(SimpleNamespace(FORMATS=["e2m1"], encode=encode), "kernel")
     report = check(target, [vector_file("encode/e2m1.f32")], extent=Extent(elements=sizes))
     assert not any("inf s" in note for note in report.scope.notes)
+
+
+@pytest.mark.parametrize("gives", ["a", "b"])
+def test_a_stochastic_policy_that_is_asked_for(gives: str) -> None:
+    """Rounding to nearest is not what it lacks; what is given no random bits is named."""
+
+    def encode_stochastic(values: Any, bits: Any, width: Any, format: str) -> Any:
+        drawn = {"random_bits": bits, "random_width": width}
+        return mxref.encode(values, format, rounding=f"stochastic_{gives}", **drawn)
+
+    target = SimpleNamespace(
+        POLICY="ocp+rounding=stochastic_a",
+        FORMATS=["e4m3"],
+        FLOATS=["f32"],
+        encode=mxref.encode,
+        encode_stochastic=encode_stochastic,
+    )
+    report = asked(target, "encode/e4m3.f32", "encode_stochastic/e4m3.f32")
+    note = "encode is not asked under ocp+rounding=stochastic_a: only encode_stochastic is given "
+    assert [one for one in report.scope.notes if one.startswith(note)] == [f"{note}random bits"]
+    if gives == "a":
+        assert report.verdict == "conforms under ocp+rounding=stochastic_a"
+    else:
+        assert report.verdict == (
+            "gives rounding=stochastic_b everywhere, not stochastic_a, which was asked for"
+        )

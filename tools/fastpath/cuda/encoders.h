@@ -67,6 +67,7 @@ inline int run(bool all, const std::string &head, Report &report)
             });
     nvfp4::add("nvfp4 scales", nvfp4::scales(), report);
     nvfp4::add("nvfp4 elements", nvfp4::elements(), report);
+    nvfp4::add("nvfp4 of 16 bits beside midpoints", nvfp4::near_midpoints(), report);
     return report.finish(head, "codes of the kernels' encoders");
 }
 

@@ -375,11 +375,12 @@ MX_BOTH uint32_t larger_halves(uint32_t a, uint32_t b)
 #endif
 }
 
-/* Numbers as they lie in memory: one or two in a word, the first one lowest. */
+/* Numbers as they lie in memory: one or two in a word, the first one lowest; the digits of their
+ * significands. */
 template <class T> struct Lying;
 
 template <> struct Lying<uint32_t> {
-    enum : int { in_a_word = 1 };
+    enum : int { in_a_word = 1, digits = 24 };
     static MX_BOTH uint32_t bits(uint32_t x) { return x; }
     static MX_BOTH uint32_t number(const uint32_t *words, int i) { return words[i]; }
     static MX_BOTH uint32_t amax(const uint32_t *words, int n)
@@ -416,6 +417,7 @@ template <class T> struct LyingHalves {
     }
 };
 template <> struct Lying<uint16_t> : LyingHalves<uint16_t> {
+    enum : int { digits = 8 };
     static MX_BOTH uint32_t bits(uint16_t x) { return x; }
     static MX_BOTH uint32_t number(const uint32_t *words, int i)
     {
@@ -423,6 +425,7 @@ template <> struct Lying<uint16_t> : LyingHalves<uint16_t> {
     }
 };
 template <> struct Lying<Half> : LyingHalves<Half> {
+    enum : int { digits = 11 };
     static MX_BOTH uint32_t bits(Half x) { return x.bits; }
     static MX_BOTH uint32_t number(const uint32_t *words, int i)
     {
@@ -502,18 +505,22 @@ MX_BOTH int prepared(F, T, uint32_t *words, int n, uint8_t scale, uint32_t)
  * the order of their numbers, so a code is how many of the seven a magnitude reaches. */
 struct Thresholds { uint32_t least[7]; };
 
+/* A block of NVFP4 whose scale is 0 is encoded beside this one, by which its numbers are 0, too: a
+ * warp does not part where some of its blocks are zeros. */
+constexpr uint32_t LARGEST_SCALE = 0x7e;
+
 /* The least pattern of a number that is `above` significand * 2^exponent, or else at least that;
  * the significand is from 1 to 2^32 - 1. */
 MX_BOTH uint32_t least_pattern(uint32_t significand, int exponent, bool above)
 {
     const int up = leading_zeros(significand), field = exponent - up + 31 + 127;
-    if (field > 254)
-        return INFINITE;
     significand <<= up;
     const int normal = field < 1 ? 1 : field, lost = 8 + normal - field;
     const uint32_t whole = lost < 32 ? significand >> lost : 0u;
     const bool exact = lost < 32 && whole << lost == significand;
-    return (static_cast<uint32_t>(normal - 1) << 23) + whole + (above || !exact ? 1u : 0u);
+    const uint32_t pattern
+        = (static_cast<uint32_t>(normal - 1) << 23) + whole + (above || !exact ? 1u : 0u);
+    return field > 254 ? INFINITE : pattern;
 }
 
 template <class T>
@@ -522,13 +529,12 @@ MX_BOTH Thresholds prepared(NVFP4, T, uint32_t *, int, uint8_t scale, uint32_t t
     constexpr uint32_t odd[] = {1, 3, 5, 7, 5, 7, 5};
     constexpr int up[] = {0, 0, 0, 0, 1, 1, 2};
     const Number t = number(tensor);
-    const int field = scale >> 3;
-    const uint32_t product = ((scale & 7u) | (field ? 8u : 0u)) * t.significand; /* 28 bits */
-    const int exponent = (field ? field : 1) - 10 + t.exponent - 23 - 2;
+    const uint32_t code = scale == 0 ? LARGEST_SCALE : scale, field = code >> 3;
+    const uint32_t product = ((code & 7u) | (field ? 8u : 0u)) * t.significand; /* 28 bits */
+    const int exponent = static_cast<int>(field ? field : 1u) - 10 + t.exponent - 23 - 2;
     Thresholds all;
-    for (int i = 0; i < 7; ++i) /* a tie goes to the even code; beside scale 0 all are zeros */
-        all.least[i] = scale ? least_pattern(odd[i] * product, exponent + up[i], i % 2 == 0)
-                             : INFINITE;
+    for (int i = 0; i < 7; ++i) /* a tie goes to the even code */
+        all.least[i] = least_pattern(odd[i] * product, exponent + up[i], i % 2 == 0);
     return all;
 }
 

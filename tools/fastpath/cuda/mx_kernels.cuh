@@ -118,39 +118,62 @@ MX_BOTH uint8_t block_scale(NVFP4, uint32_t amax, const Recipe &recipe)
     uint32_t code = times(quotient, 7u << 23) >> 20; /* 2^-120: of a UE4M3 to a float32 */
     code = code < 0x7d ? code : 0x7d;
     const uint32_t middle = times((2 * code + 1) << 19, 0x7cc00000u); /* 6 * 2^120 */
-    const int more = static_cast<int>(as_bits(fused(negative(as_float(middle)), as_float(y), as_float(x))));
-    code += more > 0 || (more == 0 && code % 2) ? 1u : 0u;
+    const int more
+        = static_cast<int>(as_bits(fused(negative(as_float(middle)), as_float(y), as_float(x))));
+    code += more + static_cast<int>(code % 2) > 0 ? 1u : 0u; /* a tie goes to the even one */
     return static_cast<uint8_t>(amax < INFINITE ? code : uint32_t(Blocks<NVFP4>::nan));
 }
 
 /* NVFP4 by the hardware's conversion: 1 / (block's scale * tensor's) in two parts, which are right
- * to 2^-45; where that could leave the range of float32, thresholds. */
-struct Divisor { Thresholds by; float high, low; bool plain; };
+ * to 2^-43. */
+struct Divisor { float high, low; };
 
-template <class T>
-MX_BOTH Divisor divisor(bool converts, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+/* Numbers of 16 bits have DIGITS of significand, few enough that one product with `high` and `low`
+ * is on the right side of every midpoint, if `high` leans to one side where this says so.
+ *
+ * A midpoint is n * 2^i, n from 1, 3, 5, 7; a divisor d is an integer D below 2^28 times a power of
+ * two, D = 8 to 15 times the tensor's significand. A number x that is about n * 2^i * d is one of the
+ * multiples of 2^(27 - DIGITS) about n * D: how far n * D is above the nearest of them is `beside`,
+ * D shifted so that 32 bits keep that and no more. At 0 the quotient is the midpoint and its product
+ * rounds to it. At 512 and more it is by at least 2^-22 beside it, and the product's 2^-24 and the
+ * last place of `high`, less than 2^-23, move it nowhere. Between them the last place of `high`, more
+ * than 2^-24, moves it away from the midpoint. All midpoints so near, if there are two, are one and
+ * the same x / n, for others are 2^(27 - 11) / 35, more than 1024, apart: one side is right for all. */
+template <int DIGITS> MX_BOTH uint32_t leaning(uint32_t s, uint32_t tensor)
 {
-    Divisor d{};
-    d.plain = converts && scale && tensor - (67u << 23) < 120u << 23; /* 2^-60 to 2^60 */
-    if (!d.plain) {
-        d.by = prepared(NVFP4(), T(), words, n, scale, tensor);
-        return d;
-    }
-    const uint32_t s = times(static_cast<uint32_t>(scale) << 20, 247u << 23); /* 2^120 */
+    constexpr int up = 5 + DIGITS;
+    const uint32_t near = 512u << up;
+    const uint32_t d = ((s >> 20 & 7u) | 8u) * (((tensor & 0x7fffffu) | 0x800000u) << up);
+    uint32_t least = d + near;
+    for (uint32_t n = 3; n < 8; n += 2)
+        least = n * d + near < least ? n * d + near : least;
+    const int beside = static_cast<int>(least - near);
+    return static_cast<uint32_t>(beside > 1 ? 1 : beside < -1 ? -1 : beside);
+}
+
+template <class T> MX_BOTH Divisor divisor(uint8_t scale, uint32_t tensor)
+{
+    constexpr int digits = Lying<T>::digits;
+    Divisor d;
+    const uint32_t s = times((scale ? scale : LARGEST_SCALE) << 20, 247u << 23); /* 2^120 */
     const float product = as_float(times(s, tensor));
     const float rest = fused(as_float(s), as_float(tensor), negative(product));
     d.high = about_one_over(product);
+    if (digits < 24) /* less: what overflows does so in both parts with one sign */
+        d.high = as_float(as_bits(d.high) - 8);
     const float minus = negative(d.high);
     const float error = fused(minus, rest, fused(minus, product, 1.0f));
     d.low = as_float(times(as_bits(d.high), as_bits(fused(error, error, error))));
+    if (digits < 24)
+        d.high = as_float(as_bits(d.high) - leaning<digits>(s, tensor));
     return d;
 }
 
-/* A number that e2m1x2 rounds as it would the quotient of x. Where the quotient is a midpoint or
- * very near to one (all are quarters), its distance from the nearest quarter is what matters: at
- * least 2^-33 if it is not 0, less than 2^-41 if it should be. 2^14 times that and 1/2, saturated
- * to [0, 1], is 1/2 in the latter case and on the right side of it in the former; a quarter of it
- * moves no number past another quarter. */
+/* A number that e2m1x2 rounds as it would the quotient of x, a float32. Where the quotient is a
+ * midpoint or very near to one (all are quarters), its distance from the nearest quarter is what
+ * matters: at least 2^-33 if it is not 0, less than 2^-41 if it should be. 2^14 times that and 1/2,
+ * saturated to [0, 1], is 1/2 in the latter case and on the right side of it in the former; a quarter
+ * of it moves no number past another quarter. */
 MX_BOTH uint32_t quotient(uint32_t x, const Divisor &d)
 {
     const float big = 3145728.0f; /* 1.5 * 2^21: added to it a number is rounded to quarters */
@@ -227,9 +250,18 @@ MX_BOTH uint32_t spread(uint32_t nibbles)
     return (pairs & 0x000f000fu) | (pairs & 0x00f000f0u) << 4;
 }
 
-/* x divided by a scale, for the conversion. */
-MX_BOTH uint32_t divided(uint32_t x, int factor) { return times(x, static_cast<uint32_t>(factor)); }
-MX_BOTH uint32_t divided(uint32_t x, const Divisor &by) { return quotient(x, by); }
+/* x, which was a T, divided by a scale, for the conversion. */
+template <class T> MX_BOTH uint32_t divided(uint32_t x, int factor)
+{
+    return times(x, static_cast<uint32_t>(factor));
+}
+template <class T> MX_BOTH uint32_t divided(uint32_t x, const Divisor &by)
+{
+    if (Lying<T>::digits == 24)
+        return quotient(x, by);
+    const float part = as_float(times(x, as_bits(by.low)));
+    return as_bits(fused(as_float(x), by.high, part));
+}
 
 template <class F, bool HAS> struct Converted { /* no such conversion: never called */
     template <class T, int WIDTH, class Scale>
@@ -241,8 +273,8 @@ template <class F> struct Converted<F, true> {
     template <class T, class Scale>
     static MX_BOTH uint32_t two(const uint32_t *words, int first, const Scale &scale)
     {
-        return pair(F(), divided(Lying<T>::number(words, first), scale),
-                    divided(Lying<T>::number(words, first + 1), scale));
+        return pair(F(), divided<T>(Lying<T>::number(words, first), scale),
+                    divided<T>(Lying<T>::number(words, first + 1), scale));
     }
     template <class T, int WIDTH, class Scale>
     static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Scale &scale)
@@ -259,40 +291,44 @@ template <class F> struct Converted<F, true> {
 #endif
 };
 
-template <class F, class T>
-MX_BOTH int converting(F, T, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+template <class F, class T> MX_BOTH int converting(F, T, uint8_t scale, uint32_t)
 {
-    return MX_HAS_CVT(F) ? static_cast<int>(reciprocal(scale))
-                         : prepared(F(), T(), words, n, scale, tensor);
+    return static_cast<int>(reciprocal(scale));
 }
-template <class T>
-MX_BOTH Divisor converting(NVFP4, T, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+template <class T> MX_BOTH Divisor converting(NVFP4, T, uint8_t scale, uint32_t tensor)
 {
-    return divisor<T>(MX_HAS_CVT(NVFP4), words, n, scale, tensor);
+    return divisor<T>(scale, tensor);
+}
+
+/* Whether tensors are converted: those with the scales of NVFP4 that leave quotients and the parts
+ * of a divisor in the range of float32, 2^-60 to 2^60. */
+template <class F> MX_BOTH bool converts(F, uint32_t) { return MX_HAS_CVT(F); }
+MX_BOTH bool converts(NVFP4, uint32_t tensor)
+{
+    return MX_HAS_CVT(NVFP4) && tensor - (67u << 23) < 120u << 23;
 }
 
 /* The hardware's conversions where the architecture has them, and integers where not. They only
  * saturate. */
 struct Hardware {
     template <class F, class T>
-    static MX_BOTH auto prepare(uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+    static MX_BOTH auto prepare(uint32_t *, int, uint8_t scale, uint32_t tensor)
     {
-        return converting(F(), T(), words, n, scale, tensor);
+        return converting(F(), T(), scale, tensor);
     }
-    template <class F, class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *words, int first, int scale)
+    template <class F, class T, int WIDTH, class Scale>
+    static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Scale &scale)
     {
-        if (MX_HAS_CVT(F))
-            return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(words, first, scale);
-        return Integers<true>::codes<F, T, WIDTH>(words, first, scale);
+        return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(words, first, scale);
     }
-    template <class F, class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Divisor &by)
-    {
-        if (by.plain)
-            return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(words, first, by);
-        return Integers<true>::codes<F, T, WIDTH>(words, first, by.by);
-    }
+};
+
+/* Whether an encoder encodes a tensor itself; where not, integers do. */
+template <class F, class Encoder> struct Chosen {
+    static MX_BOTH bool as_named(uint32_t) { return true; }
+};
+template <class F> struct Chosen<F, Hardware> {
+    static MX_BOTH bool as_named(uint32_t tensor) { return converts(F(), tensor); }
 };
 
 /* Bits of a code in memory, and numbers of a thread. */
@@ -326,6 +362,8 @@ MX_BOTH size_t chunk_scale_place(const Tensor &t, const Recipe &recipe, size_t l
 template <class F, class T, class Encoder, class C>
 MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint32_t *codes)
 {
+    if (!Chosen<F, Encoder>::as_named(tensor))
+        return encode_chunk<F, T, Integers<true>, C>(words, scale, tensor, codes);
     const auto by
         = Encoder::template prepare<F, T>(words, C::numbers / Lying<T>::in_a_word, scale, tensor);
     const uint32_t mask = scale == Blocks<F>::nan ? 0u : ~0u;
@@ -340,7 +378,8 @@ MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint3
 }
 
 /* The same number, of which the compiler does not know that: it computes nothing of what follows
- * before a kernel's loop, where the many addresses of slow loads would cost every thread time. */
+ * before a kernel's loop, where the many addresses of slow loads would cost every thread registers:
+ * without this twice as many (README.md has the figures). */
 MX_BOTH size_t here(size_t x)
 {
 #if defined(__CUDA_ARCH__)
@@ -536,13 +575,14 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, Recipe recipe, siz
 }
 #if defined(MX_KERNELS)
 
-/* The scale of a chunk: of its maximum, and where a block is two threads', the neighbour's. */
+/* The scale of a chunk: of its maximum, and where a block is two threads', the neighbour's. All
+ * threads of a warp come here together, also those that have no chunk. */
 template <class F, class T, class C>
-MX_DEVICE uint8_t chunk_scale(const uint32_t *words, unsigned mask, const Recipe &recipe)
+MX_DEVICE uint8_t chunk_scale(const uint32_t *words, const Recipe &recipe)
 {
     uint32_t amax = Lying<T>::amax(words, C::numbers / Lying<T>::in_a_word);
     if (C::in_a_block > 1)
-        amax = larger(amax, __shfl_xor_sync(mask, amax, 1));
+        amax = larger(amax, __shfl_xor_sync(~0u, amax, 1));
     return block_scale(F(), Lying<T>::widened(amax), recipe);
 }
 
@@ -576,34 +616,37 @@ MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, cons
     store_chunk_codes<C>(out, t, whole, line, chunk, codes);
 }
 
-MX_DEVICE size_t first_line() { return blockIdx.y * size_t(blockDim.y) + threadIdx.y; }
+MX_DEVICE size_t first_line() { return blockIdx.y * size_t(blockDim.y); } /* of a block */
 
 /* Blocks along lines. Threads x have a chunk of a line each, at least as many as there are (a grid
  * of (chunks / threads rounded up, any number up to 65535)); threads y go round over the lines.
- * Threads x are a power of two from 2 on, and all threads of a block at most 512: up to 80 registers
- * each. A pair of threads has the mask of its two lanes: the other lanes may be behind the end of
- * their lines. */
+ * Threads x are a power of two from 2 on, and all threads of a block a multiple of 32, at most 512:
+ * up to 96 registers each. Those behind the end of a line, or of all lines, go round with others'
+ * numbers, and store nothing. */
 template <class F, class T, class Encoder = Hardware, bool PACKED = false>
 __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_t *scales,
                                 uint8_t *codes)
 {
     using C = Chunk<F, PACKED>;
-    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    if (chunk >= chunks_of<F, C>(t))
+    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x, all = chunks_of<F, C>(t);
+    const size_t at = (chunk < all ? chunk : all - 1) * C::numbers;
+    if (all == 0)
         return;
-    const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
-    const unsigned mask = 3u << (lane & 30u); /* this thread and its neighbour */
     const bool loaded = is_loaded_whole<F>(values, t), stored = is_stored_whole<C>(codes, t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
-    for (size_t line = first_line(); line < t.lines; line += step) {
+    for (size_t first = first_line(); first < t.lines; first += step) {
+        const size_t line = first + threadIdx.y;
+        const bool is_line = line < t.lines, inside = is_line && chunk < all;
+        const size_t from = is_line ? line : first;
         uint32_t words[C::numbers / Lying<T>::in_a_word];
         if (loaded)
-            load_whole<C::numbers * sizeof(T), 16>(
-                values + place(t.values, line, chunk * C::numbers), words);
+            load_whole<C::numbers * sizeof(T), 16>(values + place(t.values, from, at), words);
         else
-            load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
-        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe);
-        store_chunk<F, T, Encoder, C>(words, scale, t, recipe, stored, line, chunk, scales, codes);
+            load_numbers(values, t, from, at, C::numbers, words);
+        const uint8_t scale = chunk_scale<F, T, C>(words, recipe);
+        if (inside)
+            store_chunk<F, T, Encoder, C>(words, scale, t, recipe, stored, line, chunk, scales,
+                                          codes);
     }
 }
 
@@ -621,15 +664,17 @@ __global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe rec
 {
     using C = Chunk<F, PACKED>;
     const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    if (chunk >= chunks_of<F, C>(t))
-        return;
-    const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
-    const unsigned mask = 3u << (lane & 30u);
+    const bool has_one = chunk < chunks_of<F, C>(t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
-    for (size_t line = first_line(); line < t.lines; line += step) {
-        uint32_t words[C::numbers / Lying<T>::in_a_word], out[C::bytes / 4] = {};
-        load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
-        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe);
+    for (size_t start = first_line(); start < t.lines; start += step) {
+        const size_t line = start + threadIdx.y;
+        const bool inside = has_one && line < t.lines;
+        uint32_t words[C::numbers / Lying<T>::in_a_word] = {}, out[C::bytes / 4] = {};
+        if (inside)
+            load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
+        const uint8_t scale = chunk_scale<F, T, C>(words, recipe);
+        if (!inside)
+            continue;
         const uint64_t first = line * (blocks_of(t) * BLOCK) + chunk * C::numbers;
         MX_UNROLL
         for (int j = 0; j < C::numbers; j += 4) { /* first is a multiple of 16 */
@@ -702,7 +747,7 @@ __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down
             tile[static_cast<int>(row) * pitch + static_cast<int>(thread % 4) * count + i]
                 = words[i];
         if (scales) {
-            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe);
+            const uint8_t scale = chunk_scale<F, T, C>(words, recipe);
             if (inside)
                 store_chunk<F, T, Encoder, C>(words, scale, across, recipe, stored, at,
                                               chunk, scales, codes);
@@ -710,7 +755,7 @@ __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down
         __syncthreads();
         if (down_scales) {
             load_column(tile + 16 * half * pitch, pitch, column, words, T());
-            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe);
+            const uint8_t scale = chunk_scale<F, T, C>(words, recipe);
             const size_t below = block * 2 + half; /* of the chunks of a column */
             if (line < down.lines && below < chunks_of<F, C>(down))
                 store_chunk<F, T, Encoder, C>(words, scale, down, recipe, down_stored, line, below,
@@ -731,7 +776,7 @@ __global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, T
         return;
     const bool whole = is_loaded_whole<F>(values, t) && is_stored_whole<C>(codes, t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
-    for (size_t line = first_line(); line < t.lines; line += step) {
+    for (size_t line = first_line() + threadIdx.y; line < t.lines; line += step) {
         uint32_t words[C::bytes / 4], out[C::numbers / Lying<T>::in_a_word];
         const uint8_t *from = codes + code_place<C>(t, line, chunk);
         if (whole)

@@ -85,27 +85,37 @@ constexpr uint32_t TENSORS[] = {
 
 struct Counts { uint64_t cases = 0, wrong = 0; };
 
+/* A finite float32 as a T: itself, cut off to bfloat16, or rounded to a finite float16. */
+inline void take(uint32_t x, uint32_t &out) { out = x; }
+inline void take(uint32_t x, uint16_t &out) { out = static_cast<uint16_t>(x >> 16); }
+inline void take(uint32_t x, mx::Half &out)
+{
+    mx::store(x, out);
+    out = mx::Half((out.bits & 0x8000u) | std::min(out.bits & 0x7fffu, 0x7bffu));
+}
+
 template <class T, class Encoder, bool PACKED>
 void compare(const std::vector<uint32_t> &patterns, uint8_t scale, uint32_t tensor, Counts &counts)
 {
     using C = mx::Chunk<mx::NVFP4, PACKED>;
     constexpr int each = mx::Lying<T>::in_a_word;
     for (size_t first = 0; first + 16 <= patterns.size(); first += 16) {
+        T x[16];
         uint32_t words[16 / each] = {}, codes[C::bytes / 4];
-        for (size_t i = 0; i < 16; ++i)
-            words[i / each] |= (each == 2 ? patterns[first + i] >> 16 : patterns[first + i])
-                               << (i % each * 16);
+        for (size_t i = 0; i < 16; ++i) {
+            take(patterns[first + i], x[i]);
+            words[i / each] |= mx::Lying<T>::bits(x[i]) << (i % each * 16);
+        }
         mx::encode_chunk<mx::NVFP4, T, Encoder, C>(words, scale, tensor, codes);
         for (int i = 0; i < 16; ++i) {
-            const uint32_t x = patterns[first + static_cast<size_t>(i)];
             counts.cases += 1;
             counts.wrong += mx::code_at<C::width>(codes, i)
-                            != element(each == 2 ? x & 0xffff0000u : x, scale, tensor);
+                            != element(mx::float32_bits(x[i]), scale, tensor);
         }
     }
 }
 
-/* Both neighbours of every midpoint of every scale; all lie below what such a scale is taken for. */
+/* Both neighbours of every midpoint of every scale; beside scale 0 only what blocks of it have. */
 inline Counts elements()
 {
     Counts counts;
@@ -123,12 +133,53 @@ inline Counts elements()
             }
             for (uint64_t part = 1; scale % 16 == 13 && part < 448; part += 2) /* between them */
                 patterns.push_back(floor_pattern(unit * Exact{part, -6}) % mx::INFINITE);
+            if (scale == 0)
+                patterns.erase(std::remove_if(patterns.begin(), patterns.end(),
+                                              [&](uint32_t x) {
+                                                  return scale_of(x & 0x7fffffffu, tensor) != 0;
+                                              }),
+                               patterns.end());
             patterns.resize((patterns.size() + 15) / 16 * 16);
             const auto code = static_cast<uint8_t>(scale);
             compare<uint32_t, mx::Integers<true>, true>(patterns, code, tensor, counts);
             compare<uint32_t, mx::Hardware, false>(patterns, code, tensor, counts);
             compare<uint16_t, mx::Hardware, true>(patterns, code, tensor, counts);
+            compare<mx::Half, mx::Hardware, true>(patterns, code, tensor, counts);
         }
+    return counts;
+}
+
+/* Numbers of 16 bits that are midpoints, or miss them by as little as they can: under the tensor
+ * scales about x / (n * scale), for every x (float16: every `stride`-th), odd n and scale. */
+template <class T> void beside(uint32_t stride, Counts &counts)
+{
+    constexpr uint32_t ones = 1u << (mx::Lying<T>::digits - 1);
+    for (uint32_t x = ones; x < 2 * ones; x += stride)
+        for (uint32_t unit = 8; unit < 16; ++unit)
+            for (const uint32_t n : {1u, 3u, 5u, 7u}) {
+                uint64_t about = (uint64_t(x) << 24) / (n * unit);
+                about >>= 40 - __builtin_clzll(about); /* 24 bits */
+                for (uint64_t t = about - 2; t < about + 4; ++t) {
+                    const uint32_t tensor = 127u << 23 | (static_cast<uint32_t>(t) & 0x7fffffu);
+                    const uint8_t scale = static_cast<uint8_t>(0x30u + unit);
+                    std::vector<uint32_t> patterns;
+                    for (const uint64_t quarters : QUARTERS) {
+                        const uint32_t step = 1u << (24 - mx::Lying<T>::digits);
+                        const uint32_t at = floor_pattern(of_scale(scale) * exact(tensor)
+                                                          * Exact{quarters, -2})
+                                            & ~(step - 1);
+                        patterns.insert(patterns.end(), {at, (at + step) | 0x80000000u});
+                    }
+                    patterns.insert(patterns.end(), {0, 0x80000000u});
+                    compare<T, mx::Hardware, true>(patterns, scale, tensor, counts);
+                }
+            }
+}
+inline Counts near_midpoints()
+{
+    Counts counts;
+    beside<uint16_t>(1, counts);
+    beside<mx::Half>(7, counts);
     return counts;
 }
 

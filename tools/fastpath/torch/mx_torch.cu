@@ -48,8 +48,9 @@ int both(const T *values, const mx::Tensor &across, const mx::Tensor &down,
          const mx::Recipe &recipe, uint8_t *scales, uint8_t *codes, uint8_t *down_scales,
          uint8_t *down_codes, Stream stream)
 {
-    const size_t y = std::min<size_t>(mx::blocks_of(down), 1 << 13);
-    const dim3 blocks(static_cast<unsigned>((down.lines + 63) / 64), static_cast<unsigned>(y));
+    const size_t x = (down.lines + 63) / 64, most = std::max<size_t>((size_t(1) << 13) / x, 1);
+    const size_t y = std::min(mx::blocks_of(down), most);
+    const dim3 blocks(static_cast<unsigned>(x), static_cast<unsigned>(y));
     mx::quantize_both_kernel<F, T, mx::Hardware, PACKED><<<blocks, 128, 0, stream>>>(
         values, across, down, recipe, scales, codes, down_scales, down_codes);
     return cudaGetLastError();

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptx.memory import Arena, FaultError
-from ptx.operands import Where
-from ptx.parse import Instruction, bits_of_type
+from ptx.operands import Where, numbers
+from ptx.parse import Instruction, bits_of_type, size_of
 
 if TYPE_CHECKING:
     from ptx.machine import Machine
@@ -62,11 +62,15 @@ def _parameter(machine: Machine, address: str, name: str, size: int) -> Callable
     """A load of an argument of the lane's launch."""
     parameter, offset = _parsed(address)
     at = machine.kernel.parameters[parameter].offset + offset
-    if at + size > machine.parameters.shape[1] or at % size:
+    if at + size > size_of(machine.kernel.parameters) or at % size:
         raise ValueError("the parameter has no such place")
-    words = np.ascontiguousarray(machine.parameters[:, at : at + size]).view(f"u{size}")[:, 0]
     write = machine.registers.writer(name)
-    return lambda where: write(where, words[machine.lanes.launch[where]])
+
+    def load(where: Where) -> None:
+        words = np.ascontiguousarray(machine.parameters[:, at : at + size]).view(f"u{size}")[:, 0]
+        write(where, words[machine.lanes.launch[where]])
+
+    return load
 
 
 def _parsed(address: str) -> tuple[str, int]:
@@ -85,22 +89,20 @@ def _finder(
     bits = 64 if is_variable else machine.kernel.bits_of(name)
     read = machine.registers.reader(name, f"u{bits}")
     step = np.uint64(offset % (1 << 64))
-    all_lanes = np.arange(machine.lanes.count, dtype=np.int32)
-    own = {
-        "shared": (machine.shared, machine.shared_size, machine.lanes.block),
-        "local": (machine.local, machine.local_size, all_lanes.astype(np.int64)),
-    }
 
     def find(where: Where) -> tuple[Arena, Array, Array]:
-        lanes = all_lanes[where]
+        lanes = numbers(where).astype(np.int32)
         addresses = np.broadcast_to(read(where), len(lanes)).astype(np.uint64) + step
         if (addresses % np.uint64(bytes)).any():
             raise FaultError(f"an address that is not a multiple of {bytes}")
         if space == "global":
             return *machine.memory.locate(addresses, bytes), lanes
-        arena, size, owner = own[space]
+        if space == "shared":
+            arena, size, owner = machine.shared, machine.shared_size, machine.lanes.block[where]
+        else:
+            arena, size, owner = machine.local, machine.local_size, lanes.astype(np.int64)
         if ((addresses > size) | (addresses + np.uint64(bytes) > size)).any():
             raise FaultError(f"an address beyond the {size} bytes of .{space}")
-        return arena, owner[where] * size + addresses.astype(np.int64), lanes
+        return arena, owner * size + addresses.astype(np.int64), lanes
 
     return find

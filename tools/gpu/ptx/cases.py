@@ -16,7 +16,7 @@ import mxref
 from ptx.fastpath import ELEMENTS, Row
 from ptx.layout import PLACES, Axis, Tensor, words
 from ptx.layout import packed as packed_codes
-from ptx.machine import Launch, run
+from ptx.machine import Launch, Machine
 from ptx.memory import Memory
 from ptx.parse import Kernel
 from ptx.tensors import Answers, Questions, Task
@@ -136,6 +136,7 @@ TENSOR = 0x3B124925
 def answers(kernel: Kernel, row: Row) -> Iterator[Answers]:
     """All that a kernel is asked; its architecture makes no difference."""
     kind, format, float, encoder, packed = row
+    machine = Machine(kernel)
     asked, saturate, sides = Questions(), encoder != "Integers<false>", [0]
     if kind == "quantize":
         if saturate:
@@ -163,11 +164,11 @@ def answers(kernel: Kernel, row: Row) -> Iterator[Answers]:
                 for name, y in (("across", x), ("down", np.ascontiguousarray(x.T)))
             )  # fmt: skip
             asked.quantize_both((across, down), **places)
-        yield wide_both(kernel, row)
+        yield wide_both(machine, row)
     for side in sides:
-        yield asked.answers(kernel, side)
+        yield asked.answers(machine, side)
     if kind == "dequantize" or (kind == "quantize" and saturate):
-        yield from wide(kernel, row)
+        yield from wide(machine, row)
 
 
 #: Tensors of more than 2**32 numbers: lines, numbers in each, blocks of threads, and the lines that
@@ -178,7 +179,7 @@ WIDE = (
 )
 
 
-def wide(kernel: Kernel, row: Row) -> Iterator[Answers]:
+def wide(machine: Machine, row: Row) -> Iterator[Answers]:
     """The ends of the `WIDE` tensors, by the last block of 64 threads.
 
     Only what these may touch is there: any other address is out of bounds.
@@ -211,7 +212,7 @@ def wide(kernel: Kernel, row: Row) -> Iterator[Answers]:
             else [scales, codes, *t.arguments(), values]
         )  # fmt: skip
         launch = Launch((length // each // 64, down, 1), (64, 1, 1), arguments, [last])
-        executed = run(kernel, [launch], memory)
+        executed = machine.run([launch], memory)
         infinity = None if kind == "quantize" else task.infinity
         wrong = sum(not alike(memory.read(at), item, infinity) for at, item in checks)
         yield Answers(len(own), wrong, f"wide, {lines} lines" if wrong else "", executed)
@@ -229,7 +230,7 @@ def every_scale(float: str, *, packed: bool) -> Task:
     return replace(decoded(task, float), infinity=FLOATS[float][2])
 
 
-def wide_both(kernel: Kernel, row: Row) -> Answers:
+def wide_both(machine: Machine, row: Row) -> Answers:
     """The end of a matrix of more than 2**32 numbers in both directions, by the last block.
 
     It has the last 64 columns, and of the rows the 32 of block 2 and the last 32.
@@ -272,7 +273,7 @@ def wide_both(kernel: Kernel, row: Row) -> Answers:
     arguments = [bases[0], *(t.arguments()[0] for t in tensors), tensors[0].recipe(), *bases[1:]]
     grid = (columns // 64, 65535, 1)
     launch = Launch(grid, (128, 1, 1), arguments, [(grid[0] - 1, own[0], 0)])
-    executed = run(kernel, [launch], memory)
+    executed = machine.run([launch], memory)
     wrong = sum(not alike(memory.read(at), want, None) for at, want in checks)
     return Answers(128, wrong, "wide, both directions" if wrong else "", executed)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,38 +61,34 @@ def run(kernel: Kernel, launches: Sequence[Launch], memory: Memory, *, side: int
         FaultError: the kernel does what a kernel must not do; the sentence has the instruction.
         ValueError: an instruction is not known.
     """
-    machine = Machine(kernel, launches, memory, side)
-    return machine.run()
+    return Machine(kernel).run(launches, memory, side=side)
 
 
 class Machine:
-    """A kernel, made ready to run."""
+    """A kernel, made ready to run as often as one likes."""
 
-    def __init__(
-        self, kernel: Kernel, launches: Sequence[Launch], memory: Memory, side: int
-    ) -> None:
-        self.kernel, self.memory = kernel, memory
-        self.lanes = Lanes([launch.shape() for launch in launches])
-        self.parameters = _arguments(kernel, launches)
-        memory.begin()
-        lanes = self.lanes
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
         self.shared_size, self.local_size = size_of(kernel.shared), size_of(kernel.local)
-        self.shared = Arena(self.shared_size * lanes.blocks, shared=True)
-        self.local = Arena(self.local_size * lanes.count, private=True)
-        self.registers = Registers(kernel, lanes, self._addresses())
-        self.pc = np.zeros(lanes.count, np.int32)
+        # Variables of a lane or block lie from 0 on.
+        variables = kernel.shared | kernel.local
+        self.registers = Registers(kernel, {name: one.offset for name, one in variables.items()})
         self.end = len(kernel.code)
         self.waiting = Waiting(self)
-        self._at = 0
-        self._side = side
+        self._side = 0
         self._pieces = self._cut()
 
-    def _addresses(self) -> dict[str, Callable[[], Array]]:
-        """The names of variables as their addresses: those of a lane or block, from 0 on."""
-        found: dict[str, Callable[[], Array]] = {}
-        for name, one in (self.kernel.shared | self.kernel.local).items():
-            found[name] = partial(np.full, self.lanes.count, one.offset, np.uint64)
-        return found
+    def _begin(self, launches: Sequence[Launch], memory: Memory, side: int) -> None:
+        """Nothing is left of the run before."""
+        self.memory, self._side = memory, side
+        self.lanes = lanes = Lanes([launch.shape() for launch in launches])
+        self.parameters = _arguments(self.kernel, launches)
+        memory.begin()
+        self.shared = Arena(self.shared_size * lanes.blocks, shared=True)
+        self.local = Arena(self.local_size * lanes.count, private=True)
+        self.registers.begin(lanes)
+        self.pc = np.zeros(lanes.count, np.int32)
+        self.waiting.begin(lanes.count)
 
     def _cut(self) -> dict[int, list[tuple[int, Step]]]:
         """Straight pieces by their first instruction: up to the next label or change of way."""
@@ -162,7 +157,7 @@ class Machine:
 
     def _compute(self, one: Instruction) -> Step:
         opcode = OPCODES[one.opcode]
-        function = opcode.make(one.modifiers, self._side)
+        function = opcode.make(one.modifiers, lambda: self._side)
         result, *sources = one.operands
         kinds = [*opcode.kinds, *opcode.kinds[-1:] * len(sources)]
         wide = f"{one.type[0]}{2 * int(one.type[1:])}" if "wide" in one.modifiers else one.type
@@ -210,8 +205,9 @@ class Machine:
         write = registers.writer(result)
         return lambda where: write(where, read(where))
 
-    def run(self) -> int:
-        """Run until every lane has ended; how many instructions they executed."""
+    def run(self, launches: Sequence[Launch], memory: Memory, *, side: int = 0) -> int:
+        """Run until every lane has ended; how many instructions they executed: see `run`."""
+        self._begin(launches, memory, side)
         executed = 0
         while True:
             lowest = int(self.pc.min())

@@ -7,6 +7,7 @@ arrays of their type, floats as patterns, predicates as booleans. Sections are t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["OPCODES", "Opcode", "dtype_of"]
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
+#: The side that approximations are moved to: see `floats.rcp`.
+Side = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +30,16 @@ class Opcode:
     """An instruction that computes.
 
     Args:
-        make: of modifiers and of the side that approximations are moved to, the function.
+        make: of modifiers, and of what gives the side of approximations, the function.
         kinds: the types of its operands: `t` for the instruction's, else by name; the last one is
             that of all further ones.
     """
 
-    make: Callable[[tuple[str, ...], int], Function]
+    make: Callable[[tuple[str, ...], Side], Function]
     kinds: tuple[str, ...] = ("t",)
 
 
+@functools.cache
 def dtype_of(type: str) -> Any:
     """The NumPy type of operands of a type of PTX; floats are patterns."""
     if type == "pred":
@@ -50,10 +54,10 @@ def _plain(function: Function) -> Opcode:
     return Opcode(lambda modifiers, side: function)
 
 
-def _float(function: Function) -> Callable[[tuple[str, ...], int], Function]:
+def _float(function: Function) -> Callable[[tuple[str, ...], Side], Function]:
     """Of a function of patterns and a rounding; .ftz before and behind it, .sat behind it."""
 
-    def make(modifiers: tuple[str, ...], side: int) -> Function:
+    def make(modifiers: tuple[str, ...], side: Side) -> Function:
         rounding = next((m for m in modifiers if m in ("rn", "rz", "rp", "rm")), "rn")
         before: Function = floats.flushed if "ftz" in modifiers else lambda x: x
         last: Function = floats.saturated if "sat" in modifiers else lambda x: x
@@ -65,7 +69,7 @@ def _float(function: Function) -> Callable[[tuple[str, ...], int], Function]:
 def _by_type(integers: Function, of_floats: Function) -> Opcode:
     """Integers that wrap, or float32."""
 
-    def make(modifiers: tuple[str, ...], side: int) -> Function:
+    def make(modifiers: tuple[str, ...], side: Side) -> Function:
         if modifiers[-1] == "f32":
             return _float(of_floats)(modifiers, side)
         known = {"lo", "wide", "hi", modifiers[-1]}
@@ -79,7 +83,7 @@ def _by_type(integers: Function, of_floats: Function) -> Opcode:
 # 9.7.1 Integers, and 9.7.3 float32
 
 
-def _mul(modifiers: tuple[str, ...], side: int) -> Function:
+def _mul(modifiers: tuple[str, ...], side: Side) -> Function:
     if modifiers[-1] == "f32":
         return _float(floats.mul)(modifiers, side)
     if modifiers[0] == "lo":
@@ -103,7 +107,7 @@ def _high(a: Array, b: Array) -> Any:
     return (a >> up) * (b >> up) + (cross >> up) + (((cross & low) + middle) >> up)
 
 
-def _mad(modifiers: tuple[str, ...], side: int) -> Function:
+def _mad(modifiers: tuple[str, ...], side: Side) -> Function:
     product = _mul(modifiers, side)
     return lambda a, b, c: product(a, b) + c
 
@@ -117,7 +121,7 @@ def _quotient(a: Array, b: Array) -> Any:
     return (np.abs(a) // np.abs(b) * (np.sign(a) * np.sign(b))).astype(a.dtype)
 
 
-def _neg(modifiers: tuple[str, ...], side: int) -> Function:
+def _neg(modifiers: tuple[str, ...], side: Side) -> Function:
     if modifiers[-1] == "f32":
         before: Function = floats.flushed if "ftz" in modifiers else lambda x: x
         return lambda a: before(a) ^ np.uint32(0x80000000)
@@ -130,7 +134,7 @@ def _halves(choose: Function) -> Function:
 
 
 def _choice(choose: Function) -> Opcode:
-    def make(modifiers: tuple[str, ...], side: int) -> Function:
+    def make(modifiers: tuple[str, ...], side: Side) -> Function:
         if modifiers[-1] == "u16x2":
             return _halves(choose)
         if modifiers[-1][0] == "f" or len(modifiers) > 1:
@@ -151,7 +155,7 @@ def _popc(a: Array) -> Any:
     return np.bitwise_count(a).astype(np.uint32)
 
 
-def _bfe(modifiers: tuple[str, ...], side: int) -> Function:
+def _bfe(modifiers: tuple[str, ...], side: Side) -> Function:
     if modifiers != ("u32",):
         raise ValueError(f"bfe with {modifiers} is not known")
 
@@ -181,7 +185,7 @@ _COMPARISONS: dict[str, Function] = {
 }  # fmt: skip
 
 
-def _setp(modifiers: tuple[str, ...], side: int) -> Function:
+def _setp(modifiers: tuple[str, ...], side: Side) -> Function:
     if len(modifiers) != 2:
         raise ValueError(f"setp with {modifiers} is not known")
     compare = _COMPARISONS[modifiers[0]]
@@ -212,7 +216,7 @@ def _shr(a: Array, by: Array) -> Any:
     return np.where(by >= bits, a.dtype.type(0), shifted)
 
 
-def _shf(modifiers: tuple[str, ...], side: int) -> Function:
+def _shf(modifiers: tuple[str, ...], side: Side) -> Function:
     if modifiers[1:] != ("wrap", "b32"):
         raise ValueError(f"shf with {modifiers} is not known")
     up = np.uint64(32)
@@ -257,7 +261,7 @@ def _copysign(a: Array, b: Array) -> Array:
     return np.asarray(a & np.uint32(0x80000000) | b & np.uint32(0x7FFFFFFF))
 
 
-def _cvt(modifiers: tuple[str, ...], side: int) -> Function:
+def _cvt(modifiers: tuple[str, ...], side: Side) -> Function:
     *how, target, source = modifiers
     if target in floats.PAIRS and how == ["rn", "satfinite"] and source == "f32":
         return lambda a, b: floats.pair(a, b, floats.PAIRS[target])
@@ -270,10 +274,10 @@ def _cvt(modifiers: tuple[str, ...], side: int) -> Function:
     return lambda a: a.astype(dtype_of(target))  # extended by its own sign, or cut
 
 
-def _rcp(modifiers: tuple[str, ...], side: int) -> Function:
+def _rcp(modifiers: tuple[str, ...], side: Side) -> Function:
     if modifiers != ("approx", "ftz", "f32"):
         raise ValueError(f"rcp with {modifiers} is not known")
-    return lambda a: floats.rcp(a, side)
+    return lambda a: floats.rcp(a, side())
 
 
 #: Instructions by their names; those of memory, control and whole warps are the machine's.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,14 @@ __all__ = ["Lanes", "Registers", "Where", "constant", "length", "numbers", "sele
 Array = NDArray[Any]
 #: Which lanes: a range as a slice, else their numbers.
 Where = slice | Array
+#: Special registers.
+SPECIAL = {"%laneid"} | {
+    f"%{name}.{axis}" for name in ("tid", "ntid", "nctaid", "ctaid") for axis in "xyz"
+}
 _FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})")
 
 
+@functools.cache
 def constant(text: str, type: str) -> Any:
     """An immediate operand as a scalar of its type, cut as the type does; None if it is none."""
     if found := _FLOAT.fullmatch(text):
@@ -96,20 +102,33 @@ class Lanes:
 
 
 class Registers:
-    """The registers of all lanes, and which of them each lane has written."""
+    """The registers of all lanes, and which of them each lane has written.
 
-    def __init__(self, kernel: Kernel, lanes: Lanes, addresses: dict[str, Callable[[], Array]]):
-        self._kernel, self._lanes, self._addresses = kernel, lanes, addresses
+    Readers and writers stay as they are from run to run; `begin` comes before each.
+
+    Args:
+        kernel: whose registers they are.
+        addresses: of its variables, by name.
+    """
+
+    def __init__(self, kernel: Kernel, addresses: dict[str, int]) -> None:
+        self._kernel, self._addresses = kernel, addresses
+        self._kinds: dict[str, Any] = {}
         self._arrays: dict[str, Array] = {}
         self._known: dict[str, Array | None] = {}
 
-    def _array(self, name: str) -> Array:
-        if name not in self._arrays:
+    def begin(self, lanes: Lanes) -> None:
+        """No register of these lanes has been written."""
+        self._lanes = lanes
+        for name, kind in self._kinds.items():
+            self._arrays[name] = np.zeros(lanes.count, kind)
+            self._known[name] = np.zeros(lanes.count, bool)
+
+    def _kind(self, name: str) -> Any:
+        if name not in self._kinds:
             bits = self._kernel.bits_of(name)
-            kind = np.dtype(bool) if bits == 1 else np.dtype(f"u{bits // 8}")
-            self._arrays[name] = np.zeros(self._lanes.count, kind)
-            self._known[name] = np.zeros(self._lanes.count, bool)
-        return self._arrays[name]
+            self._kinds[name] = np.dtype(bool) if bits == 1 else np.dtype(f"u{bits // 8}")
+        return self._kinds[name]
 
     def reader(self, text: str, type: str) -> Callable[[Where], Any]:
         """A function that gives an operand's values, of a register, a constant or an address.
@@ -118,27 +137,26 @@ class Registers:
         """
         if (value := constant(text, type)) is not None:
             return lambda where: value
-        if text in self._lanes.special:
-            special = self._lanes.special[text]
-            return lambda where: special[where]
+        if text in SPECIAL:
+            return lambda where: self._lanes.special[text][where]
         if text in self._addresses:
-            return lambda where: self._addresses[text]()[where]
+            address = np.uint64(self._addresses[text])
+            return lambda where: np.full(length(where), address)
         if text.startswith("!"):
             inner = self.reader(text[1:], type)
             return lambda where: ~inner(where)
-        array, kind = self._array(text), dtype_of(type)
-        if array.itemsize < kind.itemsize:
+        own, kind = self._kind(text), dtype_of(type)
+        if own.itemsize < kind.itemsize:
             raise ValueError(f"{text} is too narrow for .{type}")
-        known = self._known
+        arrays, known, is_whole = self._arrays, self._known, own.itemsize == kind.itemsize
+        cut = np.dtype(f"u{kind.itemsize}")
 
         def read(where: Where) -> Array:
             mask = known[text]
             if mask is not None and not mask[where].all():
                 raise FaultError(f"{text} is read before it is written")
-            found = array[where]
-            if array.itemsize == kind.itemsize:
-                return found.view(kind)
-            return found.astype(f"u{kind.itemsize}").view(kind)
+            found = arrays[text][where]
+            return (found if is_whole else found.astype(cut)).view(kind)
 
         return read
 
@@ -146,14 +164,15 @@ class Registers:
         """A function that writes a register; `_` is none."""
         if text == "_":
             return lambda where, values: None
-        array, known, count = self._array(text), self._known, self._lanes.count
+        self._kind(text)
+        arrays, known = self._arrays, self._known
 
         def write(where: Where, values: Any) -> None:
-            array[where] = values
+            arrays[text][where] = values
             mask = known[text]
             if mask is None:
                 return
-            if isinstance(where, slice) and (where.start, where.stop) == (0, count):
+            if isinstance(where, slice) and (where.start, where.stop) == (0, len(mask)):
                 known[text] = None
             else:
                 mask[where] = True

@@ -23,9 +23,8 @@ from ptx.layout import (
     words,
     wrong_lines,
 )
-from ptx.machine import Launch, run
+from ptx.machine import Launch, Machine
 from ptx.memory import Memory
-from ptx.parse import Kernel
 
 __all__ = ["Answers", "Questions", "Task"]
 
@@ -191,14 +190,14 @@ class Questions:
             words("u8", start), *(t.arguments()[0] for t in arguments), arguments[0].recipe(), *ends
         ]))  # fmt: skip
 
-    def answers(self, kernel: Kernel, side: int = 0) -> Answers:
+    def answers(self, machine: Machine, side: int = 0) -> Answers:
         """All answers, of one run.
 
         Args:
-            kernel: the kernel.
+            machine: the kernel.
             side: of approximate instructions: see `floats.rcp`.
         """
-        count = run(kernel, self.launches, self.memory, side=side)
+        count = machine.run(self.launches, self.memory, side=side)
         total, wrong, first = 0, 0, ""
         for place, some, windows in self.checks:
             bad = np.zeros(int(some.sum()), bool)

@@ -25,7 +25,10 @@ class Waiting:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._at = np.full(machine.lanes.count, -1, np.int32)
+
+    def begin(self, count: int) -> None:
+        """Of so many lanes nobody waits."""
+        self._at = np.full(count, -1, np.int32)
 
     def anyone(self) -> bool:
         """Whether a lane waits."""
@@ -71,7 +74,7 @@ class Waiting:
 
     def _shuffle(self, one: Instruction) -> Callable[[Array], Any]:
         """shfl.sync (9.7.9.6): all lanes of the mask at once, and from none but them."""
-        registers, lanes_of = self._machine.registers, self._machine.lanes
+        machine, registers = self._machine, self._machine.registers
         sync, mode, type = one.modifiers
         if sync != "sync" or type != "b32" or mode not in ("bfly", "up", "down", "idx"):
             raise ValueError("the mode of a shuffle is not known")
@@ -83,6 +86,7 @@ class Waiting:
             def values(reader: Callable[[Where], Any]) -> Array:
                 return np.broadcast_to(reader(lanes), len(lanes)).astype(np.int64)
 
+            lanes_of = machine.lanes
             warp, lane, mask = lanes_of.warp[lanes], lanes_of.lane[lanes], values(mask_of)
             if (mask >> lane & 1 == 0).any():
                 raise FaultError("the mask of a shuffle lacks a lane that executes it")

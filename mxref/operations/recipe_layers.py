@@ -1,0 +1,328 @@
+"""Linear layers by a recipe: the output of one, and its gradients.
+
+A format is the name of a recipe. Words of `recipe_linear`: sequences S, rows of each M, inputs K,
+outputs N, then x (S, M, K) and the weight (N, K), row by row; the answer is y (S, M, N). Words of
+`recipe_gradients`: the same sizes, x, the weight, the gradient of y (S, M, N), and the random bits
+of each gradient that is rounded stochastically (S, M, N); the answer is dx (S, M, K) and then
+dw (N, K). Numbers are bfloat16, answers float32.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32
+from mxref.exact import recipe as twin
+from mxref.exact.recipe import RecipeOperand
+from mxref.operands.case_input import CaseInput
+from mxref.operands.draws import Draws, Ints
+from mxref.operands.fields import Field, joined, parts_of
+from mxref.operands.kinds import Floats, Size
+from mxref.operands.shown import show_float
+from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_operation import CallOperation
+from mxref.operations.operation import Words
+from mxref.operations.recipe_draws import RandomBits, drawn_layer
+from mxref.operations.recipe_twins import twin_operand
+from mxref.products.intervals import Bounds
+from mxref.products.layer_bounds import linear_bounds, linear_gradients_bounds
+from mxref.products.linear import linear, linear_gradients
+from mxref.products.recipe import OPERANDS, Recipe
+from mxref.profiles.recipes import RECIPES
+
+__all__ = ["RecipeGradients", "RecipeLayer", "RecipeLinear"]
+
+Array = NDArray[Any]
+MODEL = "M32"
+_SOURCE = "bf16"
+
+
+class RecipeLayer(CallOperation):
+    """What a layer does under a recipe: sums are exact and rounded once, or inside their bounds.
+
+    Args:
+        recipe: one that is made by hand, of an operation of a user; None: those of `RECIPES`.
+        name: of the operation, if it has a recipe of its own.
+
+    Raises:
+        ValueError: an operand that the slow twin cannot quantize.
+    """
+
+    one_nan = True
+    formats = admitting = tuple(RECIPES)
+    slot = "f32"
+    page = "docs/recipes.md"
+    clauses = {"N53": "recipes of training"}  # noqa: RUF012
+    models = {  # noqa: RUF012
+        MODEL: "layers by a recipe: rows and columns of different magnitudes, each sum and each "
+        "tile longer than a block, several sequences"
+    }
+    worked_on = 2
+    #: The operands of its products.
+    operands: ClassVar[tuple[str, ...]]
+
+    def __init__(self, recipe: Recipe | None = None, name: str | None = None) -> None:
+        self._recipe = recipe
+        if recipe is None:
+            return
+        for one in self.operands:
+            twin_operand(getattr(recipe, one))
+            if one in recipe.stochastic and one not in ("dx_grad", "dw_grad"):
+                raise ValueError(
+                    f"{one} must be rounded deterministically where a target is checked, got "
+                    f"{getattr(recipe, one)}: only gradients are given random bits"
+                )
+        own: dict[str, Any] = {"name": name or self.name, "formats": (_plain(recipe.name),)}
+        vars(self).update(own, admitting=own["formats"])  # what other operations have as a class
+
+    def recipe_of(self, format: str) -> Recipe:
+        """The recipe of a format."""
+        return RECIPES[format] if self._recipe is None else self._recipe
+
+    def digits(self, format: str, slot: str) -> tuple[int, int]:
+        """Words of 32 bits, and float32 patterns."""
+        return 8, 8
+
+    def random(self, format: str) -> tuple[str, ...]:
+        """The operands that are rounded with random bits."""
+        return tuple(one for one in self.recipe_of(format).stochastic if one in self.operands)
+
+    def check(self, format: str, values: Mapping[str, Any]) -> None:
+        """Rows, inputs and outputs of whole groups of a Hadamard transform."""
+        unit = self._unit(format)
+        for size in "mkn":
+            if values[size] % unit:
+                raise ValueError(f"{size} must be a multiple of {unit}, got {values[size]}")
+
+    def _unit(self, format: str) -> int:
+        """What rows, inputs and outputs are multiples of: the numbers of a Hadamard transform."""
+        turns = (getattr(self.recipe_of(format), one).transform for one in OPERANDS)
+        return max((one.size for one in turns if one is not None), default=1)
+
+    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arrays, the name of the recipe, and random bits."""
+        given = {**values, "recipe": format}
+        return tuple(given[name] for name in self.argument_names(format))
+
+    def argument_names(self, format: str) -> tuple[str, ...]:
+        """The arrays, the recipe, and the random bits of each operand that has some."""
+        bits = (f"bits_{one}" for one in self.random(format))
+        return (*self.parameters.split(", "), *bits)
+
+    def called_as(self, format: str) -> str:
+        """The call in a format.
+
+        >>> RecipeGradients().called_as("nvfp4_transformer_engine")
+        'recipe_gradients(x, w, grad, recipe, bits_dx_grad, bits_dw_grad)'
+        """
+        return f"{self.name}({', '.join(self.argument_names(format))})"
+
+    def run(self, call: AskedCall, choices: Mapping[str, Any]) -> Array:
+        """The answer, by the fast path."""
+        return np.concatenate([one.reshape(-1) for one in self._fast(call)]).reshape(call.shape)
+
+    @abstractmethod
+    def _fast(self, call: AskedCall) -> Sequence[Array]:
+        """The results."""
+
+    @abstractmethod
+    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
+        """What float32 sums in any order may be, of each result."""
+
+    def given(self, call: AskedCall) -> tuple[list[Array], Recipe, dict[str, Array]]:
+        """The arrays of a call, the recipe, and random bits by operand."""
+        count = len(self.parameters.split(", ")) - 1
+        arrays, format, bits = call.arguments[:count], call.arguments[count], call.arguments
+        return (
+            list(arrays),
+            self.recipe_of(format),
+            dict(zip(self.random(format), bits[count + 1 :], strict=True)),
+        )
+
+    def admits(self, call: AskedCall, result: Array) -> bool:
+        """Whether all numbers are inside of the bounds of float32 sums in any order."""
+        try:
+            every = self._bounds(call)
+        except ValueError:  # scales whose products float32 does not hold
+            return False
+        flat, place = result.reshape(-1), 0
+        for one in every:
+            size = one.lo.size
+            if not one.hold(flat[place : place + size].reshape(one.lo.shape)).all():
+                return False
+            place += size
+        return True
+
+    def answer_shown(self, format: str, word: int) -> str:
+        """A float32 number."""
+        return show_float(word, F32)
+
+    def beside(self, format: str, words: Words, index: int) -> str:
+        """Nothing: a number is a sum of many."""
+        return ""
+
+    def units(self, format: str) -> dict[str, str]:
+        """The sizes."""
+        return {"s": "sequences", "m": "rows", "k": "inputs", "n": "outputs"}
+
+    def size_kind(self, format: str) -> str:
+        """One for all recipes."""
+        return "recipe"
+
+    def elements(self, sizes: Sequence[int]) -> int:
+        """The numbers of x, of the weight and of y."""
+        s, m, k, n = sizes
+        return s * m * k + n * k + s * m * n
+
+    def question(self, format: str, draws: Draws, number: int) -> Ints:
+        """A small layer; each size in turn is longer than a block."""
+        return np.array(self._drawn(format, draws, self._sizes(format, draws, number % 6)))
+
+    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
+        """The same in other sizes, or the next that are whole groups of a transform."""
+        named = dict(zip("smkn", sizes, strict=True))
+        return self.call(format, self._drawn(format, draws, self._whole(format, named)))
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """See the model."""
+        for number in range(6):
+            draws = Draws(f"recipe {format} {number}")
+            words = self._drawn(format, draws, self._sizes(format, draws, number))
+            yield CaseInput(f"layer_{number}", words, MODEL)
+
+    def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
+        """One clause of SPEC_NOTES."""
+        return False, "N53", ()
+
+    def _sizes(self, format: str, draws: Draws, number: int) -> dict[str, int]:
+        """Small sizes, one of which is longer than one block, or two, of the recipe's longest."""
+        every = [getattr(self.recipe_of(format), one).format for one in self.operands]
+        length = max((max(one.block_shape) for one in every if one is not None), default=32)
+        length = length * (number // 3 + 1)
+        found = {"s": 2, "m": 1, "k": 3, "n": 2}
+        found["mkn"[number % 3]] = length + int(draws.between(1, 5))
+        if number % 3 == 0:
+            found["m"] = length // 2 + 2
+        elif self._unit(format) > 1:
+            found["s"] = 1
+        return self._whole(format, found)
+
+    def _whole(self, format: str, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes that are whole groups of a transform."""
+        unit = self._unit(format)
+        return {name: c if name == "s" else -(-c // unit) * unit for name, c in sizes.items()}
+
+    def _drawn(self, format: str, draws: Draws, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """A layer of these sizes."""
+        every = [getattr(self.recipe_of(format), one).format for one in self.operands]
+        reach = 1 if any(one is not None and one.element.exponent_bits < 3 for one in every) else 8
+        parts = drawn_layer(self.fields(format), draws, sizes, reach)
+        return joined(self.fields(format), parts)
+
+    def _first_fields(self) -> tuple[Field, ...]:
+        sizes = (Field(name, Size(most)) for name, most in zip("smkn", (2, 9, 9, 9), strict=True))
+        x = Field("x", Floats(_SOURCE), ("s", "m", "k"))
+        return (*sizes, x, Field("w", Floats(_SOURCE), ("n", "k")))
+
+    def _twin_operands(self, format: str) -> list[RecipeOperand]:
+        return [twin_operand(getattr(self.recipe_of(format), one)) for one in self.operands]
+
+
+class RecipeLinear(RecipeLayer):
+    """The output of a layer by a recipe."""
+
+    name = "recipe_linear"
+    parameters = "x, w, recipe"
+    operands = OPERANDS[:2]
+
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Sizes, x and the weight."""
+        return self._first_fields()
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The output."""
+        return np.float32, (values["s"], values["m"], values["n"])
+
+    def _fast(self, call: AskedCall) -> Sequence[Array]:
+        (x, w), recipe, _ = self.given(call)
+        return [linear(x, w, recipe)]
+
+    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
+        (x, w), recipe, _ = self.given(call)
+        return [linear_bounds(x, w, recipe, rounding="any")]
+
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
+        """The output, by the slow twin."""
+        parts = parts_of(self.fields(format), words)
+        rows, w = _rows(parts["x"]), parts["w"].tolist()
+        for row in twin.output(rows, w, _SOURCE, self._twin_operands(format)):
+            yield from row
+
+
+class RecipeGradients(RecipeLayer):
+    """The gradients of a layer's input and weight by a recipe."""
+
+    name = "recipe_gradients"
+    parameters = "x, w, grad, recipe"
+    operands = OPERANDS[2:]
+    worked_on = 3
+
+    def fields(self, format: str) -> tuple[Field, ...]:
+        """Sizes, x, the weight, the gradient of the output, and random bits."""
+        shape = ("s", "m", "n")
+        bits = (
+            Field(f"bits_{one}", RandomBits(getattr(self.recipe_of(format), one)), shape)
+            for one in self.random(format)
+        )
+        return (*self._first_fields(), Field("grad", Floats(_SOURCE), shape), *bits)
+
+    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The numbers of both gradients."""
+        s, m, k, n = (values[one] for one in "smkn")
+        return np.float32, (s * m * k + n * k,)
+
+    def _fast(self, call: AskedCall) -> Sequence[Array]:
+        (x, w, grad), recipe, bits = self.given(call)
+        return linear_gradients(x, w, grad, recipe, random_bits=bits or None)[:2]
+
+    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
+        (x, w, grad), recipe, bits = self.given(call)
+        some = linear_gradients_bounds(x, w, grad, recipe, random_bits=bits or None, rounding="any")
+        return some[:2]
+
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
+        """The gradients, by the slow twin."""
+        parts = parts_of(self.fields(format), words)
+        rows, w, grad = _rows(parts["x"]), parts["w"].tolist(), _rows(parts["grad"])
+        draws = [
+            _rows(parts[name]) if (name := f"bits_{one}") in parts else None
+            for one in ("dx_grad", "dw_grad")
+        ]
+        own = self._twin_operands(format)
+        for part in twin.gradients(rows, w, grad, _SOURCE, own, draws=draws):
+            for row in part:
+                yield from row
+
+    def difference(self, wrong: Any) -> str:
+        """The first wrong number, of dx or of dw."""
+        s, m, k, _ = wrong.words[:4]
+        text, of_dx = super().difference(wrong), s * m * k
+        index = wrong.first
+        name = f"dx {index}" if index < of_dx else f"dw {index - of_dx}"
+        return text.replace(f"element {index}:", f"element {name}:", 1)
+
+
+def _rows(part: Array) -> list[list[int]]:
+    found: list[list[int]] = part.reshape(-1, part.shape[-1]).tolist()
+    return found
+
+
+def _plain(name: str) -> str:
+    """A recipe's name as that of a format."""
+    return re.sub(r"\W+", "_", name).strip("_") or "own"
