@@ -11,10 +11,12 @@ status is 1 if an answer is wrong or a kernel does what it must not do, 2 if nvc
 from __future__ import annotations
 
 import argparse
+import gc
 import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,13 +49,25 @@ class Found:
     first: str = ""
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Garbage is looked for seldom: the many small functions of a kernel stay until it is done."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def found_of(kernel: Kernel, row: Row, targets: tuple[str, ...] = ()) -> Found:
     """All that a kernel is asked; what it must not do is one wrong case, and the last."""
     cases = wrong = 0
     first = ""
     try:
-        for one in answers(kernel, row):
-            cases, wrong, first = cases + one.cases, wrong + one.wrong, first or one.first
+        with _few_collections():
+            for one in answers(kernel, row):
+                cases, wrong, first = cases + one.cases, wrong + one.wrong, first or one.first
     except FaultError as error:
         return Found(row, targets, cases + 1, wrong + 1, first or str(error))
     return Found(row, targets, cases, wrong, first)
