@@ -38,6 +38,7 @@ _WHOLE = (_ONE, _TWO, 0x40800000)  # times a subnormal scale a float32 number, t
 _ZERO, _INFINITE, _NAN = 0, 0x7F800000, 0x7FC00000
 _SUBNORMAL, _LEAST, _LARGE = 0x00400000, 1, 0x7F000000  # 2**-127, 2**-149, 2**127
 _ODD = (_ZERO, _INFINITE, _NAN, _SUBNORMAL, _LEAST, _LARGE)
+_MILLION = 0x49800000  # 2**20
 #: The largest number of bfloat16.
 _LARGEST = 0x7F7F0000
 #: Rows, products of a sum and columns of the designed cases.
@@ -129,6 +130,7 @@ def designed_cases(
         return
     yield from make.factors()
     yield from make.specials()
+    yield from make.steps()
     if formats[0].tensor_scale:
         yield from make.rows()
     yield from make.random()
@@ -184,17 +186,8 @@ class _Maker:
     def specials(self) -> Iterator[tuple[str, Drawn]]:
         """Zeros, infinities and NaN in C, in the bias and in products."""
         size, one, minus = (1, 4, 3), self.one, self.minus
-        unit = {name: np.full((count, 4), 0) for name, count in (("codes_a", 1), ("codes_b", 3))}
-        for name, fmt in zip(unit, self.formats, strict=True):
-            unit[name][:, 0] = fmt.element.bias << fmt.element.mantissa_bits
-        ones: Drawn = {
-            f"scales_{side}": np.full((count, 1), code_of_one(fmt))
-            for side, count, fmt in zip("ab", (1, 3), self.formats, strict=True)
-        }
-        if self.formats[0].tensor_scale:
-            ones |= {"tensor_scales_a": [_ONE], "tensor_scales_b": [_ONE] * 3}
-        nothing = {**unit, **ones, "codes_a": np.zeros((1, 4), int)}
-        small = {**unit, **ones}
+        small = self._units()
+        nothing = {**small, "codes_a": np.zeros((1, 4), int)}
         three = [one + 1, one, one | minus]
         yield self.case("no_product", size, {**nothing, "beta": _TWO, "c": [three], "bias": three})
         yield self.case("zero", size, nothing)
@@ -208,7 +201,7 @@ class _Maker:
         yield self.case("bias_specials", size, {**small, "bias": odd})
         both = {"beta": _ONE, "c": [odd], "bias": [self.inf, self.inf, 0]}
         yield self.case("infinities_meet", size, {**small, **both})
-        nan = {**ones, "scales_a": np.full((1, 1), self.formats[0].scale.nan_codes[0])}
+        nan = {"scales_a": np.full((1, 1), self.formats[0].scale.nan_codes[0])}
         yield self.case("nan_scale", size, {**small, **nan, "beta": _ONE, "c": [[one, one, one]]})
         for name, zero in (("alpha_0_nan", 0), ("alpha_minus_0_nan", _MINUS_ZERO)):
             yield self.case(name, size, {**small, **nan, "alpha": zero, "bias": [one, one, one]})
@@ -219,6 +212,44 @@ class _Maker:
         two = np.array([[element.bias + 1 << element.mantissa_bits, 0, 0, 0]])
         large = {"alpha": _LARGEST, "beta": _MINUS_ONE, "c": [[self.top] * 3]}
         yield self.case("alpha_largest", size, {**small, **large, "codes_a": two})
+
+    def _units(self) -> Drawn:
+        """A row of a and three of b, each 1 and three zeros, under scales of 1."""
+        found: Drawn = {}
+        for side, count, fmt in zip("ab", (1, 3), self.formats, strict=True):
+            codes = np.zeros((count, 4), int)
+            codes[:, 0] = fmt.element.bias << fmt.element.mantissa_bits
+            found[f"codes_{side}"] = codes
+            found[f"scales_{side}"] = np.full((count, 1), code_of_one(fmt))
+            if fmt.tensor_scale:
+                found[f"tensor_scales_{side}"] = [_ONE] * count
+        return found
+
+    def steps(self) -> Iterator[tuple[str, Drawn]]:
+        """What one way of rounding steps leaves of numbers that cancel, and another does not.
+
+        A third times 3 is 1 + 2**-25; next to it are biases that the output holds with that rest.
+        """
+        size, one = (1, 4, 3), self.one
+        bits, element = self.layout.mantissa_bits, self.formats[0].element
+        small, three = 20 << bits, one + (3 << bits - 1)
+        codes = np.zeros((1, 4), int)
+        codes[0, 0] = (element.bias << element.mantissa_bits) + (3 << element.mantissa_bits - 1)
+        rests = [0, one - small, (one - small) | self.minus]
+        for number, sign in enumerate((0, _MINUS_ZERO)):
+            below = sign and self.minus
+            first, other = one | below, one | (self.minus ^ below)
+            wide = one + small | (self.minus ^ below)
+            third = _LONG[0] | sign
+            unit = {**self._units(), "beta": _ONE}
+            of_alpha = {"alpha": third, "codes_a": codes, "c": [[other] * 3], "bias": rests}
+            yield self.case(f"rest_of_alpha_{number}", size, {**unit, **of_alpha})
+            of_beta = {"alpha": _MINUS_ONE ^ sign, "beta": third, "bias": rests}
+            of_beta["c"] = [[three] * 3]
+            yield self.case(f"rest_of_beta_{number}", size, {**unit, **of_beta})
+            biases = [first + 1, other + 1, one + 3]
+            of_bias = {"alpha": _MILLION | sign, "c": [[wide] * 3], "bias": biases}
+            yield self.case(f"rest_of_bias_{number}", size, {**unit, **of_bias})
 
     def rows(self) -> Iterator[tuple[str, Drawn]]:
         """Scales of rows that differ."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import math
 import os
 import statistics
@@ -21,6 +22,7 @@ from benchmark.ratios import nvfp4, small, stochastic, verbs
 from benchmark.rows import BenchRow, beside, other_choices, versus
 from benchmark.sides_integer import exact_linear, quantize_affine
 from benchmark.wanted import ENV, NO_LIMIT, Options, Wanted, python
+from mxref.products.adders import ADDERS
 
 __all__ = ["SECTIONS", "Options", "Wanted"]
 
@@ -33,6 +35,11 @@ ONE_CORE = {
     "PYTHONPATH": os.pathsep.join((ENV["PYTHONPATH"], str(CHILD.parents[1]))),
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
 }
+#: The program that measures `mma`.
+ADDER_CHILD = CHILD.with_name("adder_child.py")
+#: How many times as fast as MMA-Sim an adder is, where 15 times is more than NumPy gives: MMA-Sim
+#: itself has few steps there, of float32 or of compiled C.
+LEAST_ADDERS = {"cdna2_f16": 4, "cdna2_bf16": 4, "fma_f32": 0.5}
 #: Shape of the tensor in torchao's benchmarks/mx_formats/bench_qdq.py.
 QDQ = (1, 4096, 11008)
 
@@ -181,6 +188,33 @@ def products(options: Options) -> Iterator[Wanted]:
         yield Wanted(f"matmul {format}", measure, most=most, unit="times as long as NumPy")
 
 
+def adders(options: Options) -> Iterator[Wanted]:
+    """Named adders of plain arrays beside MMA-Sim, 128 x 128 x 1024, both on one core."""
+    for name, adder in ADDERS.items():
+        if adder.blocks or adder.scaling:  # which MMA-Sim has not for plain arrays
+            continue
+        time, ratio = (
+            functools.partial(_beside_mmasim, name, options.seconds, which) for which in (0, 1)
+        )
+        yield Wanted(f"mma {name}", time, most=3.2, unit="ns a product")
+        yield Wanted(f"mma {name}: mmasim", ratio, least=LEAST_ADDERS.get(name, 15))
+
+
+def _beside_mmasim(name: str, seconds: float, which: int) -> float | str:
+    """Nanoseconds a product of an adder, or how many times as long MMA-Sim takes."""
+    if importlib.util.find_spec("mmasim") is None:
+        return "mmasim is not installed"
+    return _adder(name, seconds)[which]
+
+
+@functools.cache
+def _adder(name: str, seconds: float) -> tuple[float, float]:
+    command = [sys.executable, str(ADDER_CHILD), name, str(seconds)]
+    done = subprocess.run(command, check=True, env=ONE_CORE, stdout=subprocess.PIPE)
+    time, ratio = map(float, done.stdout.split())
+    return time, ratio
+
+
 def integers(options: Options) -> Iterator[Wanted]:
     """`quantize_affine` beside torch's eager operator, and an exact weight-only linear layer."""
     for dtype in ("int8", "int16"):
@@ -247,6 +281,6 @@ SECTIONS: Mapping[str, Callable[[Options], Iterator[Wanted]]] = {
     each.__name__: each
     for each in (
         encode, policies, threads, quantize, rules, dequantize, bfloat16, nvfp4, stochastic, small,
-        qdq, linear, products, integers, verbs, start, sweep
+        qdq, linear, products, adders, integers, verbs, start, sweep
     )
 }  # fmt: skip
