@@ -87,7 +87,7 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
         for path, data, arrays in _export(source, digest, kind, chosen):
             made[path] = data
             entries += _entries(path, data, arrays, source, digest)
-    index = {"mxref_vectors": VECTORS_VERSION, "as": kind, **asked, "rows": _ROWS}
+    index: dict[str, Any] = {"mxref_vectors": VECTORS_VERSION, "as": kind, **asked, "rows": _ROWS}
     index["arrays"] = entries
     made["index.json"] = (json.dumps(index, indent=1) + "\n").encode("ascii")
     return made
