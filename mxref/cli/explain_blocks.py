@@ -166,6 +166,11 @@ def _show_outcomes(data: dict[str, Any]) -> None:
     long = many > _FEW_ELEMENTS
     shown = [i for i, one in enumerate(made[:_COLUMNS]) if one["choices"] or not long]
     lines, others = 3, []
+    scaled = any(one["tensor_scale"] is not None for one in made)
+    if scaled and data["amax"] is not None:
+        text = f"{data['amax']:.9g}, the largest magnitude of the block, here of its whole tensor"
+        print_part("amax", text)
+        lines += 1
     if data["limits"] and many <= _COLUMNS:
         header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
         print_rows(header, _limits(data))
@@ -178,6 +183,8 @@ def _show_outcomes(data: dict[str, Any]) -> None:
             lines += _show_outcome(label, one, 2 if long else len(one["profiles"]))
         elif not by_line:
             others.append(f"{label} {one['scale_is']}: {_by(one, 3)}")
+        elif one["scale"] and not data["limits"]:  # which have the scales of powers of two
+            others.append(f"{label} {_scale(one)}")
     print_part("others", "; ".join(others))
     if data["profiles_of_other_floats"]:
         print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
@@ -226,9 +233,7 @@ def _show_standings(limits: Sequence[dict[str, Any]]) -> int:
 
 def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
     """Print an outcome: its scale, and at most `most` names that give it; the number of lines."""
-    parts = [f"scale {one['scale_is']}" if one["scale"] else "an error"]
-    if one["tensor_scale"] is not None:
-        parts.append(f"tensor scale {one['tensor_scale']:.9g} ({one['tensor_scale_is']})")
+    parts = [_scale(one) if one["scale"] else "an error"]
     if one["amax_over_scale"] is not None:
         parts.append(f"amax / scale {one['amax_over_scale']:.6g}")
     if one["largest_error"] is not None:
@@ -242,6 +247,13 @@ def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
     text = "; ".join([*texts, f"profiles {few(one['profiles'] or ['none'], max(most, 1))}"])
     print_part("by", text)
     return 2 + len(text) // (WIDTH - 12)
+
+
+def _scale(one: dict[str, Any]) -> str:
+    """The scale of an outcome, and the number of its whole tensor with what that is."""
+    whole = one["tensor_scale"]
+    tensor = "" if whole is None else f", tensor scale {whole:.9g} ({one['tensor_scale_is']})"
+    return f"scale {one['scale_is']}{tensor}"
 
 
 def _by(one: dict[str, Any], most: int) -> str:

@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import Any
 
+from mxref.bits.floats import F32
 from mxref.cli.explain_calls import call_steps, show_call_steps
 from mxref.cli.explain_numbers import lines_of
 from mxref.cli.explanation import LINES, WIDTH, Explanation, few, print_rows, print_wrapped
@@ -80,7 +81,10 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
     from mxref.cases.records import words
     from mxref.cases.shown import show_input, show_output
     from mxref.cases.words import known_models, known_rules
+    from mxref.formats.catalog import block_format
+    from mxref.golden.contract import holds
     from mxref.golden.vector_cases import made_files
+    from mxref.operands.shown import show_float
 
     folder = options.vectors or vectors_folder()
     wanted = f"{op}/{rest[0]}.{rest[1]}"
@@ -97,6 +101,12 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         required = "the standard leaves the scale open, not the elements under it"
     coded = op not in CALL_OPERATIONS  # words of calls are no codes of a format
     one = len(case.inputs) == 1 and coded
+    held = {
+        name: "" if one or not coded else holds(op, file.format, name) for name in ("in", "out")
+    }
+    if op in ("quantize", "dequantize") and block_format(file.format).tensor_scale:
+        tensor = show_float(case.inputs[0], F32)
+        held["in"] = held["in"].replace("of the tensor", f"of the tensor ({tensor})")
     outs = []
     for index, answer in enumerate(case.answers):
         columns = [c for i, c in enumerate(file.columns) if not case.by or case.by[i] == index]
@@ -109,6 +119,8 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
         "about": "a case of the vectors",
         "in": words(case.inputs, file.in_digits),
         "in_is": show_input(file, case.inputs[0]) if one else "",
+        "in_holds": held["in"],
+        "out_holds": held["out"],
         "rule": {"clause": case.rule, "about": known_rules(op)[case.rule], "standing": required},
         "model": {"name": case.model, "about": known_models(op)[case.model]},
         "out": outs,
@@ -130,6 +142,8 @@ def _show_words(data: dict[str, Any]) -> None:
     rule, model = data["rule"], data["model"]
     print(data["name"])
     print(f"in    {data['in_is'] or _wrapped(data['in'])}")
+    if data["in_holds"]:
+        print_wrapped(f"words {data['in_holds']} -> {data['out_holds']}", " " * 6)
     print_wrapped(f"rule  {rule['clause']}, {rule['about']}: {rule['standing']}", " " * 6)
     print_wrapped(f"model {model['name']}, {model['about']}", " " * 6)
     for flag in data["flags"]:

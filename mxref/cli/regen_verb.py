@@ -118,6 +118,7 @@ def _folder(text: str) -> Path:
 
 
 def _archives(folder: Path, where: Path) -> int:
+    from mxref.cases.read import STAGED
     from mxref.cli.archive_choices import choices_page
     from mxref.cli.archive_profiles import extras
     from mxref.cli.spec_notes import document
@@ -128,6 +129,11 @@ def _archives(folder: Path, where: Path) -> int:
         raise ValueError(f"--archive must be a folder, {there} is a file")
     if not os.access(there, os.W_OK):
         raise ValueError(f"--archive must be a folder that can be written, {there} cannot")
+    if not any((folder / some / "manifest.json").is_file() for some in ("", STAGED)):
+        raise ValueError(
+            f"--out must be a folder of vectors where --archive is given, {folder} has none: make "
+            f"them there with `mxref regen --out {folder}` first"
+        )
     licence = document("LICENSE", "LICENSE")
     contract = document("../_vectors/README.md", "vectors/README.md")
     files = read_all(folder)

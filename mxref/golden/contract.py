@@ -43,12 +43,14 @@ def case_words(contract: str) -> Mapping[str, CaseWords]:
 
 
 def holds(op: str, format: str, column: str) -> str:
-    """What each row of the input words (`in`) or of a column of answers holds.
+    """What each row of the input words (`in`) or of a column of answers holds, if it is known.
 
     >>> holds("quantize", "nvfp4", "in"), holds("quantize", "nvfp4", "ocp")
     ('float32 scale of the tensor, then 16 floats', 'UE4M3 code, then 16 element codes')
     """
-    words = _words()[op]
+    words = _words().get(op)
+    if words is None:  # an operation of a user
+        return ""
     if op in ("quantize", "dequantize") and format in OTHER_BLOCK_FORMATS:
         fmt = OTHER_BLOCK_FORMATS[format]
         count = fmt.elements_per_block

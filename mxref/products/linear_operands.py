@@ -20,7 +20,7 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import POWER_ONLY, result_shapes
 from mxref.blocks.tiles import Axis, cut
 from mxref.blocks.two_level import TensorScaleKind
-from mxref.formats.catalog import BlockFormat
+from mxref.formats.catalog import ELEMENT_FORMATS, BlockFormat
 from mxref.numbers.source import Source
 from mxref.policy.choices import (
     Accumulation,
@@ -117,7 +117,13 @@ def _formats(
 ) -> Iterator[BlockFormat]:
     """The format of x and those that other arguments name, or else that of x."""
     for parameter, name in {"block_format": block_format, **others}.items():
-        fmt = formats.block_format(block_format if name is None else name)
+        try:
+            fmt = formats.block_format(block_format if name is None else name)
+        except ValueError as error:
+            if parameter != "block_format" or name in ELEMENT_FORMATS:
+                raise
+            hint = "a recipe is no name, it is made by mxref.recipe(name)"
+            raise ValueError(f"{error}; {hint}") from None
         if len(fmt.block_shape) > 2:
             raise ValueError(
                 f"{parameter} must have blocks along one axis or two for a layer, got a block size "

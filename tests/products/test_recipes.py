@@ -353,3 +353,14 @@ def test_transforms_are_equal_by_their_signs_and_type(same: Any) -> None:
 def test_what_is_no_part_of_a_recipe_is_refused(make: Any, text: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(text)):
         make()
+
+
+@pytest.mark.parametrize(
+    "layer", [mxref.linear, lambda x, w, name: mxref.linear_gradients(x, w, x, name)]
+)
+def test_the_name_of_a_recipe_is_no_format(layer: Any) -> None:
+    x = np.ones((16, 16), np.float32)
+    with pytest.raises(ValueError, match=r"got 'deepgemm'; a recipe .* is made by mxref\.recipe\("):
+        layer(x, x, "deepgemm")
+    with pytest.raises(ValueError, match=r"use 'mxfp8_e4m3'$"):
+        layer(x, x, "e4m3")
