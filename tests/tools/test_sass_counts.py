@@ -143,6 +143,26 @@ def test_fast_math_changes_nothing(target: str) -> None:
 
 
 @pytest.mark.sampled(0)
+@pytest.mark.parametrize("target", ["sm_90", "sm_100a"])
+def test_warps_do_not_part(target: str) -> None:
+    """All lanes come to a shuffle; blocks of zeros, and ties of their scales, go the common way.
+
+    What is left is whether a thread is inside, and in both directions once for each.
+    """
+    need_tools()
+    some = [one for one in KERNELS if one.target == target and "e4m3 bf16" in one.name]
+    some += [one for one in KERNELS if one.target == target and " nvfp4 " in one.name]
+    some = [one for one in some if not one.name.startswith("dequantize")]
+    code = kernels(disassembled(target, some)[0])
+    assert len(code) == len(some) > 3
+    for kernel in code:
+        assert not any(one.name == "WARPSYNC" for one in kernel.code), kernel.name
+        if "NVFP4" in kernel.name:
+            parts = sum(one.name == "BSSY" for one in kernel.code)
+            assert parts <= (3 if "both" in kernel.name else 1), kernel.name
+
+
+@pytest.mark.sampled(0)
 def test_conversions_are_used_where_the_architecture_has_them() -> None:
     need_tools()
     used = {}

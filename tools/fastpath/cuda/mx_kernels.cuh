@@ -358,12 +358,10 @@ MX_BOTH size_t chunk_scale_place(const Tensor &t, const Recipe &recipe, size_t l
     return scale_place<F>(t, recipe, line, chunk / C::in_a_block);
 }
 
-/* The codes of a chunk as words; of a block that is NaN 00. */
+/* The codes of a chunk as words, by one encoder; of a block that is NaN 00. */
 template <class F, class T, class Encoder, class C>
-MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint32_t *codes)
+MX_BOTH void encode_by(uint32_t *words, uint8_t scale, uint32_t tensor, uint32_t *codes)
 {
-    if (!Chosen<F, Encoder>::as_named(tensor))
-        return encode_chunk<F, T, Integers<true>, C>(words, scale, tensor, codes);
     const auto by
         = Encoder::template prepare<F, T>(words, C::numbers / Lying<T>::in_a_word, scale, tensor);
     const uint32_t mask = scale == Blocks<F>::nan ? 0u : ~0u;
@@ -375,6 +373,15 @@ MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint3
         codes[i] = C::width == 6 ? group[i / 3 * 4 + i % 3] >> 8 * (i % 3)
                                        | group[i / 3 * 4 + i % 3 + 1] << (24 - 8 * (i % 3))
                                  : group[i];
+}
+
+template <class F, class T, class Encoder, class C>
+MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint32_t *codes)
+{
+    if (Chosen<F, Encoder>::as_named(tensor))
+        encode_by<F, T, Encoder, C>(words, scale, tensor, codes);
+    else
+        encode_by<F, T, Integers<true>, C>(words, scale, tensor, codes);
 }
 
 /* The same number, of which the compiler does not know that: it computes nothing of what follows
