@@ -21,13 +21,12 @@ _RANGES = {
     "int16": (-32768, 32767),
     "int32": (-(2**31), 2**31 - 1),
 }
-_ORDINARY = {"c013": 0.013, "c1": 0.1, "c3": 0.3, "snorm8": 1 / 127, "p16": 2.0**-16}
-#: Scales whose midpoints are asked, by name.
+#: Scales whose midpoints are asked: of SNORM and UNORM, a power of two, and others.
 _SCALES = {
-    "int8": _ORDINARY | {"unorm8": 1 / 255, "snorm16": 1 / 32767},
-    "uint8": {"c1": 0.1, "unorm8": 1 / 255, "p16": 2.0**-16},
-    "int16": {"c013": 0.013, "c1": 0.1, "snorm16": 1 / 32767, "p16": 2.0**-16},
-    "int32": {"c1": 0.1, "c3": 0.3, "one": 1.0},
+    "int8": (0.013, 0.1, 0.3, 1 / 127, 2.0**-16, 1 / 255, 1 / 32767),
+    "uint8": (0.1, 1 / 255, 2.0**-16),
+    "int16": (0.013, 0.1, 1 / 32767, 2.0**-16),
+    "int32": (0.1, 0.3, 1.0),
 }
 _LARGEST = 0x7F7FFFFF
 #: The ends of the scales: the smallest normal number and its neighbours, powers, the largest.
@@ -38,30 +37,25 @@ _NANS = (0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF)
 def value_cases(format: str) -> Iterator[CaseInput]:
     """Cases of `quantize_affine` with one scale."""
     low, high = _RANGES[format]
-    for name, scale in _SCALES[format].items():
-        s = _bits(scale)
+    for s in map(_bits, _SCALES[format]):
         middles = [m for k in _steps(format) for m in _around(Fraction(2 * k + 1, 2) * _value(s))]
-        yield from _several(f"midpoints_{name}", (low, high, s, 0), middles, ("tie", "near_tie"))
-    for name, scale in (("one", 1.0), ("c1", 0.1), ("c013", 0.013)):
-        s = _bits(scale)
+        yield from _several(f"midpoints_{s:08x}", (low, high, s, 0), middles, ("tie", "near_tie"))
+    for s in map(_bits, (1.0, 0.1, 0.013)):
         ends = [*_ends(low, high, _value(s)), *_ends(-(2**31), 2**31, _value(s))]
         ends += [end for n in (-(2**63), 2**63) for end in _around(n * _value(s))]
         specials = [0, 0x80000000, 1, 0x80000001, _LARGEST, _LARGEST | 1 << 31]
         specials += [0x7F800000, 0xFF800000]
         for zero in dict.fromkeys((low, 0 if low else 128, 3, high)):
             yield from _several(
-                f"ends_{name}_{spelled(zero)}", (low, high, s, zero), [*ends, *specials], ("inf",)
+                f"ends_{s:08x}_{spelled(zero)}", (low, high, s, zero), [*ends, *specials], ("inf",)
             )
     for zero in dict.fromkeys((low, -3, -2, -1, 0, 1, 2, 3, 100, high)):
         if low <= zero <= high:
             ties = [_bits(k / 2) for k in range(-15, 16)]
-            yield from _several(
-                f"zero_point_{spelled(zero)}", (low, high, _bits(1.0), zero), ties, ("tie",)
-            )
-            ties = [m for k in (-3, -2, -1, 0, 1, 2) for m in _around(Fraction(2 * k + 1, 20))]
-            yield from _several(
-                f"zero_point_{spelled(zero)}_c1", (low, high, _bits(0.1), zero), ties, ("near_tie",)
-            )
+            near = [m for k in (-3, -2, -1, 0, 1, 2) for m in _around(Fraction(2 * k + 1, 20))]
+            for s, numbers, flag in ((_bits(1.0), ties, "tie"), (_bits(0.1), near, "near_tie")):
+                name = f"zero_point_{s:08x}_{spelled(zero)}"
+                yield from _several(name, (low, high, s, zero), numbers, (flag,))
     for s in _END_SCALES:
         numbers = [b for k in (-3, -1, 1, 2, 3, 5) for b in _around(Fraction(k, 2) * _value(s))]
         numbers += [0x3F800000, _LARGEST, 1, 0x00800000, 0x80800000, 0x007FFFFF]
@@ -73,13 +67,12 @@ def value_cases(format: str) -> Iterator[CaseInput]:
     if format != "int32":
         yield from _narrow(format)
     codes = range(max(low, -60), 250)
-    for name in ("c013", "c1", "c3"):
-        s = _bits(_ORDINARY[name])
+    for s in map(_bits, (0.013, 0.1, 0.3)):
         for zero in _FUSED_ZEROS if low else _FUSED_ZEROS[1:]:
             fused = [bits for k in codes for bits in _fused(s, zero, k)]
             first = (low, high, s, zero)
             yield from _several(
-                f"fused_{name}_{spelled(zero)}", first, fused[:_SIZE], ("near_tie",)
+                f"fused_{s:08x}_{spelled(zero)}", first, fused[:_SIZE], ("near_tie",)
             )
 
 
@@ -118,12 +111,13 @@ def _narrow(format: str) -> Iterator[CaseInput]:
 
 
 #: Scales whose 1/scale in float64 is one ulp off that of the float32 scale; the last one is exact.
-_DOUBLES = {"c013": 0.013, "c007": 0.007, "unorm8": 1 / 255, "p16": 2.0**-16}
+_DOUBLES = (0.013, 0.007, 1 / 255, 2.0**-16)
 
 
 def double_cases() -> Iterator[CaseInput]:
     """Cases of `quantize_affine` with a float64 scale: midpoints that 1/scale decides."""
-    for name, scale in _DOUBLES.items():
+    for scale in _DOUBLES:
+        name = pack(">d", scale).hex()
         single = _value(_bits(scale))
         words = unpack(">2I", pack(">d", scale))
         middles = [b for k in range(-25, 24, 6) for b in _around(Fraction(2 * k + 1, 2) * single)]
@@ -140,7 +134,7 @@ def code_cases(format: str) -> Iterator[CaseInput]:
     low, high = _RANGES[format]
     codes = list(range(low, high + 1)) if high < 256 else _around_powers(low, high)
     zeros = {"int8": (0, -128, 3), "uint8": (0, 128, 255)}.get(format, (0, -7, high))
-    scales = [_bits(s) for s in (_SCALES[format] | {"one": 1.0}).values()]
+    scales = [_bits(s) for s in dict.fromkeys((*_SCALES[format], 1.0))]
     words = [code & 0xFFFFFFFF for code in codes]
     for s in scales:
         for zero in zeros if s == scales[0] else zeros[:1]:

@@ -11,6 +11,7 @@ from mxref.cases.grid import grid, pattern
 from mxref.cases.words import SECTIONS
 from mxref.formats.catalog import (
     E8M0,
+    MX_BLOCKS,
     OTHER_CODE_FORMATS,
     ElementFormat,
     ScaleKind,
@@ -71,7 +72,9 @@ def _explainer(op: str, format: str, float: str) -> Explain:
         return _scaled(op, format, layout)
     if op in ("quantize", "dequantize"):
         element = block_format(format).element
-        return (_quantize if op == "quantize" else _dequantize)(element, layout)
+        if op == "quantize":
+            return _quantize(element, layout)
+        return _dequantize(element, layout, is_of_mx=format in MX_BLOCKS)
     if format in OTHER_CODE_FORMATS and op != "shared_scale":
         return other_reason(op, OTHER_CODE_FORMATS[format], layout)
     return _ELEMENTS[op](element_format(format), layout)
@@ -256,7 +259,7 @@ def _quantize(fmt: ElementFormat, layout: FloatLayout) -> Explain:
     return explain
 
 
-def _dequantize(fmt: ElementFormat, layout: FloatLayout) -> Explain:
+def _dequantize(fmt: ElementFormat, layout: FloatLayout, *, is_of_mx: bool) -> Explain:
     def explain(inputs: Words, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in answer]
         codes = [fmt.sign_and_magnitude(code)[1] for code in inputs[1:]]
@@ -274,7 +277,7 @@ def _dequantize(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         # In float32 and float64 all products are exact.
         rounded = layout.width == 16 and (subnormal or vanished)
         rule = "N20" if overflow else "N21" if rounded else "MX-5.1"
-        return rule == "MX-5.1", rule, flags
+        return rule == "MX-5.1" and is_of_mx, rule, flags
 
     return explain
 

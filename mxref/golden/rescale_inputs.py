@@ -11,8 +11,8 @@ __all__ = ["int4_cases", "rescale_cases"]
 
 _RATIOS = {
     "one": 1.0, "half": 0.5, "quarter": 0.25, "three_quarters": 0.75, "three_halves": 1.5,
-    "tenth": 0.1, "third": 1 / 3, "c127": 1 / 127, "two": 2.0, "below_one": 1 - 2.0**-31,
-    "p12": 2.0**-12, "c3": 0.3,
+    "tenth": 0.1, "third": 1 / 3, "one_over_127": 1 / 127, "two": 2.0, "below_one": 1 - 2.0**-31,
+    "power_minus_12": 2.0**-12, "three_tenths": 0.3,
 }  # fmt: skip
 #: Ratios for formats other than int8 to int8.
 _FEWER = ("one", "half", "three_halves", "tenth", "third", "below_one")

@@ -10,7 +10,7 @@ from mxref.bits.floats import FloatLayout
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.golden.dot_inputs import drawn_codes, negative, power
-from mxref.operands.case_input import CaseInput
+from mxref.operands.case_input import CaseInput, spelled
 from mxref.operands.splitmix import splitmix64
 from mxref.operations.product_words import ONE, DotSide, code_of_one, pair_formats
 
@@ -199,7 +199,8 @@ def _swamped(make: _Maker) -> Iterator[CaseInput]:
             ("apart", (large, small, large, small), (1, 1, -1, -1)),
             ("later", (large, 0, 0, 0, small, 0, large), (1, 1, -1, 1, 1, -1, -1)),
         ):
-            yield make.powers(f"swamped_{large}_{small}_{name}", exponents, signs, flags)
+            title = f"swamped_{large}_{spelled(small)}_{name}"
+            yield make.powers(title, exponents, signs, flags)
     if make.has_fractions:  # of UE4M3 the largest power and the least are 2**40 apart
         large, small, minus = 6, 1, 14
         tops, leasts = ([power(fmt.scale, e) for fmt in make.formats] for e in (8, -9))

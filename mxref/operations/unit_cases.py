@@ -9,6 +9,7 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
+from mxref.operands.case_input import spelled
 from mxref.operands.draws import Draws, Ints
 from mxref.products.adders import Adder, adder_of
 
@@ -196,9 +197,10 @@ class _Cases:
         if self.a.least + self.b.least < -170:
             for zero in range(-134, -125):
                 for last in (zero - self.bits, zero - self.bits - 1):
+                    names = f"{spelled(zero)}_{spelled(last)}"
                     terms = {0: self.product(-149), 1: self.product(last, negative=True)}
-                    yield f"zero_exponent_{-zero}_{-last}", self.case(2, dict(terms))
-                    yield f"zero_c_{-zero}_{-last}", self.case(1, {0: terms[1]}, 1)
+                    yield f"zero_exponent_{names}", self.case(2, dict(terms))
+                    yield f"zero_c_{names}", self.case(1, {0: terms[1]}, 1)
 
     def _ranges(self) -> Iterator[Case]:
         """The ends of the types, and sums beyond float32 on the way."""

@@ -38,6 +38,15 @@ DATA = Path(__file__).parent / "data"
 FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 #: Magnitude codes above zero. Source: OCP MX v1.0 5.3, Tables 2 to 6; INT8 is used up to 127/64.
 MAX_CODE = {"e5m2": 0x7B, "e4m3": 0x7E, "e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 0x7, "int8": 0x7F}
+#: The largest number, its distance from the next one, and the codes of subnormal ones.
+LARGEST = (
+    ("e5m2", 57344, 8192, range(1, 4)),
+    ("e4m3", 448, 32, range(1, 8)),
+    ("e3m2", 28, 4, range(1, 4)),
+    ("e2m3", 7.5, 0.5, range(1, 8)),
+    ("e2m1", 6, 2, range(1, 2)),
+    ("int8", 127 / 64, 1 / 64, range(0)),
+)
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
 EXPECTED_FILES = {
     *(f"encode/{format}.{float}" for format in MAX_CODE for float in FRACTION),
@@ -274,7 +283,7 @@ def test_ids_are_unique_and_name_the_input() -> None:
             assert case["id"] not in seen
             seen.add(case["id"])
             name = case["id"].removeprefix(prefix)
-            assert re.fullmatch(r"[\w-]+", name, re.ASCII)
+            assert re.fullmatch("[a-z0-9_]+", name)
             assert not name.startswith("search_")  # the questions beside the cases
             # A name is spelled where it is not the input, and only where that is several words.
             assert ("name" in case) == (" " in case["in"])
@@ -297,6 +306,26 @@ def test_the_flags_are_true_of_the_input(stem: str) -> None:
         assert ("inf" in flags) == (magnitude == inf)
         assert ("nan" in flags) == (magnitude > inf)
         assert ("source_subnormal" in flags) == (0 < magnitude < 1 << fraction)
+
+
+@pytest.mark.parametrize("float", ["f32", "bf16"])
+@pytest.mark.parametrize(("format", "largest", "step", "subnormals"), LARGEST)
+def test_the_flags_of_stochastic_rounding_are_true_of_the_answer(
+    format: str, largest: float, step: float, subnormals: range, float: str
+) -> None:
+    """Past the largest number is what random bits carry there, added to the number's own ones."""
+    seen: Counter[str] = Counter()
+    for case in records(f"encode_stochastic/{format}.{float}")[1]:
+        bits, draw, width = words(case["in"])
+        number = abs(np.uint32(bits << (32 - WIDTH[float])).view(np.float32).item())
+        rounded = (int(number / step * 2**width) + draw >> width) * step
+        code = int(case["outs"][0], 16) % (1 << MAX_CODE[format].bit_length())  # without sign
+        want = ["overflow"] * (number > largest and rounded > largest)
+        want += ["subnormal"] * (code in subnormals and not want)
+        assert case.get("flags", []) == want, case["id"]
+        seen.update(want)
+    assert seen["overflow"] > 9
+    assert (seen["subnormal"] > 9) == (format != "int8")
 
 
 @pytest.mark.parametrize("stem", FILES)
