@@ -14,7 +14,7 @@ __all__ = ["as_json"]
 
 def as_json(found: Difference) -> dict[str, Any]:
     """The difference between two profiles in a block format, as `--json` prints it."""
-    digits = found.layout.width // 4
+    digits, of_scale = found.layout.width // 4, -(-found.format.scale.bits // 4)
 
     def bits(words: tuple[int, ...]) -> str:
         return " ".join(f"{word:0{digits}x}" for word in words)
@@ -24,7 +24,7 @@ def as_json(found: Difference) -> dict[str, Any]:
             return {"error": True}
         return {
             **tensor(one.tensor),
-            "scale": f"{one.scale:02x}",
+            "scale": f"{one.scale:0{of_scale}x}",
             "codes": " ".join(f"{code:02x}" for code in one.codes),
             "read": bits(one.own),
             "read_by_the_other": bits(one.other) if one.other else None,
@@ -58,7 +58,7 @@ def as_json(found: Difference) -> dict[str, Any]:
                 "kind": one.kind,
                 "pairs": one.count,
                 **tensor(one.tensor),
-                "scale": f"{one.scale:02x}",
+                "scale": f"{one.scale:0{of_scale}x}",
                 "code": f"{one.code:02x}",
                 "a": bits((one.a,)),
                 "b": bits((one.b,)),

@@ -37,10 +37,10 @@ _SHOWN = 4
 
 
 _NOTES = """\
-For each kind of difference the simplest block that shows it: scale byte, element codes, the numbers
+For each kind of difference the simplest block that shows it: scale code, element codes, the numbers
 that the same profile reads in them, and those that the other reads if they differ. tiny block:
 floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
-Under scales that are small floats: the exact scale is subnormal, or beyond the largest one. In
+Under scales that are floats: the exact scale is subnormal, or beyond the largest one. In
 nvfp4 the scale of the tensor comes first, with its kind (N42), and + says which other number the
 tensor has; a tie is one under the exact scale of the tensor. Only exact reads every kind.
 All codes of NaN, and all codes under a NaN scale, count as equal. SPEC_NOTES.md has what the
@@ -180,7 +180,7 @@ def _print(found: Difference, given: int) -> None:
         rows = []
         for pair in found.readings:
             read = (_numbers(found, (bits,), 1) for bits in (pair.a, pair.b))
-            stored = f"{_tensor(pair.tensor)}{pair.scale:02x} {pair.code:02x}"
+            stored = f"{_tensor(pair.tensor)}{_code(found, pair.scale)} {pair.code:02x}"
             rows.append((pair.kind, stored, *read, str(pair.count)))
         print_table(("reading", "scale, code", a, b, "pairs"), rows)
     elif found.read:
@@ -259,14 +259,19 @@ def _ratio(figures: DataFigures, name: str) -> str:
 
 
 def _bytes(found: Difference, made: BlockBytes, other: str, count: int) -> str:
-    """The scale byte, the codes, and the numbers that are read in them."""
+    """The scale code, the codes, and the numbers that are read in them."""
     if made.scale is None:
         return "an error"
     codes = " ".join(f"{code:02x}" for code in made.codes[:count])
     own = _numbers(found, made.own, count)
     read = _numbers(found, made.other, count)
     otherwise = "" if read in ("", own) else f" ({other} reads {read})"
-    return f"{_tensor(made.tensor)}{made.scale:02x} {codes} = {own}{otherwise}"
+    return f"{_tensor(made.tensor)}{_code(found, made.scale)} {codes} = {own}{otherwise}"
+
+
+def _code(found: Difference, scale: int) -> str:
+    """The code of a scale in hex."""
+    return f"{scale:0{-(-found.format.scale.bits // 4)}x}"
 
 
 def _tensor(scale: TensorScale | None) -> str:

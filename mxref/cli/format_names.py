@@ -29,7 +29,7 @@ _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: Those beside MX's under scales of at most 8 bits.
 _SMALL = [name for name, one in OTHER_BLOCK_FORMATS.items() if one.scale.bits <= 8]
 #: Those whose blocks are in rows.
-_IN_ROWS = (BLOCK_FORMATS, [name for name in _SMALL if not OTHER_BLOCK_FORMATS[name].is_tiled])
+_IN_ROWS = (BLOCK_FORMATS, [n for n, one in OTHER_BLOCK_FORMATS.items() if not one.is_tiled])
 #: The scale formats that single numbers are converted to.
 _SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")

@@ -355,3 +355,24 @@ def test_stochastic_rounding_is_the_twins(
         )
         assert blocks.scale_codes[i, 0] == scale
         assert blocks.codes[i].tolist() == codes
+
+
+@pytest.mark.parametrize("shape", [(130, 131), (1, 257), (129, 3), (255, 128)])
+@pytest.mark.parametrize("tail", ["zero_padded", "short"])
+def test_n29_tail_tiles_are_those_of_deepgemm(shape: tuple[int, int], tail: Any) -> None:
+    """Its `per_block_cast_to_fp8` (54e22612) in NumPy: zeros fill tiles up, and are cut off."""
+    draw = np.random.default_rng(shape[0])
+    x = (draw.standard_normal(shape) * np.exp2(draw.integers(-6, 7, shape))).astype(np.float32)
+    rows, columns = (-(-size // 128) * 128 for size in shape)
+    padded = np.zeros((rows, columns), np.float32)
+    padded[: shape[0], : shape[1]] = x
+    tiles = padded.reshape(rows // 128, 128, columns // 128, 128)
+    scales = np.maximum(np.abs(tiles).max(axis=(1, 3), keepdims=True), np.float32(1e-4))
+    scales = scales / np.float32(448)
+    codes = (tiles * (np.float32(1) / scales)).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    want = codes.reshape(rows, columns)[: shape[0], : shape[1]]
+    how: Any = {"amax_floor": "1e-4", "element_from": "reciprocal", "tail": tail}
+    got = mxref.quantize(x, "fp8_e4m3_f32_128x128", axis=(0, 1), **how)
+    assert np.array_equal(got.codes[: shape[0], : shape[1]], want)
+    assert np.array_equal(got.scale_codes.view(np.float32), scales[:, 0, :, 0])
+    assert got.codes.shape == ((rows, columns) if tail == "zero_padded" else shape)

@@ -92,7 +92,8 @@ def readings(
     Tensor scales are of the kinds `read`.
     """
     words = inputs.codes(fmt)
-    scales, codes = words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8)
+    stored_as = np.uint32 if fmt.scale.is_float32 else np.uint8
+    scales, codes = words[:, 0].astype(stored_as), words[:, 1:].astype(np.uint8)
     file = without_cases("dequantize", fmt.name, layout.name)
     tensors: list[TensorScale | None] = [
         None if kind is None else TensorScale(bits, kind)

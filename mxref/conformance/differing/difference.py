@@ -38,7 +38,6 @@ from mxref.formats.catalog import (
     BLOCK_FORMATS,
     OTHER_BLOCK_FORMATS,
     BlockFormat,
-    ScaleKind,
     block_format,
 )
 from mxref.formats.scale_kinds import in_rows
@@ -156,11 +155,6 @@ def difference(
     known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
     if fmt.name not in known:
         raise ValueError(unknown_name("format", fmt.name, known))
-    if fmt.scale.kind is ScaleKind.FLOAT32:
-        raise ValueError(
-            f"format must have scales of at most 8 bits in diff, got {fmt.name}: `mxref verify` "
-            "compares a kernel with a profile"
-        )
     if fmt.is_tiled:
         rows = in_rows(fmt, tensor_scale=fmt.tensor_scale)
         use = f": use {rows.name!r}" if rows else ""

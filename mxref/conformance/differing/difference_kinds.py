@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,7 @@ def _limits(
 
 def _is_tie(
     words: Words,
-    scales: NDArray[np.uint8],
+    scales: NDArray[Any],
     largest: Words,
     tensors: NDArray[np.object_] | None,
     fmt: BlockFormat,
@@ -125,7 +126,9 @@ def _is_tie(
     the largest scale. Numerator and denominator are exact, and have so few bits for floats of at
     most 32 that no quotient which is no midpoint becomes one.
     """
-    x, divisor = exact_words(words, layout), numbers(fmt.scale)[scales][:, np.newaxis]
+    x = exact_words(words, layout)
+    of_scales = exact_words(scales, F32) if fmt.scale.is_float32 else numbers(fmt.scale)[scales]
+    divisor = of_scales[:, np.newaxis]
     with np.errstate(all="ignore"):
         if tensors is not None:
             is_256 = [one is not None and one.kind is TensorScaleKind.AMAX_256 for one in tensors]
@@ -162,14 +165,17 @@ def reading_kinds(fmt: BlockFormat) -> tuple[str, ...]:
     >>> reading_kinds(block_format("nvfp4"))
     ('scale 7f', 'NaN code', 'zero', 'scale 00', 'value')
     """
-    return f"scale {max(fmt.scale.nan_codes):02x}", "NaN code", "zero", "scale 00", "value"
+    rest = "NaN code", "zero", "scale 00", "value"
+    if fmt.scale.is_float32:  # which has many codes of NaN
+        return "NaN scale", *rest
+    return f"scale {max(fmt.scale.nan_codes):02x}", *rest
 
 
 def reading_numbers(answers: BlockAnswers, fmt: BlockFormat) -> NDArray[np.int64]:
     """The kind of difference in reading each element, as an index of `reading_kinds`."""
     nan = np.isin(answers.codes, fmt.element.nan_codes)
     scales = answers.scales[:, np.newaxis]
-    is_nan = scales == max(fmt.scale.nan_codes)
+    is_nan = scales > F32.inf_bits if fmt.scale.is_float32 else scales == max(fmt.scale.nan_codes)
     return np.select(
         [is_nan, nan, _is_zero(answers.codes, fmt), scales == 0], [0, 1, 2, 3], 4
     ).astype(np.int64)

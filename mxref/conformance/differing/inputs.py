@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, FloatLayout
+from mxref.cases.float_scaled import FLOAT_SCALES
 from mxref.cases.grid import grid, held_grid, pattern
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.random_blocks import random_blocks
@@ -52,6 +53,8 @@ def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
     if fmt.tensor_scale:
         designed, *known = (_in_tensors(one, fmt, layout) for one in (designed, *known))
         every = [*known, designed, _in_range(fmt, layout), _drawn_tensors(random, layout)]
+    elif fmt.scale.is_float32:  # whose probes have the steps of its choices
+        every = [*known, designed, random]
     elif fmt.scale.is_power:
         every = [*known, _alone(fmt, layout), _grid(fmt, layout), designed, random]
     else:
@@ -69,11 +72,12 @@ def _own(stem: str) -> list[VectorFile]:
 
 
 def codes(fmt: BlockFormat) -> Words:
-    """Every scale code with every element code, one block a row."""
+    """Every scale code with every element code, one block a row; some of float32 scales."""
     count, size = fmt.element.code_count, fmt.elements_per_block
     blocks = (np.arange(-(-count // size) * size) % count).reshape(-1, size).astype(np.uint64)
-    scales = np.repeat(np.arange(fmt.scale.code_count, dtype=np.uint64), len(blocks))
-    every = np.tile(blocks, (fmt.scale.code_count, 1))
+    some = FLOAT_SCALES if fmt.scale.is_float32 else range(fmt.scale.code_count)
+    scales = np.repeat(np.array(some, np.uint64), len(blocks))
+    every = np.tile(blocks, (len(some), 1))
     return np.concatenate([scales[:, np.newaxis], every], axis=1)
 
 

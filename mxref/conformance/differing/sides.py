@@ -43,14 +43,14 @@ class BlockAnswers:
     """Blocks quantized by a side, one a row.
 
     Args:
-        scales: scale codes, (n,).
+        scales: scale codes, (n,); uint32 where scales are float32.
         codes: element codes, (n, k).
         failed: blocks for which it raised an error, (n,).
         tensors: the scale of each block's tensor, (n,); None in formats without one, and a None
             where there is none.
     """
 
-    scales: NDArray[np.uint8]
+    scales: NDArray[Any]
     codes: NDArray[np.uint8]
     failed: NDArray[np.bool_]
     tensors: NDArray[np.object_] | None = None
