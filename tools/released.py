@@ -163,7 +163,7 @@ def _parts(folder: Path) -> dict[str, dict[str, str]]:
 
 def _steps(text: str) -> Iterator[tuple[str, str]]:
     """Each float type, rounding, sign and overflow method of a table of thresholds."""
-    for line in map(json.loads, text.splitlines()[1:]):
+    for line in json.loads(text)["tables"]:
         steps = {"saturate": line, **line.get("beyond", {})}
         for method, some in steps.items():
             part = f"{some['codes']}\n{some['from']}".encode("ascii")
