@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64
 from mxref.blocks.tiles import cut
-from mxref.conformance.differing.sides import Side, exact, extremes
+from mxref.conformance.differing.sides import Side, exact
+from mxref.conformance.differing.tensor_rows import extremes
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import SumOfSquares, decibels
 from mxref.support.spread import Spread

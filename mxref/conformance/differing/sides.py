@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
 from mxref.blocks.container import Blocks
 from mxref.blocks.shapes import format_and_policy
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import RowScales, TensorScale, TensorScaleKind
+from mxref.conformance.differing.tensor_rows import alike, extremes, with_tensors
 from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
 from mxref.policy.policy import READS, Policy, spelled
 from mxref.profiles import Profile, profile
@@ -25,7 +26,6 @@ __all__ = [
     "common_float",
     "exact",
     "exact_words",
-    "extremes",
     "lacking",
     "operations",
     "rounded_to",
@@ -117,7 +117,10 @@ class Side:
         """
         if not fmt.tensor_scale:
             return self._rows(values, fmt)
-        groups = list(_alike(values))
+        plain = not self.profile.replaced and fmt.block_size == values.shape[1] - 1
+        if plain and (found := self._at_once(values, fmt)):
+            return found
+        groups = list(alike(values))
         order = np.concatenate(groups).argsort()
         parts = [self._rows(values[some, 1:], fmt, extremes(values[some])) for some in groups]
         return _joined(parts, order)
@@ -138,6 +141,24 @@ class Side:
             tensors[:] = blocks.tensor_scale
         failed = np.zeros(len(values), bool)
         return BlockAnswers(blocks.scale_codes[:, 0], blocks.codes, failed, tensors)
+
+    def _at_once(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers | None:
+        """`quantize` of tensors as rows of one, each with a scale of its own; None if it raises."""
+        layout = layout_of(values.dtype)
+        own, tensors = self.takes(layout) or layout, with_tensors(values)
+        taken = tensors if own is layout else rounded_to(tensors, own)
+        try:
+            blocks = self.profile.quantize(taken, fmt, tensor_scale="row")
+        except ValueError:
+            return None
+        scales, own_scales = np.full(len(values), None), blocks.tensor_scale
+        if isinstance(own_scales, RowScales):
+            bits = own_scales.bits.reshape(-1).tolist()
+            scales[:] = [TensorScale(one, own_scales.kind) for one in bits]
+        else:  # of a single tensor
+            scales[:] = own_scales
+        failed, codes = np.zeros(len(values), bool), blocks.codes[:, : values.shape[1] - 1]
+        return BlockAnswers(blocks.scale_codes[:, 0], codes, failed, scales)
 
     def _apart(
         self, values: NDArray[Any], fmt: BlockFormat, elsewhere: NDArray[Any] | None
@@ -206,36 +227,6 @@ class Side:
 def exact_words(words: Words, layout: FloatLayout) -> NDArray[np.float64]:
     """`exact` of patterns of a float type."""
     return exact(words.astype(layout.uint).view(layout.dtype))
-
-
-def extremes(values: NDArray[Any]) -> NDArray[Any]:
-    """What the scale of a tensor depends on.
-
-    Returns:
-        The largest finite magnitude, then infinity and NaN if the tensor has them.
-
-    >>> extremes(np.float32([[1.0, -3.0], [-np.inf, 2.0]])).tolist()
-    [3.0, inf]
-    """
-    bits, layout = bits_of(values)
-    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-    top = layout.uint.type(layout.inf_bits)
-    found = [int(magnitude.max(initial=0, where=magnitude < top))]
-    found += [layout.inf_bits] * bool((magnitude == top).any())
-    found += [layout.nan_bits] * bool((magnitude > top).any())
-    return np.array(found, layout.uint).view(layout.dtype)
-
-
-def _alike(values: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
-    """The indices of rows that have the same extremes."""
-    bits, layout = bits_of(values)
-    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-    finite = np.where(magnitude < layout.inf_bits, magnitude, 0).max(axis=1)
-    specials = (magnitude == layout.inf_bits, magnitude > layout.inf_bits)
-    keys = np.stack([finite, *(one.any(axis=1) for one in specials)])
-    order = np.lexsort(keys)
-    differ = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
-    yield from np.split(order, np.flatnonzero(differ) + 1)
 
 
 def _joined(parts: Sequence[BlockAnswers], order: NDArray[np.intp]) -> BlockAnswers:
