@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import platform
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,3 +138,36 @@ def test_where_the_processor_does_not_round_to_nearest_nothing_is_quick(
     adder = dataclasses.replace(ADDERS["cdna1_f16"])
     assert same(a, b, np.zeros((20, 18), LAYOUTS["f32"].dtype), adder, monkeypatch)
     assert seen
+
+
+_IN_A_MODE = """
+import hashlib, sys
+sys.path[:0] = sys.argv[2:]
+import numpy as np
+from fp_environment_child import set_mode
+from plain_rows import pairs, words
+from test_quick_steps import sides
+from mxref import ADDERS, mma
+
+names = "hopper_f16", "hopper_fp8_in_f16", "cdna1_f16", "cdna2_bf16", "cdna3_fp8", "fma_f32"
+made = []
+for name in names:
+    format = next(iter(pairs(name)))[0]
+    made.append((name, sides(np.random.default_rng(4), format, 40, 1)))
+if sys.argv[1]:
+    set_mode(sys.argv[1])
+every = b"".join(words(mma(*both, adder=name)).tobytes() for name, both in made)
+print(hashlib.sha256(every).hexdigest())
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the modes are those of x86-64")
+def test_no_mode_of_the_processor_changes_a_bit() -> None:
+    here = Path(__file__).resolve().parent
+    folders = [str(here), str(here.parent / "helpers")]
+
+    def digest(mode: str) -> str:
+        command = [sys.executable, "-c", _IN_A_MODE, mode, *folders]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    assert {digest(mode) for mode in ("upward", "flush")} == {digest("")}
