@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
-from mxref.operands.kinds import Integers
+from mxref.operands.kinds import Floats, Integers
 from mxref.products.recipe import OperandRecipe
 
-__all__ = ["RandomBits", "drawn_layer"]
+__all__ = ["Ordinary", "RandomBits", "drawn_layer"]
 
-#: The exponent of 1 in bfloat16, and its mantissa bits.
-_BIAS, _BITS = 127, 7
+#: The exponent of 1 in bfloat16, its mantissa bits, and how far exponents of cases are from it.
+_BIAS, _BITS, _REACH = 127, 7, 60
 
 
 def drawn_layer(
@@ -40,6 +40,22 @@ def drawn_layer(
         elif shape:
             parts[field.name] = field.kind.drawn(draws, shape)
     return parts
+
+
+class Ordinary(Floats):
+    """Zeros, and numbers of bfloat16 from 2**-60 to 2**61: stages of a profile differ beyond."""
+
+    def __init__(self) -> None:
+        super().__init__("bf16")
+
+    def is_legal(self, word: int) -> bool:
+        """Whether it is one."""
+        exponent = (word >> _BITS & 0xFF) - _BIAS
+        return super().is_legal(word) and (not word & 0x7FFF or abs(exponent) <= _REACH)
+
+    def simpler(self, word: int) -> Iterator[int]:
+        """Simpler ones."""
+        return (one for one in super().simpler(word) if self.is_legal(one))
 
 
 class RandomBits(Integers):

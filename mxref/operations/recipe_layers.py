@@ -23,12 +23,12 @@ from mxref.exact.recipe import RecipeOperand
 from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field, joined, parts_of
-from mxref.operands.kinds import Floats, Size
+from mxref.operands.kinds import Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
-from mxref.operations.recipe_draws import RandomBits, drawn_layer
+from mxref.operations.recipe_draws import Ordinary, RandomBits, drawn_layer
 from mxref.operations.recipe_twins import twin_operand
 from mxref.products.intervals import Bounds
 from mxref.products.layer_bounds import linear_bounds, linear_gradients_bounds
@@ -66,6 +66,9 @@ class RecipeLayer(CallOperation):
     worked_on = 2
     #: The operands of its products.
     operands: ClassVar[tuple[str, ...]]
+    #: The function of a target that says its recipe, and the operation by it, as code.
+    function: ClassVar[str]
+    as_code: ClassVar[str]
 
     def __init__(self, recipe: Recipe | None = None, name: str | None = None) -> None:
         self._recipe = recipe
@@ -227,8 +230,8 @@ class RecipeLayer(CallOperation):
 
     def _first_fields(self) -> tuple[Field, ...]:
         sizes = (Field(name, Size(most)) for name, most in zip("smkn", (2, 9, 9, 9), strict=True))
-        x = Field("x", Floats(_SOURCE), ("s", "m", "k"))
-        return (*sizes, x, Field("w", Floats(_SOURCE), ("n", "k")))
+        x = Field("x", Ordinary(), ("s", "m", "k"))
+        return (*sizes, x, Field("w", Ordinary(), ("n", "k")))
 
     def _twin_operands(self, format: str) -> list[RecipeOperand]:
         return [twin_operand(getattr(self.recipe_of(format), one)) for one in self.operands]
@@ -240,6 +243,8 @@ class RecipeLinear(RecipeLayer):
     name = "recipe_linear"
     parameters = "x, w, recipe"
     operands = OPERANDS[:2]
+    function = "linear"
+    as_code = "lambda x, w, recipe: linear(x, w, None, recipe)"
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Sizes, x and the weight."""
@@ -271,6 +276,8 @@ class RecipeGradients(RecipeLayer):
     name = "recipe_gradients"
     parameters = "x, w, grad, recipe"
     operands = OPERANDS[2:]
+    function = "linear_gradients"
+    as_code = "lambda *given: np.concatenate([np.ravel(a) for a in linear_gradients(*given)[:2]])"
     worked_on = 3
 
     def fields(self, format: str) -> tuple[Field, ...]:
@@ -280,7 +287,7 @@ class RecipeGradients(RecipeLayer):
             Field(f"bits_{one}", RandomBits(getattr(self.recipe_of(format), one)), shape)
             for one in self.random(format)
         )
-        return (*self._first_fields(), Field("grad", Floats(_SOURCE), shape), *bits)
+        return (*self._first_fields(), Field("grad", Ordinary(), shape), *bits)
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """The numbers of both gradients."""

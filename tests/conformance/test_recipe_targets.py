@@ -16,6 +16,7 @@ from mxref.exact.linear import BlockFormat as TwinFormat
 from mxref.golden.agreement import compare_references
 from mxref.golden.integer_cases import call_file
 from mxref.mutants.recipe_faults import changed_layer, changes
+from mxref.operations.recipe_draws import Ordinary
 from mxref.operations.recipe_layers import RecipeGradients, RecipeLinear
 from mxref.operations.recipe_twins import twin_operand
 from mxref.operations.registry import defined
@@ -184,6 +185,15 @@ def test_without_a_change_the_function_of_changes_is_right() -> None:
             for case in layer.designed(name):
                 call = layer.call(name, case.inputs)
                 assert np.array_equal(run(*call.arguments), layer.run(call, {}))
+
+
+def test_numbers_of_cases_are_those_on_which_both_references_agree() -> None:
+    """Beyond, stages of torchao's profile are not those of its policy."""
+    for word, legal in ((0, True), (0x8000, True), (0x3F80, True), (0x400, False), (0x7F80, False)):
+        assert Ordinary().is_legal(word) is legal
+    layer = RecipeGradients()
+    with pytest.raises(ValueError, match="x must be words of its kind, got 400"):
+        layer.call("mxfp8_torchao", (1, 1, 1, 1, 0x400, 0x3F80, 0x3F80))
 
 
 def test_results_that_are_no_gradients() -> None:

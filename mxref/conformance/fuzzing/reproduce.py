@@ -85,15 +85,18 @@ def _python(
     source, mode = split_spec(target.name)
     path = Path(source)
     is_file = path.suffix == ".py"
-    yield "import runpy, sys" if is_file else f"from {source} import {mode or file.op}"
+    own = getattr(REGISTRY[file.op], "function", file.op)
+    yield "import runpy, sys" if is_file else f"from {source} import {mode or own}"
     yield "import numpy as np"
-    if file.float == "bf16":
+    if file.float == "bf16" or any("ml_dtypes" in value for value in assigned.values()):
         yield "import ml_dtypes"
     if is_file:
         yield f"sys.path.insert(0, {str(path.parent.resolve())!r})"
-        yield f'{mode or file.op} = runpy.run_path({str(path.resolve())!r})["{mode or file.op}"]'
+        yield f'{mode or own} = runpy.run_path({str(path.resolve())!r})["{mode or own}"]'
     if mode:
-        yield f"{file.op} = {mode}.{file.op}"
+        yield f"{own} = {mode}.{own}"
+    if own != file.op:
+        yield f"{file.op} = {getattr(REGISTRY[file.op], 'as_code', own)}"
     yield from (f"{name} = {value}" for name, value in assigned.items())
     yield from _MEMORY[call.memory]
     if call.size:
