@@ -1,6 +1,7 @@
 """Integers: affine quantization, weight-only layers, RESCALE, sampling, sums and products.
 
 >>> import numpy as np
+>>> from mxref.integer import SNORM8, quantize_affine
 >>> quantize_affine(np.float32([0.5, 1.0, -2.0]), SNORM8).tolist()
 [64, 127, -127]
 """
