@@ -38,7 +38,7 @@ class Spans:
     own: _Integers  #: The same of products alone.
     sizes: F64Array  #: Sums of the magnitudes of products, at most.
     highest: _Integers  #: The largest exponents of products.
-    width: int  #: Bits of a product, at most.
+    width: int  #: Bits of a product, at most. Under `tree` neither is known.
 
     @classmethod
     def of(cls, a: Factors, b: Factors, total: F64Array, adder: Adder) -> Spans | None:
@@ -49,17 +49,17 @@ class Spans:
         if not most < 2.0**LARGEST:
             return None
         lasts = [last_bits(side.values) for side in (a, b)]
-        units = _by_steps(sum(one.min(axis=1).astype(np.int64) for one in lasts), step).min(axis=1)
+        least = [one.min(axis=1).astype(np.int64) for one in lasts]
+        units = _by_steps(least[0] + least[1], step).min(axis=1)
         before = int(last_bits(total).min())
-        if min(before, *(int(one.min()) for one in lasts), int(units.min())) < _SMALLEST:
+        if min(before, *(int(one.min()) for one in least), int(units.min())) < _SMALLEST:
             return None
-        highest = _by_steps(
-            a.exponents.max(axis=1).astype(np.int64) + b.exponents.max(axis=1), step
-        ).max(axis=1)
-        width = sum(
-            int(_bits(side.values, last).max(initial=0))
-            for side, last in zip((a, b), lasts, strict=True)
-        )
+        highest, width = np.zeros_like(units), 0
+        if not adder.tree:
+            largest = [side.exponents.max(axis=1).astype(np.int64) for side in (a, b)]
+            highest = _by_steps(largest[0] + largest[1], step).max(axis=1)
+            pairs = zip((a, b), lasts, strict=True)
+            width = sum(int(_bits(side.values, last).max()) for side, last in pairs)
         sums = np.minimum.accumulate(np.concatenate([[before], units]))[:-1]
         so_far = np.minimum(units, np.maximum(sums, layout.emin - layout.mantissa_bits))
         return cls(float(most), so_far, units, _by_steps(sizes, step).sum(axis=1), highest, width)
