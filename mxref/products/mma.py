@@ -36,6 +36,7 @@ from mxref.products.steps import (
     NONE,
     Factors,
     every_code,
+    every_number,
     exponents_of,
     outer,
 )
@@ -264,13 +265,13 @@ def _terms(
             f"adder must have no scales for plain arrays, got {name}: call matmul with an aligned "
             "accumulation"
         )
-    left, right = (_factors(one, side, adder) for one, side in zip(arrays, "ab", strict=False))
-    if len(left.values.T) != len(right.values):
+    sides = zip("ab", (arrays[0].T, arrays[1]), strict=True)
+    left, right = (_factors(np.ascontiguousarray(one), name, adder) for name, one in sides)
+    if len(left.values) != len(right.values):
         raise ValueError(
-            f"b must have as many rows as a has columns, {len(left.values.T)}, "
+            f"b must have as many rows as a has columns, {len(left.values)}, "
             f"got {len(right.values)}"
         )
-    left = Factors(np.ascontiguousarray(left.values.T), np.ascontiguousarray(left.exponents.T))
     shape = left.values.shape[1], right.values.shape[1]
     before = np.zeros(shape)
     if len(arrays) > 2:
@@ -306,7 +307,7 @@ def _matrix(values: ArrayLike, parameter: str) -> NDArray[Any]:
 
 
 def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
-    """The numbers of a matrix and their exponents, as they lie."""
+    """The numbers of a contiguous matrix and their exponents."""
     small = _SMALL.get(array.dtype.name)
     name = _name(array, small, adder)
     if name not in adder.formats:
@@ -322,11 +323,15 @@ def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
     bits = patterns(array, layout)
     if name == "tf32":
         bits = bits & _TF32_MASK
-    numbers = np.empty(bits.shape)
-    for rows in _slices(len(bits), max(_CHUNK // max(bits.shape[1], 1), 1)):
-        numbers[rows] = as_float64(bits[rows], layout).view(np.float64)
     least = 1 - layout.bias
-    exponents = exponents_of(numbers, least)
+    if layout.width == 16:
+        every = every_number(layout)
+        numbers, exponents = every.values[bits], every.exponents[bits]
+    else:
+        numbers = np.empty(bits.shape)
+        for rows in _slices(len(bits), max(_CHUNK // max(bits.shape[1], 1), 1)):
+            numbers[rows] = as_float64(bits[rows], layout).view(np.float64)
+        exponents = exponents_of(numbers, least)
     if adder.flush:
         numbers = np.where(np.abs(numbers) < np.ldexp(1.0, least), 0.0, numbers)
     return Factors(numbers, exponents)

@@ -47,9 +47,9 @@ def added_up(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
     spans = Spans.of(a, b, total, adder) if total.size >= _LEAST and len(a.values) else None
     quick, known = None, np.zeros(len(a.values) // step, bool)
     if spans is not None and spans.most < _most(adder) and rounds_to_nearest():
-        if adder.tree:
+        if adder.tree and "f32" not in adder.formats:  # others have 12 bits at most
             return _trees(a, b, total, adder)
-        way = _way(adder, spans)
+        way = None if adder.tree else _way(adder, spans)
         if way is not None:
             quick, known = way(a, b, total, adder, spans), _known(adder, spans)
             total = total if step == 1 else total + 0.0  # only of two terms a zero may be -0
@@ -122,15 +122,22 @@ def _exact(a: Factors, b: Factors, total: F64Array, adder: Adder, spans: Spans) 
 
 
 def _trees(a: Factors, b: Factors, total: F64Array, adder: Adder) -> F64Array:
-    """All steps of products and sums in float32, which are no subnormal numbers."""
+    """All steps of pairs in float32, whose products are exact and whose sums are not subnormal.
+
+    A library of matrices adds such a pair with one rounding, whether its operations are fused or
+    not, and to +0 first, which changes the sign of a zero alone: that of the sum is the same.
+    """
     x, y = (side.values.astype(np.float32) for side in (a, b))
-    each = np.empty((TOGETHER, *total.shape), np.float32)
+    rows = x.reshape(-1, 2, x.shape[1]).transpose(0, 2, 1)
+    columns = y.reshape(-1, 2, y.shape[1])
+    pairs, step = adder.step // 2, TOGETHER // 2
+    each = np.empty((step, *total.shape), np.float32)
     single = total.astype(np.float32) + np.float32(0)
-    for k in range(0, len(x), TOGETHER):
-        some = x[k : k + TOGETHER, :, None], y[k : k + TOGETHER, None]
-        terms = np.multiply(*some, out=each[: len(some[0])])
-        for n in (1, 2)[: adder.step // 2]:
-            np.add(terms[:: 2 * n], terms[n :: 2 * n], out=terms[:: 2 * n])
-        for term in terms[:: adder.step]:
+    for k in range(0, len(rows), step):
+        some = rows[k : k + step], columns[k : k + step]
+        terms = np.matmul(*some, out=each[: len(some[0])])
+        if pairs == 2:
+            np.add(terms[::2], terms[1::2], out=terms[::2])
+        for term in terms[::pairs]:
             np.add(single, term, out=single)
     return single.astype(np.float64)

@@ -5,6 +5,7 @@ Source: SPEC_NOTES N47.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.products.adders import Adder
-from mxref.products.steps import Factors, last_bits
+from mxref.products.steps import NO_BIT, Factors, last_bits
 
 __all__ = ["FLOOR", "LARGEST", "MOST", "TOGETHER", "Add", "Spans", "floor_of", "wide"]
 
@@ -48,6 +49,11 @@ class Spans:
         most = 2 * (sizes.sum() + np.abs(total).max())  # sums that are rounded grow a little
         if not most < 2.0**LARGEST:
             return None
+        if adder.tree:
+            lows = [_lowest(side) for side in (a.values, b.values, total)]
+            if min(*lows, lows[0] + lows[1]) >= _SMALLEST:
+                none = np.zeros(len(sizes) // step, np.int64)
+                return cls(float(most), none, none, np.zeros(none.shape), none, 0)
         lasts = [last_bits(side.values) for side in (a, b)]
         least = [one.min(axis=1).astype(np.int64) for one in lasts]
         units = _by_steps(least[0] + least[1], step).min(axis=1)
@@ -63,6 +69,12 @@ class Spans:
         sums = np.minimum.accumulate(np.concatenate([[before], units]))[:-1]
         so_far = np.minimum(units, np.maximum(sums, layout.emin - layout.mantissa_bits))
         return cls(float(most), so_far, units, _by_steps(sizes, step).sum(axis=1), highest, width)
+
+
+def _lowest(values: F64Array) -> int:
+    """An exponent of which float32 numbers are multiples, by the least of them that is not 0."""
+    least = np.abs(values).min(where=values != 0, initial=np.inf)
+    return NO_BIT if least == np.inf else math.frexp(least)[1] - F32.mantissa_bits - 1
 
 
 def _largest(side: Factors) -> F64Array:

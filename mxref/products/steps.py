@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import F64Array, fl, flushed, rounded
+from mxref.bits.float32 import F64Array, as_float64, fl, flushed, rounded
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat
@@ -65,6 +65,13 @@ def every_code(fmt: ElementFormat) -> Factors:
     """The numbers and the exponents of all codes; that of a subnormal is the least exponent."""
     values = np.asarray(decode(np.arange(fmt.code_count), fmt, np.float64))
     return Factors(values, exponents_of(values, fmt.emin))
+
+
+@functools.cache
+def every_number(layout: FloatLayout) -> Factors:
+    """The numbers and the exponents of all patterns of a type of 16 bits, in their order."""
+    values = as_float64(np.arange(1 << layout.width, dtype=layout.uint), layout).view(np.float64)
+    return Factors(values, exponents_of(values, layout.emin))
 
 
 @functools.cache

@@ -27,7 +27,10 @@ from mxref.products import quick_steps, steps
 OTHERS = {
     "exact_3": Adder(3, rounding="ties_to_even"),
     "exact_f16": Adder(2, output="f16", rounding="ties_to_even"),
-    "tree_without_flush": Adder(4, tree=True, rounding="ties_to_even"),
+    "tree_without_flush": Adder(
+        4, tree=True, rounding="ties_to_even", formats=("f16", "tf32", "e4m3")
+    ),
+    "tree_of_f32": Adder(4, tree=True, rounding="ties_to_even", formats=("f32",)),
     "few_bits": Adder(4, 5, -30),
     "many_bits": Adder(64, 28, -133),
     "more_bits": Adder(8, 35, -133),
@@ -64,6 +67,8 @@ def sides(state: np.random.Generator, format: str, length: int, kind: int) -> tu
 def test_quick_steps_equal_slow_ones(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     adder = OTHERS.get(name) or ADDERS[name]
     formats = ["f16", "tf32", "e4m3"] if name in OTHERS else [one for one, _ in pairs(name)]
+    if name == "tree_of_f32":
+        formats = ["f32"]
     state = np.random.default_rng([*name.encode()])
     for format, (kind, c_kind) in itertools.product(
         dict.fromkeys(formats), itertools.product(range(3), range(3))
