@@ -46,12 +46,12 @@ class _Axes(NamedTuple):
     Args:
         arguments: those of the first arguments; none of others.
         results: those of the results.
-        zeros: of an argument, which other one it is filled up with.
+        zeros: of an argument, which other one it is filled up with, or a number.
     """
 
     arguments: tuple[str, ...]
     results: tuple[str, ...]
-    zeros: Mapping[int, int] = {}
+    zeros: Mapping[int, int | float] = {}
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -62,7 +62,7 @@ _AXES: Mapping[str, _Axes] = {
     "matmul_nbits": _Axes(("mk", "ngb", "=ng", "nz"), ("mn",)),
     "qlinear_matmul": _Axes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2}),
     **dict.fromkeys(("qlinear_add", "qlinear_mul"), _Axes(("nc", "", "", "=nc"), ("nc",), {0: 2})),
-    "mma": _Axes(("mk", "kn", "mn"), ("mn",)),
+    "mma": _Axes(("mk", "kn", "mn"), ("mn",), {1: -0.0}),  # 0 times -0 leaves a sum of -0 as it is
     "addmm": _Axes(("mB", "mk", "nB", "nk", "mn", "n", *[""] * 4, "m", "n"), ("mn",)),
     "rescale": _Axes(("nc", "=c", "=c"), ("nc",), {0: 3}),
     "grid_sample": _Axes(("chw", "rs2"), ("crs",)),
@@ -242,8 +242,10 @@ def _wide(
         elif isinstance(one, np.ndarray) and (repeats or names.startswith("=")) and names:
             given[place] = repeated(one, shape)
         elif isinstance(one, np.ndarray) and names:  # a bias may be None
-            other = arguments[axes.zeros[place]] if place in axes.zeros else 0
-            given[place] = with_zeros(one, shape, other)
+            zero = axes.zeros.get(place, 0.0)
+            given[place] = with_zeros(
+                one, shape, arguments[zero] if isinstance(zero, int) else zero
+            )
     return given
 
 

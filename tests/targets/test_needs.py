@@ -13,7 +13,8 @@ from right_calls import RIGHT_CALLS, quantized, tensor_scale
 import mxref
 from mxref import golden
 from mxref.conformance import Extent, TargetError, check, target_of
-from mxref.targets.filled_calls import SIZES
+from mxref.policy.policy import Policy
+from mxref.targets.filled_calls import SIZES, filled
 from mxref.targets.needs import Needs
 
 #: Of each operation a vector file, its multiples, and the axes of its arguments that have them.
@@ -293,3 +294,15 @@ def test_products_under_any_scale_of_a_tensor_are_filled_up(length: int, pattern
         for s, c, t in zip(scales, codes, tensors, strict=True)
     )
     assert np.array_equal(got.view(np.uint32), np.asarray(mxref.matmul(a, b.T)).view(np.uint32))
+
+
+def test_products_that_fill_a_row_up_leave_a_sum_of_minus_zero_as_it_is() -> None:
+    """fma_f32: (-0) + 1 * (-0) is -0, and 0 * 0 would make it +0."""
+
+    def by_4(a: Any, b: Any, c: Any) -> Any:
+        assert a.shape[1] % 4 == 0
+        return mxref.mma(a, b, c, adder="fma_f32")
+
+    one, zero = np.ones((1, 1), np.float32), -np.zeros((1, 1), np.float32)
+    call = filled("mma", by_4, (1, 1, 4), Policy())
+    assert call(one, zero, zero).view(np.uint32).tolist() == [[0x80000000]]
