@@ -61,6 +61,13 @@ def _before_the_first(header: dict[str, Any], cases: list[dict[str, Any]]) -> No
             case["by"] = f"0{case['by']}"
 
 
+def _with_wider_answers(header: dict[str, Any], cases: list[dict[str, Any]]) -> None:
+    header["out_digits"] = 4
+    for case in cases:
+        out = case["out"]
+        case["out"] = [f"00{one}" for one in out] if isinstance(out, list) else f"00{out}"
+
+
 def _manifest(change: Callable[[dict[str, Any]], object]) -> Any:
     """A change of the manifest."""
 
@@ -131,7 +138,8 @@ def _said_otherwise(header: dict[str, Any], cases: list[dict[str, Any]]) -> None
         (_lines(_said_otherwise), [], ""),
         (_lines(_optional), ["major"], "below required"),
         (_lines(_required), ["major"], "below required"),
-        (_lines(lambda header, cases: header.update(out_digits=4)), ["major"], "lengths"),
+        (_lines(lambda header, cases: header.update(out_digits=1)), ["major"], "lengths"),
+        (_lines(_with_wider_answers), ["minor"], "lengths"),
         (_without(FILES[1]), ["major"], f"{FILES[1]} is gone"),
         (_without(f"plain/{FILES[0]}"), ["major"], f"plain/{FILES[0]}.txt is gone"),
         (_without("thresholds"), ["major"], "thresholds/e2m1.json is gone"),
@@ -204,7 +212,7 @@ def test_a_digest_is_of_name_input_and_answers() -> None:
     """By hand, of the first of two cases; the other order of names is the same record."""
     cases = [{"in": "02", "out": ["05", "06"], "by": "01"}, {"name": "a", "in": "01", "out": "04"}]
     found = [*released._digests(cases, ["q"], ["p", "q"])]
-    texts = (b"02\n02\n06", b"a\n01\n04")
+    texts = (b"02\n2\n6", b"a\n1\n4")
     assert found == [hashlib.sha256(text).digest()[:2] for text in texts]
 
 
