@@ -239,7 +239,7 @@ def test_damaged_vectors_are_refused(damage: str, tmp_path: Path) -> None:
     manifest["files"] = manifest["files"][:1]
     manifest["columns"] = {}
     if damage == "version":
-        manifest["mxref_vectors"] = "0.0.9"
+        manifest["mxref_vectors"] = f"{VECTORS_VERSION}9"
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     if damage == "byte":
         (tmp_path / "schema.json").write_bytes((tmp_path / "schema.json").read_bytes() + b" ")
