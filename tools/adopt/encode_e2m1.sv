@@ -5,12 +5,14 @@
 //   iverilog -g2012 -o tb my_encoder.v encode_e2m1.sv && vvp tb +vectors=FOLDER
 //
 // Put your module in place of mxref_encode_e2m1_f32, which `mxref export table` writes. A line is
-// the pattern of a float32 and the code; E2M1 has no NaN. Exit status: 0 if all are right.
+// the pattern of a float32, the code, and columns that are not read. E2M1 has no NaN. Exit status:
+// 0 if all are right.
 module encode_e2m1;
     reg [31:0] x;
     reg [7:0] want;
     wire [3:0] code;
     string folder;
+    reg [8*1024-1:0] line;
     integer file, cases = 0, wrong = 0;
     mxref_encode_e2m1_f32 dut (.x(x), .code(code));
 
@@ -20,7 +22,7 @@ module encode_e2m1;
         file = $fopen({folder, "/plain/encode/e2m1.f32.txt"}, "r");
         if (file == 0)
             $fatal(1, "no file plain/encode/e2m1.f32.txt");
-        while ($fscanf(file, "%h %h", x, want) == 2) begin
+        while ($fgets(line, file) != 0 && $sscanf(line, "%h %h", x, want) == 2) begin
             #1;
             cases = cases + 1;
             if (code !== want[3:0]) begin

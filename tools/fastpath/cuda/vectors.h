@@ -12,7 +12,7 @@
 
 namespace vectors {
 
-/* The policies of a file's columns: vectors/README.md, "Without JSON". */
+/* The policies of a file's columns: vectors/README.md, "Files". */
 inline std::vector<Policy> columns(const std::string &op, const std::string &format)
 {
     std::vector<Policy> all{Policy::parse("ocp")};
