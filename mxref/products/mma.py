@@ -14,33 +14,21 @@ from mxref.bits.floats import (
     F64,
     LAYOUTS,
     Bool,
-    FloatLayout,
     Floats,
     compose,
-    float_array,
     floats_from,
-    layout_of,
     patterns,
-    refuse_masked,
     split,
 )
 from mxref.bits.out import floats_out
 from mxref.blocks.fields import BlockFields
-from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.products.adders import Adder, adder_of
 from mxref.products.chains import ChainIntervals, Chains
 from mxref.products.float_scales import plain_operands, scaled_total
 from mxref.products.intervals import Bounds, bound_patterns
 from mxref.products.quick_steps import added_up
-from mxref.products.steps import (
-    NONE,
-    Factors,
-    every_code,
-    every_number,
-    exponents_of,
-    outer,
-)
-from mxref.support.host_arrays import unpacked_array
+from mxref.products.steps import NONE, Factors, outer
+from mxref.products.unit_operands import arrays_of, matrix_of, slices, terms
 from mxref.support.threads import for_each, thread_count
 
 __all__ = ["mma", "mma_bounds"]
@@ -48,11 +36,8 @@ __all__ = ["mma", "mma_bounds"]
 #: Rows and columns of a part: a few float64 arrays of its outputs stay in the cache. Threads share
 #: the parts of fewer rows.
 _SIDE, _FEWER = 128, 64
-_CHUNK = 1 << 14  # elements that are converted at once
-_SMALL = {fmt.dtype_name: fmt for fmt in CODE_FORMATS.values() if isinstance(fmt, ElementFormat)}
 #: Scales of the rows of a, and of the columns of b, one for each part.
 _Scales: TypeAlias = tuple[F64Array, F64Array]
-_TF32_MASK = np.uint32(0xFFFFE000)
 
 
 def mma(
@@ -104,8 +89,8 @@ def mma(
         if scales is not None:
             raise ValueError("scales must be None where a and b are Blocks, which have them")
         a, b, scales = plain_operands(a, b, chosen)
-    some = _arrays(a, b, c)
-    left, right, before = _terms(some, chosen, adder)
+    some = arrays_of(a, b, c)
+    left, right, before = terms(some, chosen, adder)
     factors = _scales(scales, chosen, len(left.values), before.shape)
     left, right = left.filled(chosen.step), right.filled(chosen.step)
     shape, layout = before.shape, LAYOUTS[chosen.output]
@@ -124,7 +109,7 @@ def mma(
 
     count = thread_count(threads)
     height = _SIDE if count == 1 else _FEWER
-    parts = itertools.product(_slices(shape[0], height), _slices(shape[1], _SIDE))
+    parts = itertools.product(slices(shape[0], height), slices(shape[1], _SIDE))
     for_each(multiply, parts, count)
     return floats_from(bits, layout)
 
@@ -173,13 +158,13 @@ def mma_bounds(
             f"adder must align the sum so far with the products, got {adder}: call mma, whose "
             "order is known"
         )
-    left, right, before = _terms(_arrays(a, b, c), chosen, adder)
+    left, right, before = terms(arrays_of(a, b, c), chosen, adder)
     chains = Chains.of(chosen)
     columns = chosen.step << chains.layout.mantissa_bits
     if len(left.values) > columns:
         raise ValueError(f"a must have at most {columns} columns, got {len(left.values)}")
     bits: NDArray[Any] = np.empty((3, *before.shape), chains.layout.uint)
-    for rows, some in itertools.product(*(_slices(n, _FEWER) for n in before.shape)):
+    for rows, some in itertools.product(*(slices(n, _FEWER) for n in before.shape)):
         x, y = _some(left, rows), _some(right, some)
         nan, infinite = _special(x, y, before[rows, some])
         finite = (_finite(x), _finite(y), _finite_only(before[rows, some]))
@@ -242,7 +227,7 @@ def _scales(
     parts = -(-k // adder.promotion)
     numbers = []
     for one, side, wanted in zip(given, "ab", ((shape[0], parts), (parts, shape[1])), strict=True):
-        array = _matrix(one, f"scales of {side}")
+        array = matrix_of(one, f"scales of {side}")
         if array.dtype != np.float32:
             raise TypeError(f"scales of {side} must be float32, got {array.dtype}")
         if array.shape != wanted:
@@ -251,103 +236,6 @@ def _scales(
     return numbers[0], numbers[1]
 
 
-def _arrays(a: ArrayLike, b: ArrayLike, c: ArrayLike | None) -> list[NDArray[Any]]:
-    some = [_matrix(a, "a"), _matrix(b, "b")]
-    return some if c is None else [*some, float_array(c, "c")[0]]
-
-
-def _terms(
-    arrays: list[NDArray[Any]], adder: Adder, name: str | Adder
-) -> tuple[Factors, Factors, F64Array]:
-    """Both factors, k first, and the sums before: of a, b and, if it is given, c."""
-    if adder.blocks:
-        raise ValueError(
-            f"adder must have no scales for plain arrays, got {name}: call matmul with an aligned "
-            "accumulation"
-        )
-    sides = zip("ab", (arrays[0].T, arrays[1]), strict=True)
-    left, right = (_factors(np.ascontiguousarray(one), name, adder) for name, one in sides)
-    if len(left.values) != len(right.values):
-        raise ValueError(
-            f"b must have as many rows as a has columns, {len(left.values)}, "
-            f"got {len(right.values)}"
-        )
-    shape = left.values.shape[1], right.values.shape[1]
-    before = np.zeros(shape)
-    if len(arrays) > 2:
-        before = _numbers_of(arrays[2], shape, LAYOUTS[adder.output])
-    return left, right, before
-
-
-def _slices(count: int, size: int) -> list[slice]:
-    return [slice(n, n + size) for n in range(0, count, size)]
-
-
 def _some(side: Factors, columns: slice) -> Factors:
     values, exponents = side.values[:, columns], side.exponents[:, columns]
     return Factors(np.ascontiguousarray(values), np.ascontiguousarray(exponents))
-
-
-def _numbers_of(c: NDArray[Any], shape: tuple[int, int], layout: FloatLayout) -> F64Array:
-    """The numbers of c in float64."""
-    if layout_of(c.dtype) != layout:
-        raise TypeError(f"c must be {layout.dtype}, which the adder gives, got {c.dtype}")
-    if c.shape != shape:
-        raise ValueError(f"c must have the shape of the product, {shape}, got {c.shape}")
-    return as_float64(patterns(c, layout), layout).view(np.float64)
-
-
-def _matrix(values: ArrayLike, parameter: str) -> NDArray[Any]:
-    """A matrix on the host, of any type."""
-    refuse_masked(values, parameter)
-    array = unpacked_array(values, parameter)
-    if array.ndim != 2:
-        raise ValueError(f"{parameter} must have two axes, got shape {array.shape}")
-    return array
-
-
-def _factors(array: NDArray[Any], parameter: str, adder: Adder) -> Factors:
-    """The numbers of a contiguous matrix and their exponents."""
-    small = _SMALL.get(array.dtype.name)
-    name = _name(array, small, adder)
-    if name not in adder.formats:
-        known = ", ".join(dict.fromkeys(map(_dtype_name, adder.formats)))
-        raise TypeError(
-            f"{parameter} must have elements of {known}, which the adder multiplies, "
-            f"got {array.dtype}: convert explicitly"
-        )
-    if small is not None:
-        table, codes = every_code(small), array.view(np.uint8) & np.uint8(small.code_count - 1)
-        return Factors(table.values[codes], table.exponents[codes])
-    layout = F32 if name == "tf32" else LAYOUTS[name]
-    bits = patterns(array, layout)
-    if name == "tf32":
-        bits = bits & _TF32_MASK
-    least = 1 - layout.bias
-    if layout.width == 16:
-        every = every_number(layout)
-        numbers, exponents = every.values[bits], every.exponents[bits]
-    else:
-        numbers = np.empty(bits.shape)
-        for rows in _slices(len(bits), max(_CHUNK // max(bits.shape[1], 1), 1)):
-            numbers[rows] = as_float64(bits[rows], layout).view(np.float64)
-        exponents = exponents_of(numbers, least)
-    if adder.flush:
-        numbers = np.where(np.abs(numbers) < np.ldexp(1.0, least), 0.0, numbers)
-    return Factors(numbers, exponents)
-
-
-def _name(array: NDArray[Any], small: ElementFormat | None, adder: Adder) -> str:
-    """What the elements are called among the formats of adders."""
-    if small is not None:
-        return small.name
-    native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-    found = next((name for name, layout in LAYOUTS.items() if native == layout.dtype), "")
-    return "tf32" if found == "f32" and "tf32" in adder.formats else found
-
-
-def _dtype_name(name: str) -> str:
-    """The dtype of a format of adders."""
-    if name in CODE_FORMATS:
-        return str(CODE_FORMATS[name].dtype_name)
-    return str(LAYOUTS["f32" if name == "tf32" else name].dtype)
