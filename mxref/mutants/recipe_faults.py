@@ -1,7 +1,7 @@
-"""Layers by a recipe in which one operand is quantized otherwise: one change each.
+"""Layers by a recipe in which operands are quantized otherwise: one change each.
 
-A change says what is done in place of the recipe, of one operand, or of both operands of a product
-where that is one mistake. Products are right.
+A change says what is done in place of the recipe: of one operand, or of every one, or of both
+operands of a product where that is one mistake. Products are right.
 """
 
 from __future__ import annotations
@@ -63,9 +63,14 @@ class Change(NamedTuple):
 
 def changes(recipe: Recipe, operands: tuple[str, ...]) -> Iterator[Change]:
     """The changes of a recipe that concern some of its operands, the likeliest first."""
+    of_all: dict[tuple[str, str], dict[str, OperandRecipe]] = {}
     for one in operands:
         for name, text, how in _of_operand(getattr(recipe, one), is_across=one in _OF_OTHER_AXIS):
             yield Change(f"{one}_{name}", f"{_words(one)} {text}", {one: how})
+            of_all.setdefault((name, text), {})[one] = how
+    for (name, text), every in of_all.items():
+        if len(every) == len(operands):
+            yield Change(f"all_{name}", f"quantizes every operand {text}", every)
     for one in operands:
         how = getattr(recipe, one)
         if how.format is not None and len(how.format.block_shape) == 1:

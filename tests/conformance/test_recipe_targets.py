@@ -111,6 +111,10 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
         {"dx_w": {"block_format": "mxfp8_e4m3"}},
     ),
     "quantizes x for y with scale_rule=floor": ("mxfp8_torchao", {"y_x": {"by": "ocp"}}),
+    "quantizes every operand with scale_rule=floor": (
+        "mxfp8_torchao",
+        {"y_x": {"by": "ocp"}, "y_w": {"by": "ocp"}},
+    ),
     "quantizes grad for dx in E5M2": (
         "mxfp8_torchao",
         {"dx_grad": {"block_format": "mxfp8_e5m2", "by": "ocp+scale_rule=rceil"}},
