@@ -22,7 +22,7 @@ PROBE = (Path(__file__).parent / "readable.js").read_text("utf-8")
 #: Widths of the site's pages, in CSS pixels, and the names of its colours.
 WIDTHS, SCHEMES = "390 768 1280", "default slate"
 #: Pages with tables that scroll at every width.
-WIDE = {"ledger/products.html", "tools/adapters/NOTES.html"}
+WIDE = {"ledger/products.html", "performance.html", "tools/adapters/NOTES.html"}
 
 
 def chromium(page: str, *options: str, patience: float = 600) -> str:
