@@ -63,6 +63,8 @@ class Mutant:
         lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
         spoil: its bug alone, as a change in place of right blocks under any policy
             (`mxref.mutants.infinity_mutants.InfiniteBlocks`); None if it has no such form.
+        admits: whether it may give a result to a call, where results are sums in any order; None if
+            it has one result.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Mutant:
     waiting: str = ""
     lifted_from: str = ""
     spoil: Callable[[Any], None] | None = None
+    admits: Callable[[Any, Any], bool] | None = None
 
     @property
     def group(self) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import ELEMENT_FORMATS, BlockFormat
+from mxref.operations.asked_call import AskedCall
 from mxref.operations.recipe_layers import RecipeLayer
 from mxref.policy.policy import Policy
 from mxref.products.hadamard import Hadamard
@@ -26,7 +27,7 @@ from mxref.products.recipe import OperandRecipe, Recipe
 from mxref.products.recipe_operands import quantized_operand
 from mxref.profiles.recipes import RECIPES
 
-__all__ = ["Change", "changed_layer", "changes"]
+__all__ = ["Change", "changed_layer", "changes", "inside_changed"]
 
 Array = NDArray[Any]
 Operand = Blocks | Array
@@ -34,6 +35,7 @@ Operand = Blocks | Array
 _HADAMARD = RECIPES["nvfp4_transformer_engine"].dw_x.transform
 _ROUNDINGS = ("ties_to_even", "ties_to_away", "toward_zero")
 _RULES = ("floor", "ceil", "rceil", "even")
+_GRADIENTS = ("dx_grad", "dw_grad")
 #: The operands that are summed along another axis than their last one.
 _OF_OTHER_AXIS = ("dx_w", "dw_grad", "dw_x")
 #: Members that differ from another one in few numbers.
@@ -71,6 +73,9 @@ def changes(recipe: Recipe, operands: tuple[str, ...]) -> Iterator[Change]:
     for (name, text), every in of_all.items():
         if len(every) == len(operands):
             yield Change(f"all_{name}", f"quantizes every operand {text}", every)
+        elif {*every} >= {*_GRADIENTS}:
+            both = {one: every[one] for one in _GRADIENTS}
+            yield Change(f"grad_{name}", f"quantizes grad for dx and for dw {text}", both)
     for one in operands:
         how = getattr(recipe, one)
         if how.format is not None and len(how.format.block_shape) == 1:
@@ -150,6 +155,10 @@ def _of_elements(how: OperandRecipe, fmt: BlockFormat) -> Iterator[tuple[str, st
 def _of_product(recipe: Recipe, left: str, right: str) -> Iterator[Change]:
     """Mistakes of both operands of a product."""
     product, both = left.partition("_")[0], {one: getattr(recipe, one) for one in (left, right)}
+    if both[left] != both[right] and not any(how.is_stochastic for how in both.values()):
+        swapped = {left: both[right], right: both[left]}
+        text = f"quantizes each operand of {product} as the recipe says of the other one"
+        yield Change(f"{product}_swapped", text, swapped)
     turn = both[left].transform
     if turn is None:
         if all(how.format is not None and how.format.tensor_scale for how in both.values()):
@@ -194,6 +203,20 @@ def _by(how: OperandRecipe, choice: str, member: str) -> OperandRecipe:
 def changed_layer(layer: RecipeLayer, recipe: Recipe, change: Change) -> Callable[..., Array]:
     """The function of an operation, with a change."""
     return partial(_run, layer, recipe, change)
+
+
+def inside_changed(layer: RecipeLayer, change: Change) -> Callable[[AskedCall, Array], bool] | None:
+    """Whether a result may be one of a change; None if the change is no other recipe."""
+    if change.across or change.turned or change.exchanged:
+        return None
+
+    def admits(call: AskedCall, result: Array) -> bool:
+        try:
+            return bool(layer.inside(call, result, change.operands).all())
+        except ValueError:  # scales whose products float32 does not hold
+            return False
+
+    return admits
 
 
 def _run(layer: RecipeLayer, recipe: Recipe, change: Change, *arguments: Any) -> Array:

@@ -16,27 +16,50 @@ __all__ = ["Ordinary", "RandomBits", "drawn_layer"]
 
 #: The exponent of 1 in bfloat16, its mantissa bits, and how far exponents of cases are from it.
 _BIAS, _BITS, _REACH = 127, 7, 60
+_FAINT = 40  # how much smaller faint numbers are
 
 
 def drawn_layer(
-    fields: Sequence[Field], draws: Draws, sizes: Mapping[str, int], reach: int
+    fields: Sequence[Field],
+    draws: Draws,
+    sizes: Mapping[str, int],
+    *,
+    reach: int,
+    tile: int,
+    faint: bool,
 ) -> dict[str, Any]:
     """The parts of a layer of these sizes, whose rows and columns have powers of two.
 
     Along the axis of each sum those of both operands are opposite: no term swamps the others.
+    Neighbouring tiles of the weight have different magnitudes.
+
+    Args:
+        fields: the parts.
+        draws: random numbers.
+        sizes: of the layer.
+        reach: of the exponents of rows and columns.
+        tile: the side of a tile of the weight.
+        faint: whether x and grad are below the floors of amax, and their first rows zeros.
     """
     s, m, k, n = (sizes[one] for one in "smkn")
     rows, inputs, outputs = (
         draws.between(-reach, reach, shape) for shape in ((s, m, 1), (k,), (n,))
     )
     powers = {"x": inputs - rows, "w": -outputs[:, np.newaxis] - inputs, "grad": rows + outputs}
+    down, across = np.arange(n)[:, np.newaxis] // tile, np.arange(k) // tile
+    powers["w"] = powers["w"] - (2 * down + 3 * across) % 5
     parts: dict[str, Any] = dict(sizes)
     for field in fields:
         shape = field.lengths(sizes)
         if field.name in powers:
+            is_faint = faint and field.name != "w"
             exponents = _BIAS + powers[field.name] + draws.between(-1, 1, shape)
+            exponents -= _FAINT * is_faint
             signs = draws.below(shape, 2) << 15
-            parts[field.name] = signs | exponents << _BITS | draws.below(shape, 1 << _BITS)
+            words = signs | exponents << _BITS | draws.below(shape, 1 << _BITS)
+            if is_faint:
+                words[:, 0] = 0
+            parts[field.name] = words
         elif shape:
             parts[field.name] = field.kind.drawn(draws, shape)
     return parts

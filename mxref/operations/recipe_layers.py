@@ -9,6 +9,7 @@ dw (N, K). Numbers are bfloat16, answers float32.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +31,11 @@ from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
 from mxref.operations.recipe_draws import Ordinary, RandomBits, drawn_layer
 from mxref.operations.recipe_twins import twin_operand
+from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 from mxref.products.layer_bounds import linear_bounds, linear_gradients_bounds
 from mxref.products.linear import linear, linear_gradients
-from mxref.products.recipe import OPERANDS, Recipe
+from mxref.products.recipe import OPERANDS, OperandRecipe, Recipe
 from mxref.profiles.recipes import RECIPES
 
 __all__ = ["RecipeGradients", "RecipeLayer", "RecipeLinear"]
@@ -41,6 +43,8 @@ __all__ = ["RecipeGradients", "RecipeLayer", "RecipeLinear"]
 Array = NDArray[Any]
 MODEL = "M32"
 _SOURCE = "bf16"
+_SIZES = 7  #: kinds of sizes
+_NO_OPERANDS: Mapping[str, OperandRecipe] = {}
 
 
 class RecipeLayer(CallOperation):
@@ -122,9 +126,14 @@ class RecipeLayer(CallOperation):
         """The call in a format.
 
         >>> RecipeGradients().called_as("nvfp4_transformer_engine")
-        'recipe_gradients(x, w, grad, recipe, bits_dx_grad, bits_dw_grad)'
+        'linear_gradients(x, w, grad, recipe, bits_dx_grad, bits_dw_grad)'
+        >>> RecipeLinear().called_as("deepseek_v3")
+        'linear(x, w, None, recipe)'
         """
-        return f"{self.name}({', '.join(self.argument_names(format))})"
+        given = ", ".join(self.argument_names(format))
+        if self.function == "linear":  # the bias is None
+            given = given.replace("w, recipe", "w, None, recipe")
+        return f"{self.function}({given})"
 
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> Array:
         """The answer, by the fast path."""
@@ -135,8 +144,34 @@ class RecipeLayer(CallOperation):
         """The results."""
 
     @abstractmethod
-    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
+    def _bounds(
+        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    ) -> Sequence[Bounds]:
         """What float32 sums in any order may be, of each result."""
+
+    def inside(
+        self, call: AskedCall, result: Array, operands: Mapping[str, OperandRecipe] = _NO_OPERANDS
+    ) -> NDArray[np.bool_]:
+        """Which numbers of a result are inside of the bounds of float32 sums in any order.
+
+        Args:
+            call: what was asked.
+            result: the numbers.
+            operands: what is quantized otherwise than by the recipe.
+
+        Raises:
+            ValueError: scales whose products float32 does not hold.
+        """
+        arrays, own, bits = self.given(call)
+        changed: dict[str, Any] = dict(operands)
+        recipe = dataclasses.replace(own, **changed)
+        bits = {name: one for name, one in bits.items() if name in recipe.stochastic}
+        flat, place, found = result.reshape(-1), 0, []
+        for one in self._bounds(arrays, recipe, bits):
+            size = one.lo.size
+            found.append(one.hold(flat[place : place + size].reshape(one.lo.shape)).reshape(-1))
+            place += size
+        return np.concatenate(found)
 
     def given(self, call: AskedCall) -> tuple[list[Array], Recipe, dict[str, Array]]:
         """The arrays of a call, the recipe, and random bits by operand."""
@@ -151,16 +186,26 @@ class RecipeLayer(CallOperation):
     def admits(self, call: AskedCall, result: Array) -> bool:
         """Whether all numbers are inside of the bounds of float32 sums in any order."""
         try:
-            every = self._bounds(call)
+            return bool(self.inside(call, result).all())
         except ValueError:  # scales whose products float32 does not hold
             return False
-        flat, place = result.reshape(-1), 0
-        for one in every:
-            size = one.lo.size
-            if not one.hold(flat[place : place + size].reshape(one.lo.shape)).all():
-                return False
-            place += size
-        return True
+
+    def difference(self, wrong: WrongAnswer) -> str:
+        """The first number that is outside of its bounds."""
+        try:
+            call = self.call(wrong.format, wrong.words)
+            got = np.array(wrong.got, np.uint32).view(np.float32)
+            outside = wrong.differs & ~self.inside(call, got)
+        except ValueError:  # numbers of another size
+            outside = wrong.differs
+        if outside.any():
+            wrong = dataclasses.replace(wrong, differs=outside)
+        text, name = super().difference(wrong), self.number(wrong.words, wrong.first)
+        return text.replace(f"element {wrong.first}:", f"element {name}:", 1)
+
+    def number(self, words: Sequence[int], index: int) -> str:
+        """What a number of an answer is called."""
+        return f"{index}"
 
     def answer_shown(self, format: str, word: int) -> str:
         """A float32 number."""
@@ -184,8 +229,8 @@ class RecipeLayer(CallOperation):
         return s * m * k + n * k + s * m * n
 
     def question(self, format: str, draws: Draws, number: int) -> Ints:
-        """A small layer; each size in turn is longer than a block."""
-        return np.array(self._drawn(format, draws, self._sizes(format, draws, number % 6)))
+        """A small layer; each size in turn is longer than a block, and then two are."""
+        return np.array(self._drawn(format, draws, self._sizes(format, draws, number % _SIZES)))
 
     def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
         """The same in other sizes, or the next that are whole groups of a transform."""
@@ -194,21 +239,25 @@ class RecipeLayer(CallOperation):
 
     def designed(self, format: str) -> Iterable[CaseInput]:
         """See the model."""
-        for number in range(6):
+        for number in range(_SIZES):
             draws = Draws(f"recipe {format} {number}")
             words = self._drawn(format, draws, self._sizes(format, draws, number))
             yield CaseInput(f"layer_{number}", words, MODEL)
+        draws = Draws(f"recipe {format} faint")
+        words = self._drawn(format, draws, self._sizes(format, draws, 0), faint=True)
+        yield CaseInput("faint", words, MODEL)
 
     def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
         """One clause of SPEC_NOTES."""
         return False, "N53", ()
 
     def _sizes(self, format: str, draws: Draws, number: int) -> dict[str, int]:
-        """Small sizes, one of which is longer than one block, or two, of the recipe's longest."""
-        every = [getattr(self.recipe_of(format), one).format for one in self.operands]
-        length = max((max(one.block_shape) for one in every if one is not None), default=32)
-        length = length * (number // 3 + 1)
+        """Small sizes, of which one is longer than one block, or two, of the recipe's longest."""
+        length = self._longest(format) * (number // 3 + 1)
         found = {"s": 2, "m": 1, "k": 3, "n": 2}
+        if number == _SIZES - 1:  # two tiles of the weight along both of its axes
+            found |= {"s": 1, "k": length // 3 + 3, "n": length // 3 + 2}
+            return self._whole(format, found)
         found["mkn"[number % 3]] = length + int(draws.between(1, 5))
         if number % 3 == 0:
             found["m"] = length // 2 + 2
@@ -216,16 +265,30 @@ class RecipeLayer(CallOperation):
             found["s"] = 1
         return self._whole(format, found)
 
+    def _longest(self, format: str) -> int:
+        """The side of the longest block."""
+        every = [getattr(self.recipe_of(format), one).format for one in self.operands]
+        return max((max(one.block_shape) for one in every if one is not None), default=32)
+
     def _whole(self, format: str, sizes: Mapping[str, int]) -> dict[str, int]:
         """Sizes that are whole groups of a transform."""
         unit = self._unit(format)
         return {name: c if name == "s" else -(-c // unit) * unit for name, c in sizes.items()}
 
-    def _drawn(self, format: str, draws: Draws, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """A layer of these sizes."""
+    def _drawn(
+        self, format: str, draws: Draws, sizes: Mapping[str, int], *, faint: bool = False
+    ) -> tuple[int, ...]:
+        """A layer of these sizes; x and grad may be small, with zeros in their first rows."""
         every = [getattr(self.recipe_of(format), one).format for one in self.operands]
-        reach = 1 if any(one is not None and one.element.exponent_bits < 3 for one in every) else 8
-        parts = drawn_layer(self.fields(format), draws, sizes, reach)
+        few_bits = any(one is not None and one.element.exponent_bits < 3 for one in every)
+        parts = drawn_layer(
+            self.fields(format),
+            draws,
+            sizes,
+            reach=1 if few_bits else 8,
+            tile=self._longest(format),
+            faint=faint,
+        )
         return joined(self.fields(format), parts)
 
     def _first_fields(self) -> tuple[Field, ...]:
@@ -258,8 +321,10 @@ class RecipeLinear(RecipeLayer):
         (x, w), recipe, _ = self.given(call)
         return [linear(x, w, recipe)]
 
-    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
-        (x, w), recipe, _ = self.given(call)
+    def _bounds(
+        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    ) -> Sequence[Bounds]:
+        x, w = arrays
         return [linear_bounds(x, w, recipe, rounding="any")]
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
@@ -298,10 +363,11 @@ class RecipeGradients(RecipeLayer):
         (x, w, grad), recipe, bits = self.given(call)
         return linear_gradients(x, w, grad, recipe, random_bits=bits or None)[:2]
 
-    def _bounds(self, call: AskedCall) -> Sequence[Bounds]:
-        (x, w, grad), recipe, bits = self.given(call)
-        some = linear_gradients_bounds(x, w, grad, recipe, random_bits=bits or None, rounding="any")
-        return some[:2]
+    def _bounds(
+        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    ) -> Sequence[Bounds]:
+        (x, w, grad), drawn = arrays, dict(bits) or None
+        return linear_gradients_bounds(x, w, grad, recipe, random_bits=drawn, rounding="any")[:2]
 
     def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
         """The gradients, by the slow twin."""
@@ -316,13 +382,10 @@ class RecipeGradients(RecipeLayer):
             for row in part:
                 yield from row
 
-    def difference(self, wrong: Any) -> str:
-        """The first wrong number, of dx or of dw."""
-        s, m, k, _ = wrong.words[:4]
-        text, of_dx = super().difference(wrong), s * m * k
-        index = wrong.first
-        name = f"dx {index}" if index < of_dx else f"dw {index - of_dx}"
-        return text.replace(f"element {index}:", f"element {name}:", 1)
+    def number(self, words: Sequence[int], index: int) -> str:
+        """Its place in dx, or in dw behind it."""
+        s, m, k, _ = words[:4]
+        return f"dx {index}" if index < s * m * k else f"dw {index - s * m * k}"
 
 
 def _rows(part: Array) -> list[list[int]]:

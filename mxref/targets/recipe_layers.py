@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mxref.mutants.mutant import FLOATS, Mutant
-from mxref.mutants.recipe_faults import changed_layer, changes
+from mxref.mutants.recipe_faults import changed_layer, changes, inside_changed
 from mxref.operands.case_input import OWN
 from mxref.operations.recipe_layers import RecipeGradients, RecipeLayer, RecipeLinear
 from mxref.products.recipe import Recipe
@@ -47,5 +47,5 @@ def recipe_operations(attributes: Mapping[str, Any]) -> Iterator[RecipeLayer]:
 def _faults(layer: RecipeLayer, recipe: Recipe) -> Iterator[Mutant]:
     for i, change in enumerate(changes(recipe, layer.operands), 1):
         about = f"H9{i:02}", change.name, change.text, layer.name
-        run = changed_layer(layer, recipe, change)
-        yield Mutant(*about, run, layer.formats, FLOATS, OWN)
+        run, inside = changed_layer(layer, recipe, change), inside_changed(layer, change)
+        yield Mutant(*about, run, layer.formats, FLOATS, OWN, admits=inside)

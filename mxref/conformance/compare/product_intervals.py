@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 
 if TYPE_CHECKING:
+    from mxref.operations.asked_call import AskedCall
     from mxref.products.intervals import Bounds
 
 __all__ = [
     "Rounding",
+    "admitted",
     "inside",
     "inside_all",
     "layer_inside",
@@ -77,18 +79,20 @@ def widened(
     elif file.op in LAYER_OPERATIONS and tolerated(policy):
         found[rest] = layers_inside(file, *some, policy, "any")
     elif file.op in CALL_OPERATIONS and file.format in CALL_OPERATIONS[file.op].admitting:
-        found[rest] = [_admitted(file, *one) for one in zip(*some, strict=True)]
+        admits = CALL_OPERATIONS[file.op].admits
+        found[rest] = [admitted(file, *one, admits) for one in zip(*some, strict=True)]
     return found
 
 
-def _admitted(file: VectorFile, words: Words, answer: Words) -> bool:
-    """Whether an operation admits an answer that is none of the policy's."""
-    one = CALL_OPERATIONS[file.op]
-    call, got = one.call(file.format, stripped(words)), stripped(answer)
+def admitted(
+    file: VectorFile, words: Words, answer: Words, admits: Callable[[AskedCall, Any], bool]
+) -> bool:
+    """Whether an answer to a call is one that may be given, by a function of call and result."""
+    call, got = CALL_OPERATIONS[file.op].call(file.format, stripped(words)), stripped(answer)
     if len(got) != math.prod(call.shape):
         return False
     patterns = np.array(got, np.uint64).astype(f"u{call.dtype.itemsize}")
-    return one.admits(call, patterns.view(call.dtype).reshape(call.shape))
+    return admits(call, patterns.view(call.dtype).reshape(call.shape))
 
 
 def nibbles_of(file: VectorFile, policy: str) -> str:

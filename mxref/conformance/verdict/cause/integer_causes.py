@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
+from mxref.conformance.compare.product_intervals import admitted
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
@@ -41,12 +42,12 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     near = [
         (one, _near(one), right_answers(one.file, one.inputs, Policy()).words) for one in outcomes
     ]
-    found = tuple(
-        Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
-        for m in mutants_of(file.op)
-        if file.format in m.formats and all(_gives(m, *one) for one in near)
-    )
-    return found or _shifted(outcomes)
+    known = [m for m in mutants_of(file.op) if file.format in m.formats]
+    found = [m for m in known if all(_gives(m, *one) for one in near)]
+    found = found or [m for m in known if all(_may_give(m, one) for one in outcomes)]
+    return tuple(
+        Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total) for m in found
+    ) or _shifted(outcomes)
 
 
 def _shifted(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
@@ -119,6 +120,13 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words], meant: Words
         if np.array_equal(made[kept], got[kept]):
             return True
     return False
+
+
+def _may_give(mutant: Mutant, outcome: Outcome) -> bool:
+    """Whether all answers are sums of what a mutant adds, in any order."""
+    pairs = zip(outcome.inputs, outcome.answers, strict=True)
+    admits = mutant.admits
+    return admits is not None and all(admitted(outcome.file, *one, admits) for one in pairs)
 
 
 def sums_of(operands: Operands, file: VectorFile, inputs: Words, answers: Words) -> bool:
