@@ -47,7 +47,7 @@ def drawn_layer(
     )
     powers = {"x": inputs - rows, "w": -outputs[:, np.newaxis] - inputs, "grad": rows + outputs}
     down, across = np.arange(n)[:, np.newaxis] // tile, np.arange(k) // tile
-    powers["w"] = powers["w"] - (2 * down + 3 * across) % 5
+    powers["w"] = powers["w"] - (3 * down + 5 * across) % 7
     parts: dict[str, Any] = dict(sizes)
     for field in fields:
         shape = field.lengths(sizes)

@@ -10,40 +10,40 @@ dw (N, K). Numbers are bfloat16, answers float32.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.exact import recipe as twin
 from mxref.exact.recipe import RecipeOperand
 from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
-from mxref.operands.fields import Field, joined, parts_of
+from mxref.operands.fields import Field, joined
 from mxref.operands.kinds import Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
-from mxref.operations.recipe_draws import Ordinary, RandomBits, drawn_layer
+from mxref.operations.recipe_draws import Ordinary, drawn_layer
 from mxref.operations.recipe_twins import twin_operand
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
-from mxref.products.layer_bounds import linear_bounds, linear_gradients_bounds
-from mxref.products.linear import linear, linear_gradients
 from mxref.products.recipe import OPERANDS, OperandRecipe, Recipe
 from mxref.profiles.recipes import RECIPES
+from mxref.support.integers import rounded_up
 
-__all__ = ["RecipeGradients", "RecipeLayer", "RecipeLinear"]
+__all__ = ["SOURCE", "RecipeLayer"]
 
 Array = NDArray[Any]
 MODEL = "M32"
-_SOURCE = "bf16"
+SOURCE = "bf16"
 _SIZES = 7  #: kinds of sizes
+_NO_MULTIPLES: Mapping[str, int] = {}
 _NO_OPERANDS: Mapping[str, OperandRecipe] = {}
 
 
@@ -53,6 +53,7 @@ class RecipeLayer(CallOperation):
     Args:
         recipe: one that is made by hand, of an operation of a user; None: those of `RECIPES`.
         name: of the operation, if it has a recipe of its own.
+        multiples: of which rows, inputs and outputs (m, k, n) are asked alone.
 
     Raises:
         ValueError: an operand that the slow twin cannot quantize.
@@ -74,8 +75,13 @@ class RecipeLayer(CallOperation):
     function: ClassVar[str]
     as_code: ClassVar[str]
 
-    def __init__(self, recipe: Recipe | None = None, name: str | None = None) -> None:
-        self._recipe = recipe
+    def __init__(
+        self,
+        recipe: Recipe | None = None,
+        name: str | None = None,
+        multiples: Mapping[str, int] = _NO_MULTIPLES,
+    ) -> None:
+        self._recipe, self._multiples = recipe, multiples
         if recipe is None:
             return
         for one in self.operands:
@@ -102,15 +108,15 @@ class RecipeLayer(CallOperation):
 
     def check(self, format: str, values: Mapping[str, Any]) -> None:
         """Rows, inputs and outputs of whole groups of a Hadamard transform."""
-        unit = self._unit(format)
         for size in "mkn":
-            if values[size] % unit:
+            if values[size] % (unit := self._unit(format, size)):
                 raise ValueError(f"{size} must be a multiple of {unit}, got {values[size]}")
 
-    def _unit(self, format: str) -> int:
-        """What rows, inputs and outputs are multiples of: the numbers of a Hadamard transform."""
+    def _unit(self, format: str, size: str) -> int:
+        """What a size is a multiple of: the numbers of a Hadamard transform, and what is asked."""
         turns = (getattr(self.recipe_of(format), one).transform for one in OPERANDS)
-        return max((one.size for one in turns if one is not None), default=1)
+        unit = max((one.size for one in turns if one is not None), default=1)
+        return math.lcm(unit, self._multiples.get(size, 1))
 
     def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arrays, the name of the recipe, and random bits."""
@@ -125,6 +131,7 @@ class RecipeLayer(CallOperation):
     def called_as(self, format: str) -> str:
         """The call in a format.
 
+        >>> from mxref.operations.recipe_products import RecipeGradients, RecipeLinear
         >>> RecipeGradients().called_as("nvfp4_transformer_engine")
         'linear_gradients(x, w, grad, recipe, bits_dx_grad, bits_dw_grad)'
         >>> RecipeLinear().called_as("deepseek_v3")
@@ -261,7 +268,7 @@ class RecipeLayer(CallOperation):
         found["mkn"[number % 3]] = length + int(draws.between(1, 5))
         if number % 3 == 0:
             found["m"] = length // 2 + 2
-        elif self._unit(format) > 1:
+        elif self._unit(format, "m") > 1:
             found["s"] = 1
         return self._whole(format, found)
 
@@ -271,9 +278,11 @@ class RecipeLayer(CallOperation):
         return max((max(one.block_shape) for one in every if one is not None), default=32)
 
     def _whole(self, format: str, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Sizes that are whole groups of a transform."""
-        unit = self._unit(format)
-        return {name: c if name == "s" else -(-c // unit) * unit for name, c in sizes.items()}
+        """Sizes that are multiples."""
+        return {
+            name: count if name == "s" else rounded_up(count, self._unit(format, name))
+            for name, count in sizes.items()
+        }
 
     def _drawn(
         self, format: str, draws: Draws, sizes: Mapping[str, int], *, faint: bool = False
@@ -291,106 +300,15 @@ class RecipeLayer(CallOperation):
         )
         return joined(self.fields(format), parts)
 
-    def _first_fields(self) -> tuple[Field, ...]:
+    def first_fields(self) -> tuple[Field, ...]:
+        """Sizes, x and the weight."""
         sizes = (Field(name, Size(most)) for name, most in zip("smkn", (2, 9, 9, 9), strict=True))
         x = Field("x", Ordinary(), ("s", "m", "k"))
         return (*sizes, x, Field("w", Ordinary(), ("n", "k")))
 
-    def _twin_operands(self, format: str) -> list[RecipeOperand]:
+    def twin_operands(self, format: str) -> list[RecipeOperand]:
+        """Its operands, as the slow twin knows them."""
         return [twin_operand(getattr(self.recipe_of(format), one)) for one in self.operands]
-
-
-class RecipeLinear(RecipeLayer):
-    """The output of a layer by a recipe."""
-
-    name = "recipe_linear"
-    parameters = "x, w, recipe"
-    operands = OPERANDS[:2]
-    function = "linear"
-    as_code = "lambda x, w, recipe: linear(x, w, None, recipe)"
-
-    def fields(self, format: str) -> tuple[Field, ...]:
-        """Sizes, x and the weight."""
-        return self._first_fields()
-
-    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The output."""
-        return np.float32, (values["s"], values["m"], values["n"])
-
-    def _fast(self, call: AskedCall) -> Sequence[Array]:
-        (x, w), recipe, _ = self.given(call)
-        return [linear(x, w, recipe)]
-
-    def _bounds(
-        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
-    ) -> Sequence[Bounds]:
-        x, w = arrays
-        return [linear_bounds(x, w, recipe, rounding="any")]
-
-    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
-        """The output, by the slow twin."""
-        parts = parts_of(self.fields(format), words)
-        rows, w = _rows(parts["x"]), parts["w"].tolist()
-        for row in twin.output(rows, w, _SOURCE, self._twin_operands(format)):
-            yield from row
-
-
-class RecipeGradients(RecipeLayer):
-    """The gradients of a layer's input and weight by a recipe."""
-
-    name = "recipe_gradients"
-    parameters = "x, w, grad, recipe"
-    operands = OPERANDS[2:]
-    function = "linear_gradients"
-    as_code = "lambda *given: np.concatenate([np.ravel(a) for a in linear_gradients(*given)[:2]])"
-    worked_on = 3
-
-    def fields(self, format: str) -> tuple[Field, ...]:
-        """Sizes, x, the weight, the gradient of the output, and random bits."""
-        shape = ("s", "m", "n")
-        bits = (
-            Field(f"bits_{one}", RandomBits(getattr(self.recipe_of(format), one)), shape)
-            for one in self.random(format)
-        )
-        return (*self._first_fields(), Field("grad", Ordinary(), shape), *bits)
-
-    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The numbers of both gradients."""
-        s, m, k, n = (values[one] for one in "smkn")
-        return np.float32, (s * m * k + n * k,)
-
-    def _fast(self, call: AskedCall) -> Sequence[Array]:
-        (x, w, grad), recipe, bits = self.given(call)
-        return linear_gradients(x, w, grad, recipe, random_bits=bits or None)[:2]
-
-    def _bounds(
-        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
-    ) -> Sequence[Bounds]:
-        (x, w, grad), drawn = arrays, dict(bits) or None
-        return linear_gradients_bounds(x, w, grad, recipe, random_bits=drawn, rounding="any")[:2]
-
-    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
-        """The gradients, by the slow twin."""
-        parts = parts_of(self.fields(format), words)
-        rows, w, grad = _rows(parts["x"]), parts["w"].tolist(), _rows(parts["grad"])
-        draws = [
-            _rows(parts[name]) if (name := f"bits_{one}") in parts else None
-            for one in ("dx_grad", "dw_grad")
-        ]
-        own = self._twin_operands(format)
-        for part in twin.gradients(rows, w, grad, _SOURCE, own, draws=draws):
-            for row in part:
-                yield from row
-
-    def number(self, words: Sequence[int], index: int) -> str:
-        """Its place in dx, or in dw behind it."""
-        s, m, k, _ = words[:4]
-        return f"dx {index}" if index < s * m * k else f"dw {index - s * m * k}"
-
-
-def _rows(part: Array) -> list[list[int]]:
-    found: list[list[int]] = part.reshape(-1, part.shape[-1]).tolist()
-    return found
 
 
 def _plain(name: str) -> str:

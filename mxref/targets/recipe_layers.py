@@ -12,10 +12,12 @@ from typing import Any
 from mxref.mutants.mutant import FLOATS, Mutant
 from mxref.mutants.recipe_faults import changed_layer, changes, inside_changed
 from mxref.operands.case_input import OWN
-from mxref.operations.recipe_layers import RecipeGradients, RecipeLayer, RecipeLinear
+from mxref.operations.recipe_layers import RecipeLayer
+from mxref.operations.recipe_products import RecipeGradients, RecipeLinear
 from mxref.products.recipe import Recipe
 from mxref.profiles.recipes import RECIPES
 from mxref.support.text import short, unknown_name
+from mxref.targets.filled_calls import SIZES
 
 __all__ = ["recipe_operations"]
 
@@ -39,9 +41,19 @@ def recipe_operations(attributes: Mapping[str, Any]) -> Iterator[RecipeLayer]:
         raise ValueError(f"RECIPE must be a Recipe or the name of one, got {short(claimed)}")
     for name, kind in _LAYERS.items():
         if callable(attributes.get(name)):
-            layer = kind(recipe)
+            layer = kind(recipe, multiples=_multiples(attributes, name))
             vars(layer)["mutants"] = tuple(_faults(layer, recipe))
             yield layer
+
+
+def _multiples(attributes: Mapping[str, Any], name: str) -> dict[str, int]:
+    """Those that a target says of its layers; what is malformed is told elsewhere."""
+    said = attributes.get("MULTIPLES")
+    some = said.get(name) if isinstance(said, Mapping) else None
+    sizes = ("m", "n", "k")[-len(SIZES[name]) :]
+    if not isinstance(some, tuple) or not all(isinstance(n, int) and n > 0 for n in some):
+        return {}
+    return dict(zip(sizes, some, strict=False))
 
 
 def _faults(layer: RecipeLayer, recipe: Recipe) -> Iterator[Mutant]:

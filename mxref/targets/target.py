@@ -152,7 +152,8 @@ _CLAIMS = (
 
 
 #: What may define formats and operations of its own.
-_DEFINES = ("FORMATS", "FORMAT_VALUES", "OPERATIONS", "RECIPE", "linear", "linear_gradients")
+_LAYERS = ("RECIPE", "MULTIPLES", "linear", "linear_gradients")
+_DEFINES = ("FORMATS", "FORMAT_VALUES", "OPERATIONS", *_LAYERS)
 #: What gives some arguments by name to the function of an operation.
 _BY_NAME = {"matmul": with_named, "grid_sample": with_options}
 

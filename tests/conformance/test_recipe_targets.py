@@ -12,12 +12,13 @@ import pytest
 import mxref
 from mxref.conformance import TargetError, target_of, verify
 from mxref.conformance.verdict.one_sentence import verdict_text
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.exact.linear import BlockFormat as TwinFormat
 from mxref.golden.agreement import compare_references
 from mxref.golden.integer_cases import call_file
 from mxref.mutants.recipe_faults import changed_layer, changes
 from mxref.operations.recipe_draws import Ordinary
-from mxref.operations.recipe_layers import RecipeGradients, RecipeLinear
+from mxref.operations.recipe_products import RecipeGradients, RecipeLinear
 from mxref.operations.recipe_twins import twin_operand
 from mxref.operations.registry import defined
 from mxref.products.recipe_operands import recipe_gradients, recipe_output
@@ -228,3 +229,62 @@ def test_results_that_are_no_gradients() -> None:
 def test_recipes_that_are_refused(recipe: Any, text: str) -> None:
     with pytest.raises(TargetError, match=text):
         target_of(kernel(recipe, RECIPES["mxfp8_torchao"]), "kernel")
+
+
+def test_layers_are_asked_in_the_multiples_that_a_target_says() -> None:
+    recipe, seen = RECIPES["mxfp8_torchao"], set[tuple[int, ...]]()
+
+    def linear(x: Any, w: Any, bias: Any, name: str) -> Any:
+        seen.add((x.shape[1] % 4, *(n % 32 for n in w.shape)))
+        return mxref.linear(x, w, recipe)
+
+    module = kernel("mxfp8_torchao", recipe, linear=linear, linear_gradients=None)
+    module.MULTIPLES = {"linear": (4, 32, 32)}
+    assert report_on(module).passed
+    assert seen == {(0, 0, 0)}
+
+
+@pytest.mark.parametrize(("name", "tile"), [("nvfp4_transformer_engine", 16), ("deepseek_v3", 128)])
+def test_a_weight_has_two_tiles_along_both_axes_and_exchanged_ones_are_seen(
+    name: str, tile: int
+) -> None:
+    """As by a kernel that reads the scales of tiles in the order of columns."""
+    layer, found = RecipeLinear(), []
+    for case in layer.designed(name):
+        _, w, _ = layer.call(name, case.inputs).arguments
+        if min(w.shape) > tile:
+            upper, lower = w[:tile, tile:], w[tile : 2 * tile, :tile]
+            found.append(float(abs(upper).max()) / float(abs(lower).max()))
+    assert found
+    assert max(max(one, 1 / one) for one in found) > 2
+
+
+def test_an_amax_without_its_floor_is_seen() -> None:
+    recipe = RECIPES["deepgemm"]
+    assert isinstance(recipe.y_x.by, mxref.Policy)
+    policy = recipe.y_x.by.replace(amax_floor="none")
+    other = dataclasses.replace(recipe, y_x=dataclasses.replace(recipe.y_x, by=policy))
+    module = kernel("deepgemm", other, linear_gradients=None)
+    assert not report_on(module).passed
+
+
+def test_a_sum_inside_of_its_bounds_is_not_shown_as_wrong() -> None:
+    """dx is right but for the order of its sums; dw has a fault, which is named and shown."""
+    recipe = RECIPES["mxfp8_torchao"]
+    fault = {"dw_x": dataclasses.replace(recipe.dw_x, by="ocp")}
+    other = dataclasses.replace(recipe, **fault)
+
+    def gradients(x: Any, w: Any, grad: Any, name: str) -> Any:
+        pairs = recipe_gradients(x, w, grad, other)
+        dx, dw = (
+            left.dequantize(np.float32) @ right.dequantize(np.float32) for left, right in pairs
+        )
+        return dx.reshape(x.shape), dw, None
+
+    module = SimpleNamespace(RECIPE="mxfp8_torchao", linear_gradients=gradients)
+    report = report_on(module)
+    assert "quantizes x for dw with scale_rule=floor" in verdict_text(report)
+    with target_of(module, "kernel").own.known():
+        text = "\n".join(report_lines(report, 9))
+    assert "element dw" in text
+    assert "element dx" not in text
