@@ -41,6 +41,8 @@ _ODD = (_ZERO, _INFINITE, _NAN, _SUBNORMAL, _LEAST, _LARGE)
 _MILLION = 0x49800000  # 2**20
 #: The largest number of bfloat16.
 _LARGEST = 0x7F7F0000
+#: The most different runs of scales of rows.
+_SCALES = 61
 #: Rows, products of a sum and columns of the designed cases.
 _SIZES = ((2, 5, 3), (3, 20, 2), (1, 33, 2), (2, 40, 2))
 
@@ -78,7 +80,9 @@ def drawn(
                 odd = np.array(_ODD)[draws.below((rows,), len(_ODD))]
                 tensors = np.where(draws.one_in((rows,), 2), odd, tensors)
                 codes = codes & ~fmt.element.sign_bit  # no sum is zero
-            found[f"tensor_scales_{side}"] = tensors
+            # Rows with one scale are multiplied at once: many rows have a few, each some in turn.
+            run = -(-rows // _SCALES)
+            found[f"tensor_scales_{side}"] = np.repeat(tensors[:: max(run, 1)], run)[:rows]
         found[f"codes_{side}"] = codes & ~fmt.element.sign_bit if positive else codes
     factors: Sequence[int] = _SHORT if formats[0].tensor_scale else (*_SHORT, *_LONG)
     betas: Sequence[int] = (_ZERO, *_SHORT, *_LONG)
