@@ -209,14 +209,7 @@ def inside_changed(layer: RecipeLayer, change: Change) -> Callable[[AskedCall, A
     """Whether a result may be one of a change; None if the change is no other recipe."""
     if change.across or change.turned or change.exchanged:
         return None
-
-    def admits(call: AskedCall, result: Array) -> bool:
-        try:
-            return bool(layer.inside(call, result, change.operands).all())
-        except ValueError:  # scales whose products float32 does not hold
-            return False
-
-    return admits
+    return partial(layer.admits, operands=change.operands)
 
 
 def _run(layer: RecipeLayer, recipe: Recipe, change: Change, *arguments: Any) -> Array:

@@ -190,10 +190,12 @@ class RecipeLayer(CallOperation):
             dict(zip(self.random(format), bits[count + 1 :], strict=True)),
         )
 
-    def admits(self, call: AskedCall, result: Array) -> bool:
-        """Whether all numbers are inside of the bounds of float32 sums in any order."""
+    def admits(
+        self, call: AskedCall, result: Array, operands: Mapping[str, OperandRecipe] = _NO_OPERANDS
+    ) -> bool:
+        """Whether all numbers are inside of the bounds of float32 sums, see `inside`."""
         try:
-            return bool(self.inside(call, result).all())
+            return bool(self.inside(call, result, operands).all())
         except ValueError:  # scales whose products float32 does not hold
             return False
 
