@@ -536,6 +536,7 @@ def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None
     assert {wanted for _, wanted in asked("policies")} == {">= 0.9091 x", "shown"}
     limits = [wanted for _, wanted in asked("adders")]
     assert limits[::2] == ["<= 3.2 ns a product"] * 23
-    assert limits[1::2].count(">= 15 x") == 20
+    assert sorted(set(limits[1::2])) == [">= 0.5 x", ">= 15 x"]
+    assert limits[1::2].count(">= 15 x") == 22  # all but the FMA of float32
     assert [wanted for _, wanted in asked("integers")] == [">= 1 x", ">= 1 x", "<= 30 s"]
     assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 60 s"]
