@@ -2,7 +2,7 @@
 
 Words are 32-bit patterns: floats, or integers in two's complement. The answer's words are codes in
 two's complement of their own width, bytes, or float32 patterns. What a case holds is told by
-`fields`; how a case is read, drawn and made smaller follows from them.
+`fields`; how a case is read, drawn and made smaller follows from them (`CallFields`).
 
 A policy has the choices of the operation, spelled ``scaling=divide+nan=zero``; `default` is the one
 without a choice. An operation may be defined outside of mxref: see docs/architecture.md.
@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from mxref.operands import fields as of_fields
 from mxref.operands.case_input import OWN, CaseInput
 from mxref.operands.draws import Draws
-from mxref.operands.fields import Field
-from mxref.operands.kinds import Size, signed
+from mxref.operands.kinds import signed
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
 from mxref.operations.asked_call import AskedCall, result_type, result_words, words_of
-from mxref.operations.operation import AnyPolicy, Kinds, Words
-from mxref.operations.own_choices import ChoosingOperation
+from mxref.operations.call_fields import CallFields, is_size
+from mxref.operations.operation import AnyPolicy, Words
 from mxref.operations.simpler import Attempt
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.policy import Policy
@@ -43,7 +42,7 @@ _DRAWN = 64
 _CALLS = 256
 
 
-class CallOperation(ChoosingOperation):
+class CallOperation(CallFields):
     """An operation whose cases are calls; what is its own beside its fields, choices and answers.
 
     What has a default here is to be said only where the fields do not say it.
@@ -51,36 +50,18 @@ class CallOperation(ChoosingOperation):
 
     varied = single = True
     questions = 1 << 7
-    #: The formats of its files.
-    formats: ClassVar[tuple[str, ...]]
     #: Formats of few calls, each with the choices and the format of a file that decides each.
     further: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     #: Formats of which results that no policy gives may be right, see `admits`.
     admitting: ClassVar[tuple[str, ...]] = ()
-    #: What its files have in place of a float type.
-    slot: ClassVar[str] = "bytes"
     #: Known wrong implementations (`mxref.mutants.Mutant`) of an operation that mxref has not.
     mutants: ClassVar[tuple[Any, ...]] = ()
     #: The page that says how a target is called.
     page: ClassVar[str] = "docs/integers.md"
-    #: How many of its fields, the last ones, are what it works on; those before are parameters.
-    worked_on: ClassVar[int] = 1
     #: The names of the axes of a result: fields beside it have the last ones; () if any that fit.
     axes: ClassVar[tuple[str, ...]] = ()
     #: About how many calls are asked of a format that no file has.
     few: ClassVar[int] = 8
-
-    def slot_of(self, format: str) -> str:
-        """What the file of a format has in place of a float type."""
-        return self.slot
-
-    @abstractmethod
-    def fields(self, format: str) -> tuple[Field, ...]:
-        """What a case holds, in the order of its words."""
-
-    @abstractmethod
-    def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
-        """The dtype and the shape of the answer to a call with these values of the fields."""
 
     @abstractmethod
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
@@ -102,59 +83,9 @@ class CallOperation(ChoosingOperation):
         """Whether a result that no policy gives is right, such as one inside of bounds."""
         return False
 
-    def check(self, format: str, values: Mapping[str, Any]) -> None:
-        """Raise ValueError for sizes or values that do not go together."""
-
-    def argument_names(self, format: str) -> tuple[str, ...]:
-        """The first arguments of the function: the fields but sizes, in their order."""
-        return tuple(field.name for field in self.fields(format) if field.is_argument)
-
-    def arguments(self, format: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What the function is given, by the values of the fields."""
-        return tuple(values[name] for name in self.argument_names(format))
-
-    def values(self, format: str, words: Words | NDArray[Any]) -> dict[str, Any]:
-        """The values of the fields of a case: arrays in their shapes, numbers, sizes.
-
-        Raises:
-            ValueError: words that are no case of the operation.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> CALL_OPERATIONS["unpack_int4"].values("int4", (1, 2, 0x98))
-        {'rows': 1, 'k': 2, 'packed': array([[152]], dtype=uint8)}
-        """
-        fields = self.fields(format)
-        values = of_fields.values_of(fields, of_fields.parts_of(fields, words))
-        self.check(format, values)
-        return values
-
-    def call(self, format: str, words: Words) -> AskedCall:
-        """The call of a case.
-
-        Raises:
-            ValueError: words that are no case of the operation.
-        """
-        values = self.values(format, words)
-        dtype, shape = self.result(format, values)
-        return AskedCall(self.arguments(format, values), np.dtype(dtype), shape)
-
-    def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
-        """Those of the fields."""
-        fields = self.fields(format)
-        parts = of_fields.parts_of(fields, words)
-        kinds = {one.name: None if _is_size(one) else one.kind for one in fields}
-        return [kinds[name] for name, part in parts.items() for _ in range(part.size)]
-
-    def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
-        """Patterns of the answer, which stand for themselves."""
-        return [None] * count
-
     def place(self, index: int) -> str:
         """The number of the word."""
         return f" in word {index}"
-
-    def check_words(self, format: str, slot: str, words: Words, answers: Iterable[Words]) -> None:
-        """Nothing: `counts` has refused what is no call."""
 
     def difference(self, wrong: WrongAnswer) -> str:
         """The first wrong word, with what belongs to it."""
@@ -188,7 +119,7 @@ class CallOperation(ChoosingOperation):
         shape, found = self.call(format, words).shape, []
         fields = self.fields(format)
         for field, part in zip(fields, of_fields.parts_of(fields, words).values(), strict=True):
-            if part.shape in ((), shape) and not _is_size(field):
+            if part.shape in ((), shape) and not is_size(field):
                 word = int(np.broadcast_to(part, shape).reshape(-1)[index])
                 found.append(f"{field.name} {field.kind.shown(word)}")
         return ", ".join(found)
@@ -227,59 +158,6 @@ class CallOperation(ChoosingOperation):
             arguments = dict(zip(given, call.arguments, strict=False))
             read = partial(one_row, partial(result_words, call=call))
             yield Asked(slice(i, i + 1), arguments, read)
-
-    def places(self, format: str, words: Words) -> int:
-        """How many of the words of a case are parameters, before what it works on."""
-        parts = of_fields.parts_of(self.fields(format), words)
-        return len(words) - sum(one.size for one in list(parts.values())[-self.worked_on :])
-
-    def easy(self, format: str, slot: str) -> tuple[int, ...]:
-        """The smallest case, of the simplest values."""
-        return of_fields.easy(self.fields(format))
-
-    def question(self, format: str, draws: Draws, number: int) -> Sequence[int] | NDArray[Any]:
-        """The words of a random case, near where kernels go wrong.
-
-        Args:
-            format: the format.
-            draws: random numbers.
-            number: of the question, by which kinds of cases may take turns.
-        """
-        return of_fields.drawn(self.fields(format), draws)
-
-    def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
-        """A random call of these sizes, one for each of `units`."""
-        named = dict(zip(self.units(format), sizes, strict=True))
-        return self.call(format, of_fields.drawn(self.fields(format), draws, named))
-
-    def size_kind(self, format: str) -> str:
-        """Of calls in many sizes, the kind: calls of one kind have the same sizes."""
-        return self.name
-
-    def elements(self, sizes: Sequence[int]) -> int:
-        """About how many numbers a call of these sizes has.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> CALL_OPERATIONS["grid_sample"].elements((2, 3, 3, 4, 4))
-        50
-        """
-        return math.prod(sizes)
-
-    def units(self, format: str) -> dict[str, str]:
-        """The sizes that a call has, each with what reports call it, in the plural.
-
-        >>> from mxref.operations.registry import CALL_OPERATIONS
-        >>> CALL_OPERATIONS["pack_int4"].units("int4")
-        {'rows': 'rows', 'k': 'codes in a row'}
-        """
-        fields = self.fields(format)
-        named = {one.name: one.name.replace("_", " ") for one in fields if _is_size(one)}
-        rest = (one for one in fields if not callable(one.shape) and "*" in one.shape)
-        return named | dict.fromkeys(("*" for _ in rest), "values")
-
-    def smaller(self, format: str, words: Words) -> Iterator[Words]:
-        """Cases to try instead of one that is answered wrongly, the simplest first."""
-        return of_fields.smaller(self.fields(format), tuple(words))
 
     def designed(self, format: str) -> Iterable[CaseInput]:
         """The inputs of its vectors: by default the easy case, and random ones."""
@@ -359,7 +237,3 @@ class CallOperation(ChoosingOperation):
 def _known_call(operation: CallOperation, format: str, words: tuple[int, ...]) -> AskedCall:
     """The call of a case, which is asked under many policies one after the other."""
     return operation.call(format, words)
-
-
-def _is_size(field: Field) -> bool:
-    return isinstance(field.kind, Size)
