@@ -37,7 +37,8 @@ from mxref.numbers.element import Elements, encode_parts
 from mxref.numbers.estimated import KeyTable, divisors_within, is_far, key_table
 from mxref.numbers.scale_steps import FLUSHED, OTHER, ScaleSteps, scale_steps
 from mxref.policy.choices import ScaleArithmetic, Scaling
-from mxref.policy.policy import ElementPolicy, Policy
+from mxref.policy.groups import ElementPolicy
+from mxref.policy.policy import Policy
 from mxref.support.scratch import scratch
 
 #: Quotients that are too large to be estimated for stochastic rounding.

@@ -16,7 +16,7 @@ from mxref.blocks.two_level import TensorScales, largest_number
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 
 _ONE = 0x3F800000
 #: Significant bits of a divisor in `quotient`, and of the quotient beyond 29.

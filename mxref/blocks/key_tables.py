@@ -14,7 +14,7 @@ from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat
 from mxref.numbers.element import encode_parts
 from mxref.numbers.scale_steps import FLUSHED, OTHER, ScaleSteps, Words, scale_steps
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
-from mxref.policy.policy import ElementPolicy, ScalePolicy
+from mxref.policy.groups import ElementPolicy, ScalePolicy
 
 #: Not scale words: the block must be multiplied by 2**64 first; the block has NaN or infinity; the
 #: largest key does not tell the scale.

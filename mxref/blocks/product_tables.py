@@ -19,7 +19,7 @@ from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import scale_parts
 from mxref.policy.choices import DecodedZero, ProductOverflow, ProductRounding, ScaleArithmetic
-from mxref.policy.policy import DecodePolicy
+from mxref.policy.groups import DecodePolicy
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,7 +23,8 @@ from mxref.numbers.element import Elements, encode_parts, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
 from mxref.numbers.table import code_table
 from mxref.policy import choices as c
-from mxref.policy.policy import ElementPolicy, Policy
+from mxref.policy.groups import ElementPolicy
+from mxref.policy.policy import Policy
 
 #: Elements of the smallest tile that is quantized by tables which take long to make.
 FEW = 1 << 12

@@ -28,7 +28,7 @@ from mxref.mutants.mutant import (
 from mxref.mutants.product_mutants import by_policy, dequantizes
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import decode_scale, scale_parts
-from mxref.policy.policy import DecodePolicy
+from mxref.policy.groups import DecodePolicy
 
 __all__ = ["DECODERS"]
 

@@ -14,7 +14,7 @@ from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat, block_format
 from mxref.mutants.mutant import Function
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import scale_parts
-from mxref.policy.policy import DecodePolicy
+from mxref.policy.groups import DecodePolicy
 
 Table = NDArray[Any]
 Elements = Callable[[ElementFormat], Parts]

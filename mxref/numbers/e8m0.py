@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import I64, U8, FloatLayout, Parts, Stochastic, floor_log2, round_to_code
 from mxref.formats.catalog import E8M0, CodeFormat, ScaleFormat
 from mxref.policy import choices as c
-from mxref.policy.policy import ScalePolicy
+from mxref.policy.groups import ScalePolicy
 
 NAN = 0xFF
 

@@ -33,8 +33,9 @@ from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
+from mxref.policy.groups import ElementPolicy
 from mxref.policy.keywords import DecodeChoices, ElementChoices
-from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.policy.policy import Policy, resolve
 from mxref.support.integers import integer
 
 

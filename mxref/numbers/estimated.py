@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, split
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.element import encode_parts
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 from mxref.support.scratch import scratch
 
 #: Units of the last place beside a threshold within which an estimate does not decide.

@@ -29,8 +29,9 @@ from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
+from mxref.policy.groups import DecodePolicy
 from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
-from mxref.policy.policy import DecodePolicy, Policy, resolve
+from mxref.policy.policy import Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 from mxref.support.text import short

@@ -23,7 +23,7 @@ from mxref.numbers.e8m0 import codes_within
 from mxref.numbers.quirks import quirk_exponents
 from mxref.numbers.source import narrowed
 from mxref.policy.choices import Int8Emax, ScaleOverflow, ScaleUnderflow, ZeroBlock
-from mxref.policy.policy import ScalePolicy
+from mxref.policy.groups import ScalePolicy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 

@@ -27,7 +27,7 @@ from mxref.bits.floats import (
 from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS, OWN_FORMATS
 from mxref.numbers.codes import dtype_of, every_code
 from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 from mxref.support.host_arrays import unpacked_array
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks

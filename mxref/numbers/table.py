@@ -35,7 +35,7 @@ from mxref.bits.stochastic import StochasticTable
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.source import Source, after_input_choices, narrowed_layout
 from mxref.policy.choices import PreRounding
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 from mxref.support.threads import CHUNK, TILE, in_chunks
 
 #: Bits of a key that a table may have: 4 MiB.

@@ -21,8 +21,9 @@ from mxref.formats.catalog import (
 from mxref.numbers.codes import codes_of
 from mxref.packing.moves import BYTES, PACKINGS, Packing, matrix
 from mxref.policy.choices import ScaleByte, ScalePlace
+from mxref.policy.groups import LayoutPolicy
 from mxref.policy.keywords import PackBlocksChoices, PackChoices
-from mxref.policy.policy import LayoutPolicy, Policy, resolve
+from mxref.policy.policy import Policy, resolve
 from mxref.support.integers import integer
 
 #: The format that packed bytes are checked against.

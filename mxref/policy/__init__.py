@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from mxref.policy.groups import (
+    DecodePolicy,
+    ElementPolicy,
+    FloatScalePolicy,
+    LayoutPolicy,
+    ProductPolicy,
+    ScalePolicy,
+)
 from mxref.policy.keywords import AnyQuantizeChoices as AnyQuantizeChoices
 from mxref.policy.keywords import DecodeChoices as DecodeChoices
 from mxref.policy.keywords import DecodeScaleChoices as DecodeScaleChoices
@@ -16,17 +24,7 @@ from mxref.policy.keywords import PackScalesChoices as PackScalesChoices
 from mxref.policy.keywords import ProductChoices as ProductChoices
 from mxref.policy.keywords import QuantizeChoices as QuantizeChoices
 from mxref.policy.keywords import SharedScaleChoices as SharedScaleChoices
-from mxref.policy.policy import (
-    READS,
-    DecodePolicy,
-    ElementPolicy,
-    FloatScalePolicy,
-    LayoutPolicy,
-    Policy,
-    ProductPolicy,
-    ScalePolicy,
-    resolve,
-)
+from mxref.policy.policy import READS, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [

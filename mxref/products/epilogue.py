@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from mxref.bits.float32 import F64Array, as_float64, fl, fl_sum, rounded, wide
 from mxref.bits.floats import F32, F64, Bool, FloatLayout, compose, floats_from, patterns, split
 from mxref.numbers.source import Source
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 from mxref.products.exact_sums import ExactSums, infinities, parts_of, patterns_of
 from mxref.products.float_products import pattern
 from mxref.products.intervals import Bounds

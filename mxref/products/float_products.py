@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mxref.bits.float32 import F64Array
 from mxref.bits.floats import FloatLayout, Floats, floats_from, split
 from mxref.numbers.source import Source
-from mxref.policy.policy import ElementPolicy
+from mxref.policy.groups import ElementPolicy
 from mxref.products.intervals import Bounds
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.

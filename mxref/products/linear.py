@@ -24,8 +24,9 @@ from mxref.blocks.two_level import TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.source import Source
 from mxref.policy.choices import Accumulation
+from mxref.policy.groups import ElementPolicy
 from mxref.policy.keywords import LinearChoices, LinearGradientsChoices
-from mxref.policy.policy import READS, ElementPolicy, Policy, resolve
+from mxref.policy.policy import READS, Policy, resolve
 from mxref.products.dot import matmul, matmul_bounds
 from mxref.products.float_products import float_product, float_product_bounds, float_sum
 from mxref.products.intervals import Bounds

@@ -29,8 +29,9 @@ from mxref.policy.choices import (
     GradientRows,
     WeightAxis,
 )
+from mxref.policy.groups import ElementPolicy
 from mxref.policy.keywords import LinearChoices, LinearGradientsChoices
-from mxref.policy.policy import READS, ElementPolicy, Policy, resolve, spelled
+from mxref.policy.policy import READS, Policy, resolve, spelled
 
 Array: TypeAlias = NDArray[Any]
 

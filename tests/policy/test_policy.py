@@ -19,17 +19,15 @@ from tables import rows
 
 import mxref
 from mxref.policy.choices import Overflow, Rounding
-from mxref.policy.policy import (
-    READS,
+from mxref.policy.groups import (
     DecodePolicy,
     ElementPolicy,
     FloatScalePolicy,
     LayoutPolicy,
-    Policy,
     ProductPolicy,
     ScalePolicy,
-    resolve,
 )
+from mxref.policy.policy import READS, Policy, resolve
 
 TABLE = rows("policy", "choices")
 #: The members of each choice, `ocp`'s first.

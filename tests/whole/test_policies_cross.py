@@ -29,7 +29,8 @@ from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.numbers.codes import view_codes
 from mxref.numbers.element import encode_parts
-from mxref.policy.policy import READS, ElementPolicy, Policy
+from mxref.policy.groups import ElementPolicy
+from mxref.policy.policy import READS, Policy
 
 ELEMENTS = (*ELEMENT_FORMATS, *OTHER_FORMATS)
 CODED = tuple(CODE_FORMATS)

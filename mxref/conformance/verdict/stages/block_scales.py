@@ -18,7 +18,8 @@ from mxref.formats.catalog import UE4M3, BlockFormat, block_format
 from mxref.numbers.element import encode_parts
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.element_choices import Rounding
-from mxref.policy.policy import ElementPolicy, Policy
+from mxref.policy.groups import ElementPolicy
+from mxref.policy.policy import Policy
 
 __all__ = ["BlockScale", "block_scales", "right_scale"]
 
