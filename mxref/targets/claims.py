@@ -1,12 +1,14 @@
-"""What targets may claim: the formats and float types that they cover."""
+"""What targets may claim: formats and float types that they cover, a profile, what is so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping
+from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
+    BLOCK_FORMATS,
     E8M0,
     MX_BLOCKS,
     MX_ELEMENTS,
@@ -16,10 +18,20 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS
+from mxref.profiles import PROFILES, Profile
 from mxref.support.text import short, unknown_name
 from mxref.targets.imports import TargetError
 
-__all__ = ["claimable", "claimed", "claimed_names", "claims_cover", "usual_formats"]
+__all__ = [
+    "claimable",
+    "claimed",
+    "claimed_names",
+    "claimed_profile",
+    "claims_cover",
+    "said_true",
+    "smallest_block",
+    "usual_formats",
+]
 
 #: What may be claimed, calls aside: to list the formats of all calls takes time.
 _FLOATS_AND_FORMATS: Mapping[str, tuple[Container[str], ...]] = {
@@ -92,3 +104,34 @@ def claims_cover(
     has_format = format == E8M0.name or format in formats
     has_format = has_format or all(one in formats for one in format.split("-"))
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
+
+
+def claimed_profile(given: object, name: str) -> Profile:
+    """The profile that a target claims to equal, by its name or itself.
+
+    Raises:
+        TargetError: no profile.
+    """
+    if isinstance(given, Profile):
+        return given
+    if not isinstance(given, str) or given not in PROFILES:
+        raise TargetError(f"target {name}: {unknown_name('PROFILE', given, PROFILES)}")
+    return PROFILES[given]
+
+
+def said_true(has: Mapping[str, Any], attribute: str, name: str) -> bool:
+    """Whether a target says True; an integer is a constant of the kernel.
+
+    Raises:
+        TargetError: neither True nor False.
+    """
+    said = has.get(attribute, False)
+    if not isinstance(said, int):
+        raise TargetError(f"target {name}: {attribute} must be True or False, got {short(said)}")
+    return said is True
+
+
+def smallest_block(formats: Collection[str]) -> int:
+    """The elements of the smallest block of formats; of MX where none is a block format."""
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    return min((known[one].elements_per_block for one in formats if one in known), default=32)

@@ -109,7 +109,7 @@ has no arrays of is not covered, such as float64 in JAX unless the target sets `
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -118,16 +118,21 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES, Profile
+from mxref.profiles import Profile
 from mxref.support.own_names import keeping_names, names_kept
-from mxref.support.text import short, unknown_name
 from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import Library, library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
-from mxref.targets.claims import claimed, claims_cover, usual_formats
+from mxref.targets.claims import (
+    claimed,
+    claimed_profile,
+    claims_cover,
+    said_true,
+    smallest_block,
+    usual_formats,
+)
 from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.needs import Needs, given_row_scales, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
@@ -280,14 +285,14 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     found = layers_renamed(found) if hasattr(module, "RECIPE") else found
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
-    profile = _profile(has["PROFILE"], name) if "PROFILE" in has else None
+    profile = claimed_profile(has["PROFILE"], name) if "PROFILE" in has else None
     try:
         said_policy = has.get("POLICY", "ocp" if profile is None else profile.policy)
         policy = said_policy if isinstance(said_policy, Policy) else Policy.parse(said_policy)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
     said = ("THREADS", "REUSES_RESULT", "ROW_SCALES")
-    threads, reuses, by_rows = (_is_said(has, one, name) for one in said)
+    threads, reuses, by_rows = (said_true(has, one, name) for one in said)
     try:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
         needs = Needs.of_functions(has.get("MULTIPLES", {}), found)
@@ -320,16 +325,10 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         profile=profile,
         threads=threads,
         own=own,
-        notes=(*hopeless.values(), *needs.notes(_smallest_block(formats))),
+        notes=(*hopeless.values(), *needs.notes(smallest_block(formats))),
         streams=library.late is not None,
         named=named_parameters(has.get("grid_sample"), filled="grid_sample" in needs.multiples),
     )
-
-
-def _smallest_block(formats: Collection[str]) -> int:
-    """The elements of the smallest block of formats; of MX where none is a block format."""
-    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
-    return min((known[one].elements_per_block for one in formats if one in known), default=32)
 
 
 def _called(
@@ -340,14 +339,6 @@ def _called(
     return read_at_once(taking) if reuses else taking
 
 
-def _is_said(has: Mapping[str, Any], one: str, target: str) -> bool:
-    """Whether a target says True; an integer is a constant of the kernel."""
-    said = has.get(one, False)
-    if not isinstance(said, int):
-        raise TargetError(f"target {target}: {one} must be True or False, got {short(said)}")
-    return said is True
-
-
 def _limited(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose calls have a time limit, where another process keeps it."""
 
@@ -356,11 +347,3 @@ def _limited(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
 
     return call
-
-
-def _profile(claimed: object, target: str) -> Profile:
-    if isinstance(claimed, Profile):
-        return claimed
-    if not isinstance(claimed, str) or claimed not in PROFILES:
-        raise TargetError(f"target {target}: {unknown_name('PROFILE', claimed, PROFILES)}")
-    return PROFILES[claimed]
