@@ -12,7 +12,7 @@ from mxref.bits.floats import U8
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.operands.splitmix import splitmix64
 
-__all__ = ["AS_DRAWN", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn"]
+__all__ = ["AS_DRAWN", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn", "tensor_scales"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ PRODUCT_KINDS = (
 )
 #: Numbers that can lie in arrays with a stride of 0.
 REPEATED = ProductData(one_row=True), ProductData(equal=True)
+#: The scales of tensors, of formats that have them: powers of two, which round nothing.
+_TENSORS = np.float32(0.5), np.float32(8)
 
 
 @cache
@@ -100,3 +102,9 @@ def drawn(
     for array in found:  # of the cache
         array.flags.writeable = False
     return found
+
+
+def tensor_scales(*formats: BlockFormat) -> tuple[np.float32, ...]:
+    """The scales of both tensors, 1 of those that have none."""
+    pairs = zip(formats, _TENSORS, strict=True)
+    return tuple(tensor if fmt.tensor_scale else np.float32(1) for fmt, tensor in pairs)

@@ -239,7 +239,7 @@ def _text(subject: ProductSubject, calls: Sequence[_Call], replies: Sequence[Wor
         example = f"{call.name}: {got}"
     else:
         bad = ~same_numbers(right[first], got, subject.float)
-        example = first_wrong(call.name, right[first], got, bad, subject.float, _place)
+        example = first_wrong(call.name, right[first], got, bad, subject.float)
     cause = _cause(subject, calls, replies)
     return f"{cause or 'no known fault gives them'} ({counts}): {example}"
 
@@ -266,7 +266,3 @@ def _words(call: _Call, chosen: Mapping[str, str]) -> Words:
         total = sum(BUGS[stage][text](call) for stage, text in chosen.items())
         numbers = np.broadcast_to(total, call.product.shape[:2]).astype(layout.dtype)
     return numbers.view(layout.uint).astype(np.uint64)
-
-
-def _place(index: Sequence[int]) -> str:
-    return f"row {index[0]}, column {index[1]}"

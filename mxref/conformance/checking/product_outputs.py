@@ -105,13 +105,18 @@ def wrong_rows(wrong: NDArray[np.bool_]) -> dict[str, tuple[NDArray[np.int64], i
     }
 
 
+def row_and_column(index: Sequence[int]) -> str:
+    """Where an output of a matrix stands."""
+    return f"row {index[0]}, column {index[1]}"
+
+
 def first_wrong(
     name: str,
     want: Words,
     got: Words,
     wrong: NDArray[np.bool_],
     float: str,
-    place_of: Callable[[Sequence[int]], str],
+    place_of: Callable[[Sequence[int]], str] = row_and_column,
 ) -> str:
     """The first wrong output of a call, in words, and how many there are.
 

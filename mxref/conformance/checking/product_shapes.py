@@ -38,6 +38,7 @@ from mxref.conformance.checking.product_data import (
     REPEATED,
     ProductData,
     drawn,
+    tensor_scales,
 )
 from mxref.conformance.checking.product_outputs import (
     first_wrong,
@@ -97,8 +98,6 @@ _LONGER = 6
 _FEWER, _RARE = 6, 36
 #: So many right outputs may be values of a narrower float by chance.
 _CHANCE = 8
-#: The scales of tensors, of formats that have them: powers of two, which round nothing.
-_TENSORS = np.float32(0.5), np.float32(8)
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
 _MOVED = (33, 65, 3)
 
@@ -229,7 +228,7 @@ class Product(PlainQuestion):
         """Scales and codes of both operands, and what tells the function their formats."""
         a, b = self.subject.formats
         more = (LAYOUTS[self.subject.float].dtype,) if self.subject.function.takes_dtype else ()
-        tensors = _tensors(a, b) if self.subject.has_tensors else ()
+        tensors = tensor_scales(a, b) if self.subject.has_tensors else ()
         return (*self.side(0)[:2], *self.side(1)[:2], a.name, b.name, *more, *tensors)
 
     @property
@@ -316,20 +315,7 @@ class Product(PlainQuestion):
 
     def difference(self, got: Words) -> str:
         """The first wrong output, and how many there are."""
-        return first_wrong(
-            self.name, self.wanted, got, ~self._same(got), self.subject.float, _place
-        )
-
-
-def _tensors(*formats: BlockFormat) -> tuple[np.float32, ...]:
-    """The scales of tensors, 1 of those that have none."""
-    pairs = zip(formats, _TENSORS, strict=True)
-    return tuple(tensor if fmt.tensor_scale else np.float32(1) for fmt, tensor in pairs)
-
-
-def _place(index: Sequence[int]) -> str:
-    """Where an output stands."""
-    return f"row {index[0]}, column {index[1]}"
+        return first_wrong(self.name, self.wanted, got, ~self._same(got), self.subject.float)
 
 
 @lru_cache(16)  # that of a question is asked for several times
@@ -337,7 +323,7 @@ def _outputs(product: Product) -> Words:
     """The words of the outputs."""
     layout = LAYOUTS[product.subject.float]
     exact = product.side(0)[2] @ product.side(1)[2].T
-    exact *= math.prod(map(float, _tensors(*product.subject.formats)))
+    exact *= math.prod(map(float, tensor_scales(*product.subject.formats)))
     found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
     found.flags.writeable = False
     return found
