@@ -76,8 +76,7 @@ class FloatLayout:
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy or ml_dtypes float dtype."""
-        dtype: np.dtype[Any] = _DTYPES[self.name]
-        return dtype
+        return _DTYPES[self.name]
 
 
 @functools.cache
@@ -91,7 +90,7 @@ F16 = FloatLayout("f16", 5, 10)
 BF16 = FloatLayout("bf16", 8, 7)
 #: The float types that values come from and go to, by name.
 LAYOUTS = {layout.name: layout for layout in (F32, F16, BF16, F64)}
-_DTYPES = {
+_DTYPES: dict[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
@@ -121,9 +120,8 @@ def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
     except TypeError:
         raise TypeError(f"{parameter} must be {known}, got {dtype!r}") from None
     native = wanted.newbyteorder("=") if wanted.kind == "f" else wanted
-    for layout in LAYOUTS.values():
-        if native == layout.dtype:
-            return layout
+    if native in _OF_DTYPE:
+        return _OF_DTYPE[native]
     raise TypeError(f"{parameter} must be {known}, got {wanted}")
 
 

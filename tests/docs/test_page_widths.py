@@ -1,4 +1,4 @@
-"""Pages can be read with pleasure: short lines, short paragraphs, and no more long sentences."""
+"""Pages and modules can be read: short lines, paragraphs and files, and no more long sentences."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ LINE, PARAGRAPH, WORDS = 120, 5, 35
 LONG_SENTENCES = 63
 #: Words that no sentence of a clause has, which names everybody who does one thing.
 CLAUSE_WORDS = 60
+#: Lines of a module, and those of the page that says what is where.
+MODULE, ARCHITECTURE = 350, 180
 #: A line that has no place to break, such as a heading or a link with a long address.
 _UNBROKEN = re.compile(r"\s*(?:#|\||>|<|!?\[)|\S+$")
 
@@ -64,6 +66,16 @@ def test_long_sentences_do_not_become_more() -> None:
 def test_no_sentence_of_a_clause_is_a_list() -> None:
     found = [one for one in sentences(ROOT / "SPEC_NOTES.md") if len(one.split()) > CLAUSE_WORDS]
     assert found == []
+
+
+def test_modules_and_the_page_about_them_are_short() -> None:
+    lines = {
+        str(path.relative_to(ROOT)): path.read_text("utf-8").count("\n")
+        for path in ROOT.glob("mxref/**/*.py")
+    }
+    assert len(lines) > 600
+    assert {path: n for path, n in lines.items() if n > MODULE} == {}
+    assert (ROOT / "docs" / "architecture.md").read_text("utf-8").count("\n") <= ARCHITECTURE
 
 
 def test_a_long_line_and_a_long_paragraph_are_found(tmp_path: Path) -> None:
