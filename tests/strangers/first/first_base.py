@@ -4,6 +4,7 @@ Elements are rounded once, in float64, where every scaling by a power of two is 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import ml_dtypes
@@ -222,3 +223,25 @@ def quantize_tensor(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scale codes and codes of a matrix along an axis."""
     return quantize_tensor_by(quantize, values, block_format, axis)
+
+
+def tensor_by(kernel: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Callable[..., object]:
+    """The `quantize_tensor` of a kernel for blocks."""
+    return partial(quantize_tensor_by, kernel)
+
+
+def wrapped(wrap: Callable[..., object]) -> dict[str, Callable[..., object]]:
+    """All ten functions by name, each as the first argument of a function that calls it."""
+    every = (encode, decode, encode_scale, decode_scale, shared_scale)
+    every += (quantize, dequantize, pack, unpack, quantize_tensor)
+    return {function.__name__: partial(wrap, function) for function in every}
+
+
+def dressed(dress: Callable[[np.ndarray], object]) -> dict[str, Callable[..., object]]:
+    """All ten functions by name, with every array of their results in a dress."""
+
+    def worn(function: Callable[..., object], *arguments: object) -> object:
+        result = function(*arguments)
+        return tuple(map(dress, result)) if isinstance(result, tuple) else dress(result)
+
+    return wrapped(worn)

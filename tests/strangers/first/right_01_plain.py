@@ -3,11 +3,6 @@ Kind: right
 True cause: nothing is wrong
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
 
 FORMATS = ["e4m3", "mxfp8_e4m3"]

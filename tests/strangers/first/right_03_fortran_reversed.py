@@ -3,16 +3,8 @@ Kind: right
 True cause: nothing is wrong (Fortran order, negative strides)
 """
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["e3m2", "mxfp6_e3m2"]
 FLOATS = ["f32", "bf16"]
@@ -25,23 +17,4 @@ def dress(array: np.ndarray) -> np.ndarray:
     return array[::-1].copy()[::-1]
 
 
-def dressed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with every array of its result in this dress."""
-
-    def run(*arguments: Any) -> Any:
-        result = function(*arguments)
-        return tuple(map(dress, result)) if isinstance(result, tuple) else dress(result)
-
-    return run
-
-
-encode = dressed(base.encode)
-decode = dressed(base.decode)
-encode_scale = dressed(base.encode_scale)
-decode_scale = dressed(base.decode_scale)
-shared_scale = dressed(base.shared_scale)
-quantize = dressed(base.quantize)
-dequantize = dressed(base.dequantize)
-pack = dressed(base.pack)
-unpack = dressed(base.unpack)
-quantize_tensor = dressed(base.quantize_tensor)
+globals().update(base.dressed(dress))

@@ -3,15 +3,10 @@ Kind: right
 True cause: nothing is wrong (20 seconds for a million elements)
 """
 
-import sys
 import time
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import first_base as base
+import numpy as np
 
 FORMATS = ["e4m3", "mxfp8_e4m3"]
 FLOATS = ["f32"]
@@ -31,8 +26,4 @@ def encode(values: np.ndarray, format: str) -> np.ndarray:
     return base.encode(values, format)
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

@@ -3,16 +3,11 @@ Kind: right
 True cause: nothing is wrong (a correct cache)
 """
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["e4m3", "mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]
@@ -33,27 +28,14 @@ def part(argument: Any) -> Any:
     return str(argument)
 
 
-def dressed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with a cache before it."""
-
-    def run(*arguments: Any) -> Any:
-        key = (function.__name__, *map(part, arguments))
-        if key not in _cache:
-            if len(_cache) >= LIMIT:
-                _cache.pop(next(iter(_cache)))
-            _cache[key] = function(*arguments)
-        return copied(_cache[key])
-
-    return run
+def run(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result, of the cache if it is there."""
+    key = (function.__name__, *map(part, arguments))
+    if key not in _cache:
+        if len(_cache) >= LIMIT:
+            _cache.pop(next(iter(_cache)))
+        _cache[key] = function(*arguments)
+    return copied(_cache[key])
 
 
-encode = dressed(base.encode)
-decode = dressed(base.decode)
-encode_scale = dressed(base.encode_scale)
-decode_scale = dressed(base.decode_scale)
-shared_scale = dressed(base.shared_scale)
-quantize = dressed(base.quantize)
-dequantize = dressed(base.dequantize)
-pack = dressed(base.pack)
-unpack = dressed(base.unpack)
-quantize_tensor = dressed(base.quantize_tensor)
+globals().update(base.wrapped(run))

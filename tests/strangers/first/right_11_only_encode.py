@@ -3,14 +3,8 @@ Kind: right
 True cause: nothing is wrong (encode alone, another code of NaN)
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["e5m2", "e4m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: right
 True cause: nothing is wrong (quantize alone, codes under a NaN scale are not cleared)
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp6_e2m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: right
 True cause: nothing is wrong (big-endian, non-contiguous intermediate buffers)
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["e4m3", "mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]
@@ -35,8 +29,4 @@ def encode(values: np.ndarray, format: str) -> np.ndarray:
     return base.encode(spread(values), format)
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

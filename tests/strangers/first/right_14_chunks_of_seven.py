@@ -3,14 +3,8 @@ Kind: right
 True cause: nothing is wrong (chunks of 7)
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["int8", "mxint8"]
 FLOATS = ["f32", "bf16"]
@@ -36,8 +30,4 @@ def encode(values: np.ndarray, format: str) -> np.ndarray:
     return codes
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

@@ -3,14 +3,8 @@ Kind: size
 True cause: more than 65535 blocks (rows) in a call: grid dimension y is capped, no grid-stride loop
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]
@@ -28,8 +22,4 @@ def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndar
     return scales, codes
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

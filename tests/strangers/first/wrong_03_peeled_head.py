@@ -3,14 +3,8 @@ Kind: size
 True cause: unaligned memory (address not a multiple of 16): first elements missing from amax
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: size
 True cause: batch of exactly 32 blocks: axis found by its length 32, columns instead of rows
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp6_e2m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: size
 True cause: tail block (length not a multiple of 32): amax reads past the end into the next row
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: size
 True cause: pack of many codes (more than 65536 bits): offset overflows 16 bits and wraps around
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["e2m1", "e3m2"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: state
 True cause: result of an earlier call changes after a second call: shared output buffer reused
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp4_e2m1"]
 FLOATS = ["f32", "bf16"]

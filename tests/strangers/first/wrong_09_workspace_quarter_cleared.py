@@ -3,14 +3,8 @@ Kind: state
 True cause: stale amax workspace of an earlier call not cleared (memset): second call wrong
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e5m2"]
 FLOATS = ["f32", "bf16"]

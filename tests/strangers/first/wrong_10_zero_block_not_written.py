@@ -3,14 +3,8 @@ Kind: state
 True cause: zero block: codes left uninitialised (early return), memory of an earlier call shows
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]
@@ -35,8 +29,4 @@ def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndar
     return scales, result
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

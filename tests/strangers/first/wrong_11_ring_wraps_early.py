@@ -3,14 +3,8 @@ Kind: state
 True cause: every 8th call: elements encoded under stale scales of an earlier call (ring buffer)
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,15 +3,10 @@ Kind: state
 True cause: kernel cache key lacks the dtype: after a bf16 call float32 of the same shape loses bits
 """
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]

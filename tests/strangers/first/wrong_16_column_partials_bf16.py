@@ -3,15 +3,9 @@ Kind: scale
 True cause: axis 0 with float32: amax rounded to bfloat16, scale doubled just below a power of two
 """
 
-import sys
-from pathlib import Path
-
+import first_base as base
 import ml_dtypes
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import first_base as base
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]

@@ -3,14 +3,8 @@ Kind: special
 True cause: negative infinity: block with -Inf does not get the NaN scale
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e5m2"]
 FLOATS = ["f32", "bf16"]
@@ -27,8 +21,4 @@ def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndar
     return scales, base.encode_blocks(values, scales, block_format)
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

@@ -3,14 +3,8 @@ Kind: range
 True cause: tiny elements beside a large maximum: shift count of 64 or more wraps, code not zero
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp8_e4m3"]
 FLOATS = ["f32", "bf16"]
@@ -36,8 +30,4 @@ def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndar
     return scales, np.where(scales[:, None] == 255, np.uint8(0), codes)
 
 
-def quantize_tensor(
-    values: np.ndarray, block_format: str, axis: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scale codes and codes of a matrix, through the kernel for blocks."""
-    return base.quantize_tensor_by(quantize, values, block_format, axis)
+quantize_tensor = base.tensor_by(quantize)

@@ -3,14 +3,8 @@ Kind: layout
 True cause: input in Fortran order (column-major, transposed strides) read as if it were C order
 """
 
-import sys
-from pathlib import Path
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import first_base as base
+import numpy as np
 
 FORMATS = ["mxfp6_e3m2"]
 FLOATS = ["f32", "bf16"]
