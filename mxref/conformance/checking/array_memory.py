@@ -1,11 +1,10 @@
-"""How the arrays of a call lie in memory, and how often threads take turns."""
+"""How the arrays of a call lie in memory."""
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ __all__ = [
     "copies",
     "laid",
     "named",
-    "often_switched",
     "one_array",
     "wrong_in",
 ]
@@ -184,14 +182,3 @@ def wrong_in(memories: Iterable[int]) -> str:
     'wrong only in calls with read-only arrays'
     """
     return f"wrong only in calls with {named(memories)}"
-
-
-@contextlib.contextmanager
-def often_switched() -> Iterator[None]:
-    """Lets Python change threads as often as it can, so that those that share memory meet."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mxref.conformance.checking.array_memory import MEMORIES, often_switched
+from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.call_findings import finding
 from mxref.conformance.checking.call_questions import (
     CallQuestion,
@@ -26,10 +25,10 @@ from mxref.conformance.checking.call_questions import (
 )
 from mxref.conformance.checking.data_findings import data_finding
 from mxref.conformance.checking.kept_results import misused
+from mxref.conformance.checking.odd_calls import ask_empty, by_two_threads
 from mxref.conformance.checking.progress import untold
 from mxref.conformance.verdict.call_dependence import CallDependence, OrdinaryScope
-from mxref.operands.returned import AnswerError
-from mxref.targets.calls import error_text, is_fault, quiet
+from mxref.targets.calls import quiet
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
 
@@ -129,7 +128,7 @@ def ask_sizes(
             if found is not None:
                 beside = group.subjects[0].beside
                 uses.append(CallDependence(op, format, *found, beside))
-        empty, refusals = _empty_calls(functions, groups)
+        empty, refusals = ask_empty(_empty_calls(functions, groups))
     uses += empty
     moved = sum(question.memory != 0 for _, _, question in plan)
     largest = max((question.elements for _, _, question in plan), default=0)
@@ -255,30 +254,19 @@ def _threads(function: Function, group: Sequence[CallQuestion]) -> tuple[str, st
     elements, count = _THREADED
     one = nearest(group, elements)
     plan = [one.again(draw) for draw in range(count)]
-    with often_switched(), ThreadPoolExecutor(2) as pool:
-        bad = [reply for reply in pool.map(lambda each: ask(function, each), plan) if reply.wrong]
+    bad = [reply for reply in by_two_threads(partial(ask, function), plan) if reply.wrong]
     return ("threads", f"wrong when two threads call it at once: {bad[0].text}") if bad else None
 
 
 def _empty_calls(
     functions: dict[str, Function], groups: dict[tuple[str, str], _Group]
-) -> tuple[list[CallDependence], tuple[str, ...]]:
-    """What is wrong with the results of empty calls, and a note on the exceptions."""
-    uses: list[CallDependence] = []
-    refused: dict[str, str] = {}
+) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """The calls with no case, for `ask_empty`."""
     for (op, format), group in groups.items():
         question = group.subjects[-1].empty()
-        if question is None:
-            continue
-        try:
-            question.words(functions[op](*fresh(question)))
-        except AnswerError as error:
-            uses.append(
-                CallDependence(op, format, "empty", f"wrong in a call with no case: {error}")
-            )
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            refused.setdefault(op, error_text(error))
-    note = f"{', '.join(refused)} refuses empty input: {next(iter(refused.values()), '')}"
-    return uses, (note,) if refused else ()
+        if question is not None:
+            yield op, format, partial(_empty_words, functions[op], question)
+
+
+def _empty_words(function: Function, question: CallQuestion) -> object:
+    return question.words(function(*fresh(question)))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, named, often_switched
+from mxref.conformance.checking.array_memory import PLACED, STRIDE_0, named
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_results import kept_calls
+from mxref.conformance.checking.odd_calls import ask_empty, by_two_threads
 from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.call_dependence import CallDependence
-from mxref.operands.returned import AnswerError
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
-from mxref.targets.calls import call_operation, error_text, is_fault, quiet
+from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget
 
 __all__ = [
@@ -130,9 +130,8 @@ def ask_again(
         count = max(min(most, elements // elements_of(one.file, 1)), times)
         # Calls of one size share what a kernel keeps for a size; the others share the rest.
         orders = [one.chosen(count - turn // _OF_ONE_SIZE, turn) for turn in range(times)]
-        with quiet(), often_switched(), ThreadPoolExecutor(2) as pool:
-            asked = [pool.submit(one.ask_loudly, rows, 2, 0, "threads") for rows in orders]
-            found = [call.result() for call in asked]
+        with quiet():
+            found = by_two_threads(partial(one.ask_loudly, turn=2, offset=0, way="threads"), orders)
         yield from found
 
 
@@ -150,26 +149,13 @@ def refusals(calls: Sequence[Call]) -> Iterator[str]:
 def ask_nothing(
     target: PythonTarget, files: Sequence[VectorFile]
 ) -> tuple[list[CallDependence], tuple[str, ...]]:
-    """A call with no case for each operation and format: what is wrong, and what is refused.
-
-    An exception is a refusal; a result of another shape or dtype is wrong.
-    """
-    uses: list[CallDependence] = []
-    refused: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    """A call with no case for each operation and format: what is wrong, and what is refused."""
+    first: dict[tuple[str, str], VectorFile] = {}
     for file in files:
-        key = file.op, file.format
-        if REGISTRY[file.op].varied or key in seen or not file.cases:
-            continue
-        seen.add(key)
-        try:
-            with quiet():
-                call_operation(target.operations[file.op], file, file.input_words()[:0])
-        except AnswerError as error:
-            uses.append(CallDependence(*key, "empty", f"wrong in a call with no case: {error}"))
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            refused.setdefault(file.op, error_text(error))
-    note = f"{', '.join(refused)} refuses empty input: {next(iter(refused.values()), '')}"
-    return uses, (note,) if refused else ()
+        if file.cases and not REGISTRY[file.op].varied:
+            first.setdefault((file.op, file.format), file)
+    return ask_empty((*key, partial(_without_cases, target, one)) for key, one in first.items())
+
+
+def _without_cases(target: PythonTarget, file: VectorFile) -> object:
+    return call_operation(target.operations[file.op], file, file.input_words()[:0])
