@@ -27,6 +27,7 @@ from mxref.policy.policy import ElementPolicy, Policy
 
 #: Elements of the smallest tile that is quantized by tables which take long to make.
 FEW = 1 << 12
+_BYTE = np.dtype(np.uint8)
 
 
 def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
@@ -52,7 +53,7 @@ def quantize_lanes(
             some = words == word
             if some.any():
                 words[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
-    return words.astype(np.uint8), codes
+    return words.astype(_BYTE), codes
 
 
 def _keyed(
@@ -68,8 +69,10 @@ def _keyed(
         lanes, layout = as_float32(lanes, layout), F32
     tables = key_tables(fmt.element, policy.scale, policy.element, layout, fmt.scale)
     words, codes, plain = quantize_keyed(lanes, tables, largest, out)
+    if plain:
+        return words, codes, plain
     small = words == SMALL
-    if not plain and small.any():
+    if small.any():
         rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
         choices = fmt.element, policy.scale, policy.element, F32, fmt.scale
         found = quantize_keyed(rows, key_tables(*choices, is_scaled_up=True))
