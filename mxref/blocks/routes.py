@@ -17,6 +17,7 @@ from mxref.blocks.exact_scales import block_scales, scaled
 from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
 from mxref.blocks.keyed import quantize_keyed, times_2_to_64
 from mxref.blocks.named import quantize_named
+from mxref.blocks.pattern_tables import PatternTables
 from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
@@ -121,7 +122,7 @@ def quantize_two_levels(
     policy: Policy,
     tensor: TensorScales | None = None,
     draw: Stochastic | None = None,
-    by: Estimates | None = None,
+    by: Estimates | PatternTables | None = None,
     out: U8 | None = None,
 ) -> tuple[U8, U8] | None:
     """`quantize_lanes` by estimates or in float32, and of other blocks by rows.
