@@ -12,7 +12,8 @@ which it has another are not taken). A larger one is a normal number if L is, an
 that of L counts the bfloat16 numbers from L on, whatever D is. The index of a code is this
 difference, or 0, in 12 bits, with the significand in three bits and the sign above it. It reaches
 to 2**32 times L. Quotients of that size are beyond all thresholds, so that larger differences may
-be replaced by the largest. Blocks in which L is no normal number are computed in another way.
+be replaced by the largest. L is a normal number wherever d lies within `divisors_within`, as it
+does in all blocks that estimates take.
 
 The scale code of a block is looked up by the pattern of its amax. The codes in both tables come
 from `Estimates`.
@@ -119,21 +120,20 @@ def pattern_tables(
     some = slice(1, scales.size + 1)
     significand[some] = (np.frexp(scales)[0] * 2 - 1) * (1 << _SIGNIFICAND_BITS)
     field[some] = np.frexp(divisors[: scales.size])[1] - 1 + below + BF16.bias
-    usable[some] = ~by.outside[some] & (field[some] >= 1)
+    usable[some] = ~by.outside[some]
     floors = np.where(usable, field << BF16.mantissa_bits, _FINITE).astype(np.uint16)
     less = floors - (significand << _KEY_BITS).astype(np.uint16)
     codes = _codes(by, field, significand, usable)
     if codes is None:
         return None
-    return PatternTables(_words(by, floors, usable), Table(floors), Table(less), codes)
+    return PatternTables(_words(by, floors), Table(floors), Table(less), codes)
 
 
-def _words(by: Estimates, floors: NDArray[np.uint16], usable: Bool) -> NDArray[np.uint16]:
+def _words(by: Estimates, floors: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Scale codes by the pattern of amax, with flags."""
     amax = np.arange(1 << 15, dtype=np.uint16)
     with np.errstate(all="ignore"):
         words, left = (one[:, 0] for one in by.scales(amax.reshape(-1, 1, 1), BF16))
-    left = left | ~usable[words]
     large = amax > floors[words] + _MOST
     return (words + large * np.uint16(_LARGE) + left * np.uint16(_LEFT)).astype(np.uint16)
 
