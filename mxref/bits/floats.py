@@ -137,12 +137,23 @@ def refuse_masked(values: object, parameter: str) -> None:
         )
 
 
+def plain_layout(values: object) -> FloatLayout | None:
+    """The layout of a NumPy array of floats in native byte order, which needs no check; else None.
+
+    >>> plain_layout(np.ones(3, np.float32)) == F32, plain_layout([1.0])
+    (True, None)
+    """
+    return _OF_DTYPE.get(values.dtype) if type(values) is np.ndarray else None
+
+
 def float_array(values: ArrayLike, parameter: str = "values") -> tuple[NDArray[Any], FloatLayout]:
     """A float array of any byte order, and its layout.
 
     Raises:
         TypeError: not a float64, float32, float16 or bfloat16 array, or a masked one.
     """
+    if (layout := plain_layout(values)) is not None:
+        return np.asarray(values), layout
     refuse_masked(values, parameter)
     array = unpacked_array(values, parameter, "floats")
     if array.dtype.kind in "biu" or array.dtype == object:

@@ -38,8 +38,14 @@ def halves(bits: Bits, spare: Bits, upper: Bits, rest: Bits) -> None:
     """
     np.copyto(rest, bits, casting="same_kind")
     np.minimum(rest, ones(rest.size, rest.dtype).reshape(rest.shape), out=rest)
-    np.right_shift(bits, bits.dtype.type(8 * upper.itemsize), out=spare)
+    np.right_shift(bits, one_number(8 * upper.itemsize, bits.dtype), out=spare)
     np.copyto(upper, spare, casting="same_kind")
+
+
+@functools.lru_cache(maxsize=64)
+def one_number(value: int, dtype: np.dtype[Any]) -> Bits:
+    """A number as an array without axes, which short calls of NumPy take more quickly."""
+    return np.array(value, dtype)
 
 
 @functools.lru_cache(maxsize=8)

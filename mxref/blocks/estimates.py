@@ -101,25 +101,36 @@ class Estimates:
             way. Without `out` the next call overwrites the codes.
         """
         with np.errstate(all="ignore"):
-            words, left = self._scales(lanes, layout)
+            words, left = self.scales(lanes, layout)
+        codes: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
+        self.write(lanes, layout, words, codes, draw)
+        return words.astype(np.uint8), codes, left
+
+    def write(
+        self,
+        lanes: NDArray[Any],
+        layout: FloatLayout,
+        words: NDArray[Any],
+        out: U8,
+        draw: Stochastic | None = None,
+    ) -> None:
+        """Write the codes of blocks under scale words (m, n)."""
+        with np.errstate(all="ignore"):
             factors = self.factors.take(words)
             bits = _products(lanes, layout, factors)
         if self.keys.zero_is_apart:
             _keep_from_zero(bits, lanes, layout, factors)
-        found: U8 = scratch("codes", lanes.shape, np.uint8) if out is None else out
-        codes = found.reshape(-1)
-        scales = words.astype(np.uint8)
+        codes, scales = out.reshape(-1), words.astype(np.uint8)
         if draw is not None:
             self._add_random(bits, lanes, layout, scales, draw, codes)
-        else:
-            places, beside = self.keys.write(bits, codes)
-            if places.size:
-                x = _floats(lanes.reshape(-1).take(places), layout)
-                scale = scales.reshape(-1).take(_blocks_of(places, lanes.shape))
-                codes[places] = self.keys.decided(beside, x, self.divisors.take(scale))
-        return scales, found, left
+            return
+        places, beside = self.keys.write(bits, codes)
+        if places.size:
+            x = _floats(lanes.reshape(-1).take(places), layout)
+            scale = scales.reshape(-1).take(_blocks_of(places, lanes.shape))
+            codes[places] = self.keys.decided(beside, x, self.divisors.take(scale))
 
-    def _scales(self, lanes: NDArray[Any], layout: FloatLayout) -> tuple[NDArray[Any], Bool]:
+    def scales(self, lanes: NDArray[Any], layout: FloatLayout) -> tuple[NDArray[Any], Bool]:
         """Scale words (m, n) of blocks, and which are not taken."""
         word = layout.uint.type
         magnitude = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)

@@ -44,7 +44,7 @@ class BlockFields:
         self._set(codes, scales, *others)
 
     def _set(self, *fields: object) -> None:
-        self.__dict__.update(zip(self.__dataclass_fields__, fields, strict=True))
+        self.__dict__.update(zip(_NAMES, fields, strict=True))
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         """Copies and unpickled blocks are checked and read-only."""
@@ -73,6 +73,9 @@ class BlockFields:
     def tiling(self) -> Tiling:
         """How blocks lie in the tensor."""
         return Tiling.of(self.shape, self.axis, self.format.block_shape)
+
+
+_NAMES = tuple(field.name for field in dataclasses.fields(BlockFields))
 
 
 def _checked(

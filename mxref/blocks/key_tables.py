@@ -107,9 +107,9 @@ class KeyTables:
     largest: int
     drop: int
     word: np.dtype[Any]
-    magnitude: np.unsignedinteger[Any]
+    magnitude: Bits
     is_full: bool
-    sign: np.unsignedinteger[Any]
+    sign: Bits
     is_signed: bool
     less: Bits
     table: U8
@@ -153,7 +153,6 @@ def key_tables(
     most, farthest = ((last << kept) - 1 - less[words]).max(initial=0), less[words].max(initial=0)
     is_full = bits == 16 and bool(most < 1 << 15)
     word: np.dtype[Any] = np.dtype(np.uint16 if bits < 16 or is_full else np.uint32)
-    unit: Any = word.type
     place = min(bits, 8 * word.itemsize - 1)
     codes = _codes(fmt, element, kept, place)
     zeros, smallest = codes[:, :2].T
@@ -170,9 +169,9 @@ def key_tables(
         largest=largest,
         drop=layout.mantissa_bits - kept,
         word=word,
-        magnitude=unit((1 << bits) - 1),
+        magnitude=np.array((1 << bits) - 1, word),  # quicker than a scalar in a short call
         is_full=is_full,
-        sign=unit(1 << place),
+        sign=np.array(1 << place, word),
         is_signed=is_signed,
         less=less.astype(word),
         table=table,

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import wide
-from mxref.bits.floats import F16, F32, F64, U8, Bits, FloatLayout, compose, split
+from mxref.bits.floats import BF16, F16, F32, F64, U8, Bits, FloatLayout, compose, split
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS, TensorFormula
 from mxref.blocks.container import Blocks
-from mxref.blocks.estimates import estimates
+from mxref.blocks.estimates import Estimates, estimates
 from mxref.blocks.exact_scales import tensor_scales
 from mxref.blocks.float_scales import float_scale_rows
 from mxref.blocks.given_scales import AmaxOf, amax_of, given_amax, given_scales
+from mxref.blocks.pattern_tables import MANY, PatternTables, pattern_tables
 from mxref.blocks.routes import (
     FEW,
     quantize_lanes,
@@ -116,7 +117,7 @@ def quantize(
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
     largest = given_amax(amax, fmt)
 
-    by = None
+    by: Estimates | PatternTables | None = None
     if (
         not by_keys
         and not fmt.scale.is_float32
@@ -125,6 +126,8 @@ def quantize(
     ):
         layout = F32 if source.layout == F16 else source.layout
         by = estimates(fmt, chosen, layout, tensor, 0 if draw is None else draw.width)
+        if draw is None and layout == BF16 and source.array.size >= MANY:
+            by = pattern_tables(fmt, chosen, tensor) or by
 
     def codes_of(
         lanes: Bits,

@@ -17,6 +17,7 @@ from mxref.blocks.exact_scales import block_scales, scaled
 from mxref.blocks.key_tables import SMALL, SPECIAL, key_tables, keyed_layout
 from mxref.blocks.keyed import quantize_keyed, times_2_to_64
 from mxref.blocks.named import quantize_named
+from mxref.blocks.pattern_tables import PatternTables
 from mxref.blocks.two_level import TensorScales
 from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
@@ -28,6 +29,7 @@ from mxref.policy.policy import Policy
 
 #: Elements of the smallest tile that is quantized by tables which take long to make.
 FEW = 1 << 12
+_BYTE = np.dtype(np.uint8)
 
 
 def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
@@ -53,7 +55,7 @@ def quantize_lanes(
             some = words == word
             if some.any():
                 words[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
-    return words.astype(np.uint8), codes
+    return words.astype(_BYTE), codes
 
 
 def _keyed(
@@ -69,8 +71,10 @@ def _keyed(
         lanes, layout = as_float32(lanes, layout), F32
     tables = key_tables(fmt.element, policy.scale, policy.element, layout, fmt.scale)
     words, codes, plain = quantize_keyed(lanes, tables, largest, out)
+    if plain:
+        return words, codes, plain
     small = words == SMALL
-    if not plain and small.any():
+    if small.any():
         rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
         choices = fmt.element, policy.scale, policy.element, F32, fmt.scale
         found = quantize_keyed(rows, key_tables(*choices, is_scaled_up=True))
@@ -119,7 +123,7 @@ def quantize_two_levels(
     policy: Policy,
     tensor: TensorScales | None = None,
     draw: Stochastic | None = None,
-    by: Estimates | None = None,
+    by: Estimates | PatternTables | None = None,
     out: U8 | None = None,
 ) -> tuple[U8, U8] | None:
     """`quantize_lanes` by estimates or in float32, and of other blocks by rows.

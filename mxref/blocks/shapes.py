@@ -96,15 +96,18 @@ def format_and_policy(
     choices: Mapping[str, Any],
 ) -> tuple[BlockFormat, Policy]:
     """The format and the policy of one call of `quantize`."""
-    if block_size is None and not choices and isinstance(policy, str | Policy):
-        fmt = formats.block_format(block_format)
-        return fmt, _usual(fmt, policy)
-    return _checked(block_format, block_size, policy, choices)
+    if block_size is not None or choices or not isinstance(policy, str | Policy):
+        return _checked(block_format, block_size, policy, choices)
+    if isinstance(block_format, str):
+        return _usual(block_format, policy)
+    fmt = formats.block_format(block_format)
+    return fmt, _usual(fmt, policy)[1]
 
 
 @functools.lru_cache(maxsize=256)
-def _usual(fmt: BlockFormat, policy: str | Policy) -> Policy:
-    return _checked(fmt, None, policy, {})[1]
+def _usual(block_format: str | BlockFormat, policy: str | Policy) -> tuple[BlockFormat, Policy]:
+    """Kept by names, too, which are hashed more quickly than what they name."""
+    return _checked(block_format, None, policy, {})
 
 
 def _checked(
@@ -137,18 +140,22 @@ class Place(NamedTuple):
 def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy) -> Place:
     """How the blocks of a tensor of this shape lie."""
     place = axis_index(axis, len(shape), len(fmt.block_shape))
-    return _placed(shape, place, fmt, policy.layout.tail)
+    return _placed(shape, place, fmt.block_size, policy.layout.tail)
 
 
 @functools.lru_cache(maxsize=256)
 def _placed(
-    shape: tuple[int, ...], found: int | tuple[int, ...], fmt: BlockFormat, tail: Tail
+    shape: tuple[int, ...],
+    found: int | tuple[int, ...],
+    block_size: int | tuple[int, ...],
+    tail: Tail,
 ) -> Place:
-    tiling = Tiling.of(shape, found, fmt.block_shape)
+    block_shape = block_size if isinstance(block_size, tuple) else (block_size,)
+    tiling = Tiling.of(shape, found, block_shape)
     for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
         if tail is Tail.REFUSED and length % unit:
             raise ValueError(
-                f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
+                f"values must fill whole blocks of {block_size} under tail=refused, "
                 f"got {length} on axis {where}"
             )
     short = tail is Tail.SHORT

@@ -103,11 +103,16 @@ class Tiling:
         They are longest along the last axis, or along those with the smallest strides.
         """
         if 0 in self.counts:
-            return
+            return iter(())
         remaining = max(1, limit // math.prod(self.block_shape))
         if math.prod(self.counts) <= remaining:
-            yield self._whole
-            return
+            return iter((self._whole,))
+        return self._several(remaining, strides)
+
+    def _several(
+        self, remaining: int, strides: Sequence[int] | None
+    ) -> Iterator[tuple[Tile, Tile]]:
+        """`tiles` of at most so many blocks."""
         ranges: list[list[slice]] = [[]] * len(self.counts)
         for axis in self._nearest_first(strides):
             count = self.counts[axis]
@@ -128,7 +133,7 @@ class Tiling:
         """The only one of `tiles` if it has all elements."""
         return tuple(map(slice, self.padded)), tuple(map(slice, self.counts))
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """Whether a block has more elements than a tile, so that it is taken in parts."""
         return math.prod(self.block_shape) > TILE

@@ -68,7 +68,7 @@ def write_blocks(work: QuantizeJob, to: Written, threads: int) -> None:
     """Write the codes of whole blocks."""
     source, tiling, random = work.source, work.tiling, work.random
     lifted = source.array.reshape(tiling.shape)
-    mapped = Mapped(lifted, to.codes, to.scales)
+    mapped = Mapped(source.array, to.codes, to.scales)
     size = part_size(TILE, lifted.size, threads)
 
     def quantize_tile(where: tuple[Tile, Tile]) -> None:

@@ -66,6 +66,10 @@ class CodeFormat:
         if self.max_code < self.subnormals:
             raise ValueError(f"{self.name} must have a number above zero: give it more bits")
 
+    def __hash__(self) -> int:
+        """By the fields that tell formats apart nearly always: formats are keys of tables."""
+        return hash((self.name, self.exponent_bits, self.mantissa_bits, self.bias))
+
     @cached_property
     def bits(self) -> int:
         """Width of a code in bits."""
@@ -234,6 +238,8 @@ class ElementFormat(CodeFormat):
     """
 
     twos_complement: bool = False
+
+    __hash__ = CodeFormat.__hash__  # else a dataclass makes one of all fields
 
     def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
         """Sign and magnitude of a code."""

@@ -42,6 +42,8 @@ class ScaleFormat(CodeFormat):
 
     signed: bool = False
 
+    __hash__ = CodeFormat.__hash__  # else a dataclass makes one of all fields
+
     def __post_init__(self) -> None:
         CodeFormat.__post_init__(self)
         if self.signed:
@@ -156,6 +158,10 @@ class BlockFormat:
         if not sizes:
             raise ValueError("block_size must have a number for each axis, got ()")
         object.__setattr__(self, "block_size", sizes if several else sizes[0])
+
+    def __hash__(self) -> int:
+        """By the fields that tell formats apart nearly always: formats are keys of tables."""
+        return hash((self.name, self.block_size))
 
     @property
     def block_shape(self) -> tuple[int, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,7 @@ from mxref.bits.floats import (
     compose,
     float_array,
     patterns,
+    plain_layout,
     refuse_masked,
     split,
 )
@@ -48,8 +48,7 @@ _SMALL_FLOATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Numbers in an array, parts of which are read as float patterns.
 
     Args:
@@ -79,6 +78,8 @@ class Source:
         Raises:
             TypeError: neither floats nor integers, or a masked array.
         """
+        if (layout := plain_layout(values)) is not None:  # as in most calls
+            return cls(np.asarray(values), layout, policy, nan_error=nan_error)
         refuse_masked(values, parameter)
         array = unpacked_array(values, parameter)
         if array.dtype in _SMALL_FLOATS:

@@ -42,7 +42,7 @@ class Rounding(Choice):
     @property
     def stochastic(self) -> bool:
         """Whether the rounding reads random bits."""
-        return self in (Rounding.STOCHASTIC_A, Rounding.STOCHASTIC_B, Rounding.STOCHASTIC_C)
+        return self in _STOCHASTIC
 
     def increments(self) -> I64:
         """The 16 round-up decisions that `mxref.bits.floats.round_to_code` looks up."""
@@ -71,6 +71,9 @@ class Rounding(Choice):
             case Rounding.TO_ODD:
                 return (half or rest) and not odd
         raise ValueError(f"{self.value} needs random bits")
+
+
+_STOCHASTIC = {Rounding.STOCHASTIC_A, Rounding.STOCHASTIC_B, Rounding.STOCHASTIC_C}
 
 
 class Overflow(Choice):

@@ -15,8 +15,13 @@ class Mapped:
     STEP = 1 << 26
 
     def __init__(self, *arrays: object) -> None:
-        self._maps = [m for m in map(_shared_map, arrays) if m is not None]
+        self._maps: list[mmap.mmap] = []
         self._used = 0
+        for array in arrays:
+            if type(array) is np.ndarray and array.base is None:  # as those of most calls
+                continue
+            if (shared := _shared_map(array)) is not None:
+                self._maps.append(shared)
 
     def use(self, nbytes: int) -> None:
         """Count bytes; hand the pages back to the system now and then (they stay in the file)."""
@@ -31,8 +36,6 @@ class Mapped:
 
 def _shared_map(array: object) -> mmap.mmap | None:
     """The mapping of the `np.memmap` that an array views, if it is shared with a file."""
-    if type(array) is np.ndarray and array.base is None:  # as that of most calls
-        return None
     owner: Any = array
     while owner is not None:
         if isinstance(owner, np.memmap) and isinstance(owner.base, mmap.mmap):

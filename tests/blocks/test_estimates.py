@@ -15,6 +15,7 @@ from mxref import exact
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, Stochastic
 from mxref.blocks import quantization, routes
 from mxref.blocks.estimates import estimates
+from mxref.blocks.pattern_tables import pattern_tables
 from mxref.blocks.two_level import TensorScale
 from mxref.formats import block_format
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind
@@ -73,7 +74,10 @@ def agree(
     draw: Stochastic | None = None,
     beside: int = 1,
 ) -> None:
-    """Estimates against integer parts, of blocks in rows or beside one another."""
+    """Estimates against integer parts, of blocks in rows or beside one another.
+
+    So are the tables of bfloat16 patterns.
+    """
     policy = Policy.parse(text)
     wide = F32 if layout is F16 else layout
     by = estimates(fmt, policy, wide, tensor, draw.width if draw else 0)
@@ -84,11 +88,13 @@ def agree(
         return np.ascontiguousarray(array.reshape(-1, beside, rows.shape[1]).swapaxes(1, 2))
 
     random = draw and dataclasses.replace(draw, bits=lanes(draw.bits))
-    found = routes.quantize_two_levels(lanes(rows), layout, fmt, policy, tensor, random, by)
-    assert found is not None
-    scales, codes = found
-    assert (scales.reshape(-1) == want[0]).all()
-    assert (codes.swapaxes(1, 2).reshape(rows.shape) == want[1]).all()
+    tables = pattern_tables(fmt, policy, tensor) if layout is BF16 and draw is None else None
+    for one in (by, tables) if tables else (by,):
+        found = routes.quantize_two_levels(lanes(rows), layout, fmt, policy, tensor, random, one)
+        assert found is not None
+        scales, codes = found
+        assert (scales.reshape(-1) == want[0]).all()
+        assert (codes.swapaxes(1, 2).reshape(rows.shape) == want[1]).all()
 
 
 @pytest.mark.sampled(6)
@@ -382,6 +388,56 @@ def test_what_is_not_estimated() -> None:
     assert estimates(nvfp4, Policy(), F64, TensorScale(1))
     far = dataclasses.replace(nvfp4, element=mxref.formats.ElementFormat("far", 2, 1, 120))
     assert estimates(far, Policy(), F64, one) is None
+
+
+def test_every_index_of_the_tables_of_patterns() -> None:
+    """Both signs of every difference, under a scale with each significand, and what is beyond."""
+    fmt, tensor = block_format("nvfp4"), TensorScale(0x3A5F1D37)
+    tables = pattern_tables(fmt, Policy(), tensor)
+    assert tables is not None
+    for scale in range(64, 72):
+        divisor = mxref.decode([scale], fmt.scale, np.float64) * tensor.value
+        bits = int(tables.floors.array[scale]) + np.arange(-200, 4096 + 200)
+        bits = np.concatenate([bits, bits | BF16.sign_bit]).astype(np.uint16)
+        quotients = (bits.astype(np.uint32) << 16).view(np.float32) / divisor  # in float64
+        # A largest element of 6 times the divisor gives this scale.
+        inside = np.abs(quotients) <= 6.0
+        top = (6 * divisor).astype(BF16.dtype).view(np.uint16)
+        lanes = np.append(top, bits[inside]).reshape(1, -1, 1)
+        scales, codes, left = tables.quantized(lanes, BF16)
+        assert (scales == scale, left) == (True, False)
+        assert (codes[0, 1:, 0] == mxref.encode(quotients[inside], "e2m1")).all()
+        assert inside.sum() > 1200
+
+
+def test_an_element_far_above_its_scale_by_patterns() -> None:
+    """Scales end at 448, elements do not."""
+    fmt = block_format("nvfp4")
+    rows = np.array([[0x3F80, 0xBF80, 0x7F7F, 0x4700], [0x7F7F, 0xFF7F, 0, 0x8000]], np.uint16)
+    agree(rows, BF16, fmt, "ocp", TensorScale(0x3A5F1D37))
+    tables = pattern_tables(fmt, Policy(), TensorScale(0x3A5F1D37))
+    assert tables is not None
+    assert not tables.quantized(rows[..., np.newaxis], BF16)[2].any()
+
+
+def test_which_tensors_are_looked_up_by_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(5).standard_normal((513, 1024)).astype(BF16.dtype)
+    for axis, name in ((-1, "nvfp4"), (0, "nvfp4"), (-1, "fp4_ue5m3")):
+        how = {"tensor_scale": 0.375} if name == "nvfp4" else {}
+        blocks = mxref.quantize(x, name, axis=axis, **how)
+        with monkeypatch.context() as patch:
+            patch.setattr(quantization, "pattern_tables", lambda *_: None)
+            assert mxref.quantize(x, name, axis=axis, **how) == blocks
+    policy, one, nvfp4 = Policy(), TensorScale(0x3F800000), block_format("nvfp4")
+    for other in ("e4m3", "e5m2"):
+        element = mxref.formats.element_format(other)
+        taken = pattern_tables(dataclasses.replace(nvfp4, element=element), policy, one)
+        assert (taken is None) == (other == "e5m2")  # whose binades are too many
+    assert pattern_tables(nvfp4, Policy.parse("ocp+rounding=to_odd"), one) is None
+    assert pattern_tables(nvfp4, policy, TensorScale(0x7C123457)) is None
+    assert pattern_tables(block_format("mxfp4_e2m1"), policy) is None
+    fine = dataclasses.replace(nvfp4.scale, name="fine", exponent_bits=3, mantissa_bits=4)
+    assert pattern_tables(dataclasses.replace(nvfp4, scale=fine), policy, one) is None
 
 
 def test_few_estimates_do_not_decide() -> None:

@@ -15,7 +15,7 @@ from helpers import sentence
 from refused import assert_says, refusals
 from tables import number, rows
 
-from mxref import formats
+from mxref import encode, formats, quantize
 from mxref.formats import catalog
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -238,3 +238,17 @@ def test_formats_are_frozen_and_equal_ones_are_one_key(thing: Any, field: str) -
     assert twin is not thing
     assert (twin, hash(twin)) == (thing, hash(thing))
     assert dataclasses.replace(E2M1, bias=2) != E2M1
+
+
+def test_formats_with_one_hash_have_tables_of_their_own() -> None:
+    all_numbers = dataclasses.replace(E4M3, specials=Specials.NONE)  # which the hash leaves out
+    ieee = dataclasses.replace(E4M3, specials=Specials.IEEE)
+    elements = E4M3, all_numbers, ieee
+    blocks = [BlockFormat("own", element, E8M0, 2) for element in elements]
+    for formats_of_a_hash in (elements, blocks):
+        assert len(set(map(hash, formats_of_a_hash))) == 1
+        assert len(set(formats_of_a_hash)) == 3
+    assert [int(encode([1e9], element)[0]) for element in elements] == [0x7E, 0x7F, 0x77]
+    found = [quantize(np.float32([500, 1]), block) for block in blocks]
+    assert [block.codes.tolist() for block in found] == [[0x7E, 0x38], [0x7F, 0x38], [0x77, 0x30]]
+    assert [int(block.scale_codes[0]) for block in found] == [127, 127, 128]
