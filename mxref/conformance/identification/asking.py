@@ -52,6 +52,7 @@ class AnsweredQuestions:
         self.file = without_cases(setting.op, setting.format, setting.float)
         self.probes: list[Probe] = []
         self.number: dict[tuple[int, ...], int] = {}
+        self.looked_at = 0  #: how many questions members of choices were compared on
         self.contradicted = False  #: whether some answers were found to be of no policy
 
     def ask(self, words: Words) -> list[Probe]:

@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Collection
 
-from mxref.bits.floats import F16, F64
+from mxref.bits.floats import F16, F64, LAYOUTS
 from mxref.cases.answers import reads
 from mxref.conformance.identification.equal_reasons import Known, narrower, reasons
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
@@ -20,6 +20,9 @@ from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
 __all__ = ["because", "equal_members", "members"]
+
+#: Operations of which every input is looked at.
+_EVERY_INPUT = ("decode", "decode_scale")
 
 
 def members(setting: Setting, choice: str) -> list[str]:
@@ -172,16 +175,33 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
 
 
 def because(
-    setting: Setting, choice: str, values: Collection[str], known: Known, *, wrong: bool = False
+    setting: Setting,
+    choice: str,
+    values: Collection[str],
+    known: Known,
+    looked_at: int,
+    *,
+    wrong: bool = False,
 ) -> str:
-    """Why these members of a choice were not told apart, given the other choices.
+    """Why these members of a choice were not told apart, given the other choices; empty of one.
 
-    If there are wrong answers, which no policy gives, inputs that were asked may tell them apart.
+    Where no reason is known, it says how many questions do not tell them apart. If there are wrong
+    answers, which no policy gives, inputs that were asked may tell them apart.
+
+    Args:
+        setting: what was asked about.
+        choice: the choice.
+        values: the members that are left of it.
+        known: those that are left of each choice.
+        looked_at: how many questions the members were compared on.
+        wrong: whether some answers are of no policy.
 
     >>> setting, known = Setting("encode", "e4m3", "f32"), {"overflow": "saturate"}
-    >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known)
+    >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known, 9)
     'under overflow=saturate both give the largest number'
     """
+    if len(values) < 2:
+        return ""
     groups = [(set(group) & set(values), why) for group, why in equal_members(setting, choice)]
     sentences = [why for group, why in groups if len(group) > 1]
     left = {next(iter(group)): group for group, _ in groups if group}
@@ -191,9 +211,11 @@ def because(
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
         never = "no input tells them apart under the other choices"
-        if setting.is_float_scaled:
-            never = "no question tells them apart under the other choices"
+        if setting.op not in _EVERY_INPUT:
+            float = f"{setting.float} " * (setting.float in LAYOUTS)
+            never = f"none of {looked_at} {float}questions tells them apart under the other choices"
         if setting.op in LAYER_OPERATIONS and choice in OF_OPERANDS:
-            never = "no question about layers tells them apart; those about quantize may"
+            never = f"none of {looked_at} questions about layers tells them apart; "
+            never += "those about quantize may"
         sentences.append("the answers are of no policy" if wrong else never)
     return "; ".join(dict.fromkeys(sentences))

@@ -280,6 +280,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     for make in pools(setting):
         pool = make(Policy().replace(**simplest(space)))
         space = narrowed(space, pool, asked)
+        asked.looked_at += len(pool.words)
         spare.append(pool.words)
     found = Policy().replace(**simplest(space))
     asked.ask(unasked_places(setting, [probe.words for probe in asked.probes], found))
@@ -344,5 +345,5 @@ def _finding(
             for member in groups[first]:
                 ruled[member] = (probe, int(differ[first][probe]))
     known = {other: "|".join(space.values(other)) for other in setting.choices}
-    why = because(setting, name, values, known, wrong=bool(wrong)) if len(values) > 1 else ""
+    why = because(setting, name, values, known, asked.looked_at, wrong=bool(wrong))
     return ChoiceFinding(name, tuple(values), ruled, why)
