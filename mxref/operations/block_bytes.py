@@ -34,6 +34,8 @@ __all__ = ["PackBlocks", "UnpackBlocks"]
 class _Blocks(LayoutOperation):
     """Whole blocks with the scale beside the elements."""
 
+    works_on = unit = "blocks"
+
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether the scale has a place in the block."""
         return policy.layout.scale_place is not ScalePlace.SEPARATE
@@ -101,6 +103,7 @@ class UnpackBlocks(_Blocks):
     """The bytes of a block back to a scale code and element codes."""
 
     name = "unpack_blocks"
+    unpacks = True
     parameters = "bytes, format"
     arrays = 2
 

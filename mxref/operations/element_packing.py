@@ -23,7 +23,13 @@ from mxref.policy.policy import Policy
 __all__ = ["Pack", "Unpack"]
 
 
-class Pack(LayoutOperation):
+class _Codes(LayoutOperation):
+    """Element codes, any number of them."""
+
+    works_on = unit = "codes"
+
+
+class Pack(_Codes):
     """Codes to bytes."""
 
     name = "pack"
@@ -72,10 +78,11 @@ class Pack(LayoutOperation):
         return pack(words, format, policy)
 
 
-class Unpack(LayoutOperation):
+class Unpack(_Codes):
     """Bytes back to codes."""
 
     name = "unpack"
+    unpacks = True
     parameters = "bytes, format, count"
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
@@ -113,6 +120,14 @@ class Unpack(LayoutOperation):
     def inverse(self) -> Pack:
         """To bytes again."""
         return Pack()
+
+    def further(self, format: str, shape: tuple[int, int], axis: int) -> tuple[Any, ...]:
+        """The count, too."""
+        return format, shape[1]
+
+    def first_words(self, shape: tuple[int, int], axis: int) -> tuple[int, ...]:
+        """The count."""
+        return shape[1:]
 
     def named(self, words: Words, index: int) -> str:
         """An element."""

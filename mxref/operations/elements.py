@@ -43,6 +43,7 @@ _Answers = list[tuple[int, ...]]
 class ToCodes(Operation):
     """An operation from floats to codes, one call for all cases."""
 
+    unit = "numbers"
     #: The name of its argument.
     argument: ClassVar[str] = "values"
 
@@ -96,6 +97,7 @@ class _OfScales(ToCodes):
 class _FromCodes(Operation):
     """An operation from codes to floats, one call for all cases."""
 
+    unit = "codes"
     one_nan = True
     from_codes = True
 
@@ -155,6 +157,7 @@ class EncodeStochastic(Operation):
     """A float and random bits to a code; words of a case are the float, the bits, their number."""
 
     name = "encode_stochastic"
+    unit = "numbers"
     parameters = "values, random_bits, random_width, format"
     questions = 1 << 12
 

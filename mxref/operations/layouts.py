@@ -84,6 +84,9 @@ class LayoutOperation(Operation):
     varied = single = True
     #: How many words before the others are sizes.
     sizes: ClassVar[int] = 1
+    #: What it works on: codes, scales, blocks or a tensor; and whether it reads their bytes.
+    works_on: ClassVar[str] = "tensor"
+    unpacks: ClassVar[bool] = False
 
     @abstractmethod
     def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
@@ -119,6 +122,14 @@ class LayoutOperation(Operation):
         Raises:
             AnswerError: a result of another shape or type.
         """
+
+    def further(self, format: str, shape: tuple[int, int], axis: int) -> tuple[Any, ...]:
+        """The arguments of a function behind its arrays, of rows and columns."""
+        return (format,)
+
+    def first_words(self, shape: tuple[int, int], axis: int) -> tuple[int, ...]:
+        """The words of a case before those of its arrays, of rows and columns."""
+        return (*shape, axis)[: self.sizes] if self.sizes > 1 else ()
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call a case."""

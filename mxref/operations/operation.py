@@ -62,6 +62,8 @@ class Operation(ABC):
     one_nan: ClassVar[bool] = False
     #: Of operations on whole blocks, what a block has at first: numbers, or codes.
     blocks: ClassVar[str] = ""
+    #: What a call has many of.
+    unit: ClassVar[str] = "rows"
     #: How many arrays its function returns; of two the first has scale codes.
     arrays: ClassVar[int] = 1
     #: The most questions of the search about a format and float type; 0 if it has none.

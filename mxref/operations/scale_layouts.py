@@ -29,7 +29,12 @@ __all__ = ["PackScales", "UnpackScales"]
 class _Scales(LayoutOperation):
     """A matrix of scale codes, whose words have room for a code and for numbers of rows."""
 
+    works_on = "scales"
     sizes = 2
+
+    def further(self, format: str, shape: tuple[int, int], axis: int) -> tuple[Any, ...]:
+        """The shape, where bytes do not tell it."""
+        return (shape,) if self.unpacks else ()
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
         """Three digits in."""
@@ -91,6 +96,7 @@ class UnpackScales(_Scales):
     """Those bytes back to scale codes."""
 
     name = "unpack_scales"
+    unpacks = True
     parameters = "bytes, shape"
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:

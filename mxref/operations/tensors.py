@@ -79,6 +79,10 @@ class QuantizeTensor(LayoutOperation):
         fmt = block_format(format)
         return [*[Codes(fmt.scale)] * scales, *[Codes(fmt.element)] * (count - scales)]
 
+    def further(self, format: str, shape: tuple[int, int], axis: int) -> tuple[Any, ...]:
+        """The axis, too."""
+        return format, axis
+
     def inverse(self) -> LayoutOperation:
         """There is none in the vectors."""
         raise NotImplementedError

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.operands.returned import array_of, pair_of
-from mxref.operations.registry import REGISTRY
+from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.integers import rounded_up
 from mxref.targets.filling import cut, repeated, with_zeros
@@ -94,14 +94,14 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
     """
     if op in _OF_ROWS:
         return _of_rows(op, function, multiples[0])
-    if op == "quantize_tensor":
-        return _of_tensors(function, (multiples[0], multiples[1]), policy)
-    if "pack" in op and not op.endswith("int4"):
+    if op in LAYOUT_OPERATIONS:
         from mxref.targets.filled_packings import of_codes, of_scales
 
-        if op.endswith("scales"):
-            return of_scales(op, function, (multiples[0], multiples[1]), policy)
-        return of_codes(op, function, multiples[0], policy)
+        works_on = LAYOUT_OPERATIONS[op].works_on
+        if works_on == "codes":
+            return of_codes(function, multiples[0], policy)
+        of_both = of_scales if works_on == "scales" else _of_tensors
+        return of_both(function, (multiples[0], multiples[1]), policy)
     if op.endswith("affine"):
         return _of_values(function, multiples[0])
     return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))

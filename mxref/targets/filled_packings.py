@@ -22,7 +22,7 @@ _Function = Callable[..., Any]
 _Array = NDArray[Any]
 
 
-def of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Function:
+def of_codes(function: _Function, multiple: int, policy: Policy) -> _Function:
     """`pack` and `unpack`: zeros behind the codes; the policy's packing cuts the bytes."""
 
     @functools.wraps(function)
@@ -32,7 +32,7 @@ def of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Fu
         if full == count:
             return function(given, format, *counts)
         size = packed_size(full, format, policy)
-        if op == "pack":
+        if not counts:
             more = array_of(function(with_zeros(given, (full,)), format))
             whole = _as_bytes(more, size)
             return pack(unpack(whole, format, full, policy)[:count], format, policy)
@@ -43,9 +43,7 @@ def of_codes(op: str, function: _Function, multiple: int, policy: Policy) -> _Fu
     return call
 
 
-def of_scales(
-    op: str, function: _Function, multiples: tuple[int, int], policy: Policy
-) -> _Function:
+def of_scales(function: _Function, multiples: tuple[int, int], policy: Policy) -> _Function:
     """`pack_scales` and `unpack_scales`: zeros behind both ends; the layout cuts bytes."""
 
     @functools.wraps(function)
@@ -54,7 +52,7 @@ def of_scales(
         full = rounded_up(shape[0], multiples[0]), rounded_up(shape[1], multiples[1])
         if full == shape:
             return function(given, *shapes)
-        if op == "unpack_scales":
+        if shapes:
             codes = with_zeros(unpack_scales(given, shape, policy), full)
             return cut(array_of(function(pack_scales(codes, policy), full)), full, shape)
         wide = with_zeros(given, full)

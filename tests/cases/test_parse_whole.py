@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from helpers import ROOT
+from tables import rows
 
 from mxref.cases import parse
 from mxref.cases.parse_whole import whole_cases
@@ -55,24 +56,8 @@ def test_cases_of_different_lengths_are_left_to_the_other_parser() -> None:
 
 
 #: What is changed in the first line that has it, and what it becomes.
-FLAWS = {
-    "another_digit": (r'"in":"[0-9a-f]', '"in":"g'),
-    "a_word_more": (r'"in":"([0-9a-f]{8})"', r'"in":"\1 \1"'),
-    "a_digit_less": (r'"in":"[0-9a-f]', '"in":"'),
-    "a_space_for_a_digit": (r'"in":"(..)[0-9a-f]', r'"in":"\1 '),
-    "no_code": (r'"out":"0', '"out":"1'),
-    "no_code_of_several": (r'"out":\["0', '"out":["1'),
-    "one_answer_twice": (r'"out":\["(..)","..","', r'"out":["\1","\1","'),
-    "answers_out_of_order": (r'"by":"0', '"by":"1'),
-    "a_column_less": (r'"by":"0', '"by":"'),
-    "no_digits_of_several": (r'"out":\["..","..', '"out":["00",",,'),
-    "unknown_model": (r'"model":"M', '"model":"X'),
-    "unknown_rule": (r'"rule":"N', '"rule":"X'),
-    "unknown_flag": (r'"flags":\["', '"flags":["x'),
-    "another_key": (r'"model"', '"kind"'),
-    "a_name_that_is_the_input": (r"^\{", '{"name":"x",'),
-    "white_space": (",", ", "),
-}
+FLAWS = {name: changed for name, *changed in rows("cases", "flaws")}
+FLAWS |= {"white_space": [",", ", "], "a_space_for_a_digit": ['"in":"(..)[0-9a-f]', r'"in":"\1 ']}
 
 
 @pytest.mark.parametrize("flaw", FLAWS)

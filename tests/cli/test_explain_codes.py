@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from pages import output_of
+from tables import rows
 
 import mxref
 from mxref.cli.explain_codes import code_data, code_of
@@ -60,15 +61,7 @@ def test_values_are_made_of_fields() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [
-        ("0x7E --format e4m3", "7e in e4m3: 448, max normal"),
-        ("7e --format e4m3", "7e in e4m3: 448, max normal"),
-        ("0b0_1111_110 --format mxfp8_e4m3", "7e in e4m3: 448, max normal"),
-        ("0xff --format e8m0", "ff in e8m0: nan"),
-        ("f --format e2m1", "f in e2m1: -6"),
-        ("78 --format e4m3", "78 as f32: 429c0000 = 0x1.38p+6 = 78"),
-        ("0x3f800000 --format e4m3", "0x3f800000 as f32: 3f800000 = 0x1p+0 = 1"),
-    ],
+    rows("cli", "codes"),
 )
 def test_a_code_or_a_number(asked: str, first: str) -> None:
     status, output = output_of(f"mxref explain {asked}")

@@ -6,20 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers import table
 
 from mxref.cli.command_line import main
 
-KERNEL = """
-import mxref
-
-FORMATS = ["volta_f16-f16-f16", "hopper_f16-bf16-bf16"]
-
-
-def mma(a, b, c, adder, format_a, format_b):
-    if adder == "hopper_f16":
-        raise RuntimeError("no Hopper here")
-    return mxref.mma(a, b, c, adder={adder!r})
-"""
+KERNEL = table("kernels")["identify_units_kernel"]
 
 
 @pytest.mark.parametrize("adder", ["volta_f16", "turing_f16"])

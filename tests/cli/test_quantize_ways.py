@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from commands import Call
 from safetensors.numpy import save_file
+from tables import rows
 
 from mxref import exact, files
 from mxref.cli import screen
@@ -183,70 +184,10 @@ def test_marks() -> None:
     assert marks(figures(9, 1, 0.5), figures(2, 3), figures(1, 4)) == ["---", "**-", "---"]
 
 
-@pytest.mark.parametrize(
-    ("formats", "policies", "row", "want"),
-    [
-        # Against the best one of fewer bits, not the nearest of all.
-        (
-            ["mxfp4_e2m1", "mxint8", "mxfp8_e4m3", "nvfp4"],
-            [],
-            [18, 42.04, 31, 20.9],
-            "mxint8 is 21.1 dB better than nvfp4 for 3.75 bits more",
-        ),
-        (
-            ["mxfp4_e2m1", "nvfp4"],
-            [],
-            [18, 20.94],
-            "nvfp4 is 2.9 dB better than mxfp4_e2m1 for 0.25 bits more",
-        ),
-        (
-            ["mxfp4_e2m1", "nvfp4"],
-            [],
-            [21, 20.94],
-            "mxfp4_e2m1 is 0.1 dB better than nvfp4 with 0.25 bits fewer",
-        ),
-        (
-            ["mxfp4_e2m1", "nvfp4"],
-            [],
-            [20.98, 20.99],
-            "nvfp4 is as good as mxfp4_e2m1 for 0.25 bits more",
-        ),
-        (
-            ["mxint8"],
-            POLICIES[:2],
-            [40, 41.25],
-            "ocp+scale_rule=rceil is 1.2 dB better than ocp+scale_rule=floor for as many bits",
-        ),
-        (
-            ["mxint8", "mxfp8_e4m3"],
-            POLICIES[:2],
-            [40, 30, 20, 10],
-            "mxint8 by ocp+scale_rule=floor is 10.0 dB better than mxint8 by ocp+scale_rule=rceil "
-            "for as many bits",
-        ),
-        (
-            ["mxfp4_e2m1", "mxint8"],
-            POLICIES[:2],
-            [18, 17, 40, 41],
-            "mxint8 by ocp+scale_rule=rceil is 23.0 dB better than mxfp4_e2m1 by "
-            "ocp+scale_rule=floor for 4 bits more",
-        ),
-        (
-            ["mxfp4_e2m1", "mxint8"],
-            POLICIES[:2],
-            [18, 17, 41, 40],
-            "mxint8 is 23.0 dB better than mxfp4_e2m1 for 4 bits more, both by "
-            "ocp+scale_rule=floor",
-        ),
-        (["mxint8"], [], [40], ""),
-        (["mxfp4_e2m1", "nvfp4"], [], [18, None], ""),
-    ],
-)
-def test_the_last_sentence(
-    formats: list[str], policies: list[str], row: list[float | None], want: str
-) -> None:
-    names = [one.removeprefix("--policy=") for one in policies]
-    ways, _ = ways_of(formats, names, [])
+@pytest.mark.parametrize(("formats", "rules", "ratios", "want"), rows("cli", "last_sentences"))
+def test_the_last_sentence(formats: str, rules: str, ratios: str, want: str) -> None:
+    ways, _ = ways_of(formats.split(), [f"ocp+scale_rule={one}" for one in rules.split()], [])
+    row = [None if one == "none" else float(one) for one in ratios.split()]
     assert in_short(ways, [figures(one, 1) for one in row]) == want
     if len(row) > 1:  # a way that loses elements is no better for it
         assert in_short(ways, [figures(one, 1, i / 2) for i, one in enumerate(row)]) == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import ocp_files
+from helpers import ocp_files, table
 from planted_bugs import BUGS
 from tables import rows
 from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit
@@ -64,24 +64,7 @@ def test_why_nothing_is_compared_is_said(kit: Kit, options: list[str], why: str)
 
 
 #: NVFP4 as Transformer Engine's core_nvfp4.cuh computes it, float32 by float32 (SPEC_NOTES N41).
-TRANSFORMER_ENGINE = """
-import ml_dtypes
-import numpy as np
-
-FORMATS, FLOATS, ONE, MOST = ["nvfp4"], ["f32"], np.float32(1), np.finfo(np.float32).max
-
-
-def quantize(values, format, tensor_scale):
-    with np.errstate(all="ignore"):
-        largest = np.float32(6 * 448) / tensor_scale
-        largest = min(largest, MOST) if tensor_scale and largest else ONE
-        amax = np.fmax.reduce(np.abs(values), axis=1)
-        scales = np.minimum(amax * np.float32(largest * (ONE / np.float32(6))), np.float32(448))
-        scales = scales.astype(ml_dtypes.float8_e4m3fn)
-        factors = np.minimum(ONE / (scales.astype(np.float32) * (ONE / largest)), MOST)
-        codes = np.clip(values * factors[:, None], -6, 6).astype(ml_dtypes.float4_e2m1fn)
-    return scales.view(np.uint8), codes.view(np.uint8)
-"""
+TRANSFORMER_ENGINE = table("kernels")["verify_verb_transformer_engine"]
 
 
 @pytest.mark.parametrize("claimed", [False, True])

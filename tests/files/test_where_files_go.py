@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from file_helpers import assert_same, numbers
+from helpers import table
 
 import mxref
 from mxref import files
@@ -91,20 +92,7 @@ def test_a_pipe_is_neither_read_nor_replaced(tmp_path: Path, suffix: str, *, lin
     assert set(tmp_path.iterdir()) == {pipe, path}
 
 
-KILLED = """
-import os, signal, sys
-import numpy as np, mxref
-from mxref import files
-
-def chunks(codes):
-    yield codes[:1]
-    os.kill(os.getpid(), signal.SIGKILL)  # in the middle of the file
-
-for module in (files.npz_files, files.safetensors_files, files.gguf_files):
-    module.chunks = chunks
-blocks = mxref.quantize(np.ones((64, 32), np.float32), "mxfp4_e2m1")
-files.write_blocks(sys.argv[1], {"x": blocks})
-"""
+KILLED = table("kernels")["where_files_go_killed"]
 
 
 @pytest.mark.sampled(6)

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tables import rows
 
 import mxref
 from mxref import formats
@@ -34,14 +35,7 @@ def test_a_dtype_of_ml_dtypes_has_the_numbers_of_its_format(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("names", "own"),
-    [
-        ("E4M3FN FLOAT8E4M3FN", "e4m3"),
-        ("E4M3FNUZ FLOAT8E4M3FNUZ", "e4m3fnuz"),
-        ("E5M2 FLOAT8E5M2", "e5m2"),
-        ("FLOAT8E5M2FNUZ", "e5m2fnuz"),
-        ("FLOAT4E2M1 onnx.TensorProto.FLOAT4E2M1", "e2m1"),
-        ("float8_e4m3", "e4m3_ieee"),
-    ],
+    rows("formats", "aliases"),
 )
 def test_names_of_onnx_and_short_ones(names: str, own: str) -> None:
     x = np.float32([0.3, 460.0, -1000.0, np.inf])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from helpers import vector_file
 from right_calls import RIGHT_CALLS, matmul, quantized
+from tables import rows
 
 from mxref.conformance import Extent, check, target_of
 from mxref.conformance.checking import layer_shapes, product_shapes
@@ -15,20 +16,7 @@ from mxref.mutants import UseMutant
 from mxref.mutants.memory_mutants import MEMORY_USES
 
 #: A vector file of each operation.
-FILES = {
-    "encode": "encode/e4m3.f32",
-    "decode": "decode/e4m3.f32",
-    "quantize": "quantize/mxfp4_e2m1.f32",
-    "dequantize": "dequantize/mxfp8_e4m3.f32",
-    "pack": "pack/e2m1.bytes",
-    "quantize_tensor": "quantize_tensor/mxfp8_e4m3.f32",
-    "matmul": "matmul/mxfp8_e4m3-mxfp8_e4m3.f32",
-    "linear": "linear/mxfp8_e4m3.f32",
-    "linear_gradients": "linear_gradients/mxfp8_e4m3.f32",
-    "rescale": "rescale/int32-int8.bytes",
-    "grid_sample": "grid_sample/int8.bytes",
-    "qlinear_matmul": "qlinear_matmul/int8.bytes",
-}
+FILES = {stem.partition("/")[0]: stem for (stem,) in rows("mutants", "files", "memory")}
 #: What reports say of each.
 SAID = {
     "U70": "arrays with a stride of 0",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers import vector_file
 from right_calls import RIGHT_CALLS, matmul, quantized
+from tables import rows
 
 import mxref
 from mxref.conformance import Extent, check, target_of
@@ -49,21 +50,7 @@ RIGHT = {
     "pack": (mxref.pack, "pack/e2m1.bytes"),
 }
 #: The same of operations with several axes.
-CALLS = {
-    "quantize_tensor": "quantize_tensor/mxfp8_e4m3.f32",
-    "unpack_scales": "unpack_scales/e8m0.row_major",
-    "pack_scales": "pack_scales/e8m0.bytes",
-    "matmul": "matmul/mxfp4_e2m1-mxfp4_e2m1.f32",
-    "linear": "linear/mxfp8_e4m3.f32",
-    "linear_gradients": "linear_gradients/mxfp8_e4m3.f32",
-    "quantize_affine": "quantize_affine/int8.f32",
-    "dequantize_affine": "dequantize_affine/int8.f32",
-    "rescale": "rescale/int32-int8.bytes",
-    "pack_int4": "pack_int4/int4.bytes",
-    "grid_sample": "grid_sample/int8.bytes",
-    "linear_qcs8w": "linear_qcs8w/int8.f32",
-    "linear_qcs4w": "linear_qcs4w/int4.f32",
-}
+CALLS = {stem.partition("/")[0]: stem for (stem,) in rows("mutants", "files", "uses")}
 _MORE = {
     "matmul": matmul,
     "quantize_tensor": quantized,

@@ -1,15 +1,16 @@
 """Prints how wrong each fault and each combination is, against mxref's public functions.
 
     python tests/pairs/prove_strange.py           the proof; the exit status is 1 if it fails
-    python tests/pairs/prove_strange.py --draw    the tables of strange_sets, drawn anew
+    python tests/pairs/prove_strange.py --draw    the lines of sets.txt, drawn anew
 
 What is proved: the kernel without faults is 0 wrong in every operation and format; every fault
 alone is wrong somewhere; of every combination no fault can be left out without other answers; and
-the tables of strange_sets are those that are drawn. A number of `quantize` is wrong if its code or
+the lines of sets.txt are those that are drawn. A number of `quantize` is wrong if its code or
 its scale is, an output of `matmul` if it is outside of what float32 additions may give
 (`mxref.matmul_bounds`). NaN is compared as a class, and codes under a NaN scale are not compared.
 """
 
+import itertools
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -232,9 +233,8 @@ def line(id: str, operation: str, name: str, faults: tuple[str, ...]) -> tuple[s
 
 def main() -> int:
     if sys.argv[1:] == ["--draw"]:
-        for table, sets in zip(("PAIRS", "TRIPLES"), strange_sets.draw(visible), strict=True):
-            print(f"{table}: tuple[Set, ...] = (")
-            print(*(f"    {tuple(one)!r}," for one in sets), ")", sep="\n")
+        for id, operation, name, faults in itertools.chain(*strange_sets.draw(visible)):
+            print(id, operation, name, " ".join(faults), sep="  ")
         return 0
     bad = 0
     print(f"{'id':4} {'operation':15} {'format':11} {KINDS[0]:>8}  {KINDS[1]:>8}  wrong with")

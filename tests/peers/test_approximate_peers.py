@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import built, tool
+from helpers import built, table, tool
 from needs import checkout
 from thresholds import amaxes, at_thresholds, count_at_thresholds, with_specials
 
@@ -20,32 +20,7 @@ import mxref
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 
 MODEL = mxref.profile("cutlass_nvfp4")
-PROGRAM = """
-#include <cstdio>
-#include "cutlass/cutlass.h"
-#include "cutlass/functional.h"
-#include "cutlass/numeric_conversion.h"
-#include "cutlass/float8.h"
-#include "cutlass/float_subbyte.h"
-using namespace cutlass;
-int main() {
-  float g;
-  Array<float, 16> x;
-  while (fread(&g, 4, 1, stdin) == 1 && fread(&x, 4, 16, stdin) == 16) {
-    multiplies<float> mul;
-    reciprocal_approximate_ftz<float> rcp;
-    float down = mul(g, rcp(float(platform::numeric_limits<float_e2m1_t>::max())));
-    float wanted = mul(maximum_absolute_value_reduction<Array<float, 16>, true>{}(0.f, x), down);
-    auto scale = NumericConverter<float_ue4m3_t, float>{}(wanted);
-    float by = mul(g, rcp(NumericConverter<float, float_ue4m3_t>{}(scale)));
-    by = minimum_with_nan_propagation<float>{}(by, platform::numeric_limits<float>::max());
-    unsigned char out[17] = {scale.storage};
-    for (int i = 0; i < 16; ++i)
-      out[1 + i] = NumericConverter<float_e2m1_t, float>{}(mul(x[i], by)).storage & 15;
-    fwrite(out, 1, 17, stdout);
-  }
-}
-"""
+PROGRAM = table("kernels")["approximate_peers_program"]
 
 
 @pytest.fixture(scope="module")

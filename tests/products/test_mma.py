@@ -130,69 +130,6 @@ def test_the_exponent_of_a_zero(adder: str, zero: int | None) -> None:
         assert found == (less if zero is not None else 1)
 
 
-def test_what_is_refused() -> None:
-    one = np.ones((1, 1), E4M3)
-    for change, told in (
-        ({"adder": "hopper"}, "adder must be one of"),
-        ({"adder": ["hopper_fp8"]}, "adder must be one of"),
-        ({"adder": "blackwell_mxf4"}, "adder must have no scales"),
-        ({"adder": "hopper_fp8", "a": np.ones((1, 2), E4M3)}, "b must have as many rows"),
-        ({"adder": "hopper_fp8", "a": np.ones(1, E4M3)}, "a must have two axes"),
-        ({"adder": "hopper_fp8", "c": np.ones((1, 2), np.float32)}, "c must have the shape"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            mma(**{"a": one, "b": one, **change})
-    with pytest.raises(TypeError, match="a must have elements of float8_e5m2, float8_e4m3fn"):
-        mma(one.astype(np.float16), one, adder="hopper_fp8")
-    with pytest.raises(TypeError, match="c must be float16, which the adder gives"):
-        mma(one, one, np.ones((1, 1), np.float32), adder="hopper_fp8_in_f16")
-
-
-_EVEN = {"rounding": "ties_to_even", "output_bits": 23}
-_LATER = {**_EVEN, "zero_exponent": None, "fraction_bits": 24, "later_bits": 31}
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"step": 0}, "step must be a positive integer"),
-        ({"step": 65}, "step must be at most 64"),
-        ({"fraction_bits": 45}, "fraction_bits must be at most 44"),
-        ({"group": 3}, "group must be a divisor of step"),
-        ({"group": 16}, "group must be 1 without blocks"),
-        ({"zero_exponent": 0}, "zero_exponent must be from"),
-        ({"fraction_bits": None, **_EVEN}, "zero_exponent must be None unless"),
-        ({"output": "f64"}, "output must be f32 or f16"),
-        ({"output": "f16"}, "rounding must be ties_to_even, or"),
-        ({"rounding": "up"}, "rounding must be one of"),
-        ({"promotion": 48}, "promotion must be a multiple of step"),
-        ({"later_bits": 12}, "rounding must be ties_to_even unless"),
-        ({"halves": True}, "halves must be False without later_bits"),
-        ({"flush": True}, "flush must be False without tree"),
-        ({"tree": True}, "tree must be False unless step is 2 or 4"),
-        ({"tree": True, "step": 4}, "tree must be False if fraction_bits"),
-        ({"rounding": "ties_to_even"}, "output_bits must be 23 without toward_zero, got 13"),
-        ({"output": "f16", "promotion": 64, **_EVEN}, "output must be f32 under"),
-        ({"output": "f16", **_LATER}, "output must be f32 under"),
-        ({"step": 1, "halves": True, **_LATER}, "halves must be False without"),
-        ({"rounding": ["toward_zero"]}, "rounding must be one of"),
-        ({"formats": ()}, "formats must be some of e5m2"),
-        ({"formats": ("fp8",)}, "formats must be some of e5m2"),
-    ],
-)
-def test_points_that_mean_nothing(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        dataclasses.replace(ADDERS["hopper_fp8"], **change)
-
-
-@pytest.mark.parametrize(
-    "change", [{"zero_exponent": -132.5}, {"formats": "e4m3"}, {"blocks": [32]}, {"step": 4.0}]
-)
-def test_points_of_other_types(change: dict[str, Any]) -> None:
-    with pytest.raises(TypeError, match=f"^{next(iter(change))} must be an? (integer|tuple), got"):
-        dataclasses.replace(ADDERS["hopper_fp8"], **change)
-
-
 def test_a_matrix_may_lie_in_any_order_of_bytes_and_axes() -> None:
     state = np.random.default_rng(3)
     a, b = drawn(state, "f16", (5, 40)), drawn(state, "f16", (4, 40))

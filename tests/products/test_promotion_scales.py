@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from plain_rows import drawn, words
 
-from mxref import ADDERS, Adder, mma, mma_bounds
+from mxref import ADDERS, mma
 from mxref.exact.adder_steps import UNITS, multiplied
 
 E4M3 = ml_dtypes.float8_e4m3fn
@@ -116,40 +116,3 @@ def test_a_negative_sum_that_underflows_is_minus_zero() -> None:
     a, b = np.array([[-1]], E4M3), np.array([[2.0**-9]], E4M3)
     found = mma(a, b, adder="deepgemm_fp8", scales=(tiny, np.ones((1, 1), np.float32)))
     assert found.view(np.uint32).item() == 0x80000000
-
-
-ONE = np.ones((1, 1), np.float32)
-
-
-@pytest.mark.parametrize(
-    ("how", "kind", "text"),
-    [
-        ({"adder": "deepgemm_fp8"}, ValueError, "scales must be two arrays, of a and of b"),
-        ({"adder": "deepgemm_fp8", "scales": (ONE,)}, ValueError, "must be two arrays"),
-        (
-            {"adder": "deepgemm_fp8", "scales": (ONE, np.ones((2, 1), np.float32))},
-            ValueError,
-            r"scales of b must have shape \(1, 1\), got \(2, 1\)",
-        ),
-        (
-            {"adder": "deepgemm_fp8", "scales": (ONE.astype(np.float64), ONE)},
-            TypeError,
-            "scales of a must be float32, got float64",
-        ),
-        ({"adder": "hopper_fp8", "scales": (ONE, ONE)}, ValueError, "scales must be None"),
-    ],
-)
-def test_scales_that_are_refused(how: Any, kind: type[Exception], text: str) -> None:
-    a = np.array([[1]], E4M3)
-    with pytest.raises(kind, match=text):
-        mma(a, a, **how)
-
-
-def test_adders_that_are_refused() -> None:
-    with pytest.raises(ValueError, match="scaling must be None without promotion"):
-        Adder(32, 13, -133, scaling="in_turn")
-    with pytest.raises(ValueError, match=r"scaling must be one of .*, got 'alpha'"):
-        Adder(32, 13, -133, promotion=64, scaling="alpha")  # type: ignore[arg-type]
-    a = np.array([[1]], E4M3)
-    with pytest.raises(ValueError, match="adder must have no scaling"):
-        mma_bounds(a, a, adder="deepgemm_fp8")

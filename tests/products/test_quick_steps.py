@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import table
 from plain_rows import PLAIN, before, drawn, pairs, with_few_specials, words
 
 from mxref import ADDERS, Adder, mma
@@ -145,25 +146,7 @@ def test_where_the_processor_does_not_round_to_nearest_nothing_is_quick(
     assert seen
 
 
-_IN_A_MODE = """
-import hashlib, sys
-sys.path[:0] = sys.argv[2:]
-import numpy as np
-from fp_environment_child import set_mode
-from plain_rows import pairs, words
-from test_quick_steps import sides
-from mxref import ADDERS, mma
-
-names = "hopper_f16", "hopper_fp8_in_f16", "cdna1_f16", "cdna2_bf16", "cdna3_fp8", "fma_f32"
-made = []
-for name in names:
-    format = next(iter(pairs(name)))[0]
-    made.append((name, sides(np.random.default_rng(4), format, 40, 1)))
-if sys.argv[1]:
-    set_mode(sys.argv[1])
-every = b"".join(words(mma(*both, adder=name)).tobytes() for name, both in made)
-print(hashlib.sha256(every).hexdigest())
-"""
+_IN_A_MODE = table("kernels")["quick_steps_in_a_mode"]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the modes are those of x86-64")

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 from refused import assert_says, refusals
 
 import mxref
+from mxref import ADDERS
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 
 DRAWS = np.random.default_rng(5)
 X, W = (DRAWS.standard_normal((n, 70)).astype(np.float32) for n in (7, 9))
 A = mxref.quantize(X, "mxfp8_e4m3", axis=1)
 B = mxref.quantize(W, "mxfp8_e4m3", axis=1).T
+SQUARE = mxref.quantize(np.ones((2, 4), np.float32), "mxfp4_e2m1", axis=1)
 #: What the calls of the table name.
 NAMED = {
+    "hopper": ADDERS["hopper_fp8"],
+    "changed": dataclasses.replace,
+    "Adder": mxref.Adder,
+    "mma_bounds": mxref.mma_bounds,
+    "one": np.ones((1, 1), ml_dtypes.float8_e4m3fn),
+    "square": SQUARE,
+    "square_t": SQUARE.T,
     "a": A,
     "b": B,
     "values": X,

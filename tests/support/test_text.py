@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import rows
 
 from mxref.support.text import suggestion
 
@@ -11,20 +12,7 @@ NAMES = ["to_nan", "nan_to_max", "of_nan_block", "ties_even", "blockwise"]
 
 @pytest.mark.parametrize(
     ("typed", "near"),
-    [
-        ("nan", "nan_to_max"),  # its beginning counts more than a word inside
-        ("NAN_TO", "nan_to_max"),
-        ("even", "ties_even"),
-        ("block", "blockwise"),
-        ("wise", "blockwise"),  # inside a word
-        ("tie_even", "ties_even"),
-        ("na", "nan_to_max"),
-        ("to", "to_nan"),
-        ("ma", None),  # two letters count at the beginning only
-        ("is", None),
-        ("", None),
-        ("xyzw", None),
-    ],
+    rows("support", "typed"),
 )
-def test_the_nearest_name(typed: str, near: str | None) -> None:
+def test_the_nearest_name(typed: str, near: str) -> None:
     assert suggestion(typed, NAMES) == (f" (did you mean {near!r}?)" if near else "")

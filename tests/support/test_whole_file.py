@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import PATIENCE, ROOT
+from helpers import PATIENCE, ROOT, table
 
 from mxref.golden import store
 from mxref.support.whole_file import read_file, write_file
@@ -76,15 +76,7 @@ def test_one_regen_holds_a_folder(tmp_path: Path) -> None:
         assert list(folder.iterdir()) == []
 
 
-_WRITER = """
-import os, sys, time
-from pathlib import Path
-from mxref.support.whole_file import whole_file
-with whole_file(Path(sys.argv[1])) as temporary:
-    temporary.write_bytes(b"half")
-    print(temporary.name, flush=True)
-    time.sleep(3600)
-"""
+_WRITER = table("kernels")["whole_file_writer"]
 
 
 def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import ROOT, table
+from tables import rows
 
 from mxref.cli.command_line import VERBS
 from mxref.cli.explain_answers import KINDS, LATE, Kind
@@ -23,13 +24,7 @@ from mxref.products.adders import ADDERS
 from mxref.profiles.recipes import RECIPES
 
 #: Prints the modules that a command of words leaves imported.
-CODE = """
-import contextlib, sys
-from mxref.cli import main
-with contextlib.redirect_stdout(sys.stderr):
-    assert main(sys.argv[1:]) < 2
-print(*sys.modules)
-"""
+CODE = table("kernels")["imports_code"]
 KERNEL = str(ROOT / "tools" / "examples" / "my_kernel.py")
 #: To read its words a verb needs no more of mxref than these, and some verbs these, too.
 READS = {"_version", "cli", "support", "cases.folder", "cases.names"}
@@ -37,35 +32,7 @@ ALSO = {"formats": {"formats"}, "gen": {"cli.verify_verb"}, "check": {"cli.verif
 PACKAGES = {"hypothesis", "jinja2", "matplotlib", "rich", "safetensors", "gguf", "torch"}
 PACKAGES |= {"numpy.ma", "html.entities"}  # modules of packages that take time
 #: The words of a command, and what it must not import of mxref, beside PACKAGES.
-WITHOUT = [
-    ("formats", "numbers blocks operations policy exact"),
-    (
-        "explain rceil",
-        "mutants conformance targets files strategies operations.call_operation blocks.container "
-        "blocks.quantization packing products.adders products.recipe integer.layers "
-        "golden.explain_block",
-    ),
-    ("explain 0.3 --format e2m1", "mutants conformance targets files strategies"),
-    ("identify KERNEL --op decode", "mutants files strategies reports conformance.verdict"),
-    ("identify KERNEL --op encode", "mutants files strategies reports conformance.verdict"),
-    (
-        "identify KERNEL",
-        "mutants files strategies reports conformance.verdict conformance.adders products integer "
-        "packing golden.vector_cases operations.call_operation targets.command",
-    ),
-    ("verify KERNEL --op decode --no-search --sizes 0", "files strategies conformance.fuzzing"),
-    (
-        "diff torchao_0_18_floor ocp --format mxfp4_e2m1",
-        "mutants files strategies reports conformance.verdict operations.scale_layouts products "
-        "integer packing.scales golden.vector_cases operations.call_operation",
-    ),
-    (
-        "diff ocp ocp --format e2m1 --float bf16",
-        "mutants files strategies conformance.differing.difference",
-    ),
-    ("quantize x.npy --format mxint8", "operations operands cases.records exact mutants targets"),
-    ("gen decode e2m1", "mutants conformance files strategies"),
-]
+WITHOUT = rows("whole", "without")
 
 
 def imported(*words: str, cwd: Path | None = None) -> set[str]:

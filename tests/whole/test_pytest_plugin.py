@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import ROOT, copy_vectors, records
+from helpers import ROOT, copy_vectors, records, table
 from helpers import run as run_command
 
 import mxref.cli.verify_verb
@@ -24,16 +24,7 @@ Pytester = pytest.Pytester
 Result = pytest.RunResult
 
 TEST = "def test_mx(mxref_case):\n    mxref_case.check()\n"
-KERNEL = """
-import mxref
-FORMATS, FLOATS = ["e2m1", "e3m2"], ["f16", "f32"]
-
-def decode(codes, format):
-    return mxref.decode(codes, format)
-
-def encode(values, format):
-    return mxref.encode(values, format, rounding="ROUNDING" if format == "e3m2" else "ties_to_even")
-"""
+KERNEL = table("kernels")["pytest_plugin_kernel"]
 RIGHT = KERNEL.replace("ROUNDING", "ties_to_even")
 WRONG = KERNEL.replace("ROUNDING", "ties_to_away")
 IDS = ["encode-e3m2-f32", "encode-e3m2-f16", "encode-e2m1-f32", "encode-e2m1-f16"]

@@ -15,23 +15,14 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
-from mxref.operations.registry import LAYOUT_OPERATIONS
+from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
 from mxref.support.distinct import distinct
 
-__all__ = ["UNITS", "Judge", "Wanted", "answers_text", "subject", "usual_answers", "wanted_by"]
+__all__ = ["Judge", "Wanted", "answers_text", "subject", "usual_answers", "wanted_by"]
 
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[RepeatedCases], NDArray[np.uint64]]
 
-#: What calls of an operation consist of, if not of rows.
-UNITS = {
-    "encode": "numbers",
-    "encode_scale": "numbers",
-    "shared_scale": "numbers",
-    "encode_stochastic": "numbers",
-    "decode": "codes",
-    "decode_scale": "codes",
-}
 #: Rows of a call that all right ones have at most where it is vectors that are wrong, not tails.
 _TAIL = 8
 
@@ -160,7 +151,7 @@ def subject(file: VectorFile) -> str:
     if file.op in LAYOUT_OPERATIONS:
         return "the same input"
     width = len(file.cases[0].inputs)
-    unit = UNITS.get(file.op, "rows").removesuffix("s")
+    unit = REGISTRY[file.op].unit.removesuffix("s")
     blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
     return blocks.get(file.op, f"the same {unit}")
 

@@ -17,7 +17,6 @@ from mxref.conformance.checking.call_rules import (
     size_rule,
 )
 from mxref.conformance.checking.case_judge import (
-    UNITS,
     Judge,
     Wanted,
     answers_text,
@@ -35,6 +34,7 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import NO_WORD
+from mxref.operations.registry import REGISTRY
 from mxref.targets.target import PythonTarget
 
 __all__ = ["ask_cases_again"]
@@ -101,7 +101,7 @@ def judge_calls(
         return
     op, format = cases[0].file.op, cases[0].file.format
     usual = {one.file.stem: usual_answers(one, calls, wanted(one)) for one in cases}
-    judge = Judge({one.file.stem: one for one in cases}, wanted, usual, UNITS.get(op, "rows"))
+    judge = Judge({one.file.stem: one for one in cases}, wanted, usual, REGISTRY[op].unit)
     stale = next((call for call in calls if _is_stale(judge, call)), None)
     if stale is not None:  # that is sure, whatever other calls may look like
         kind, text = _OTHERWISE[stale.way]

@@ -23,11 +23,12 @@ from mxref.conformance.checking.call_rules import SHORTER, Features
 from mxref.conformance.checking.layout_answers import BY_POLICY
 from mxref.conformance.checking.layout_numbers import drawn_codes, drawn_numbers
 from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
-from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
+from mxref.conformance.checking.layout_texts import layout_difference, layout_name
 from mxref.conformance.checking.tensor_findings import answer_by, parts_text, stages_text
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.formats.catalog import block_format, element_format
+from mxref.operations.layouts import LayoutOperation
 from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -40,15 +41,12 @@ Array = NDArray[Any]
 Function = Callable[..., Any]
 
 _BLOCK = 32
-#: What the arrays of an operation hold.
+#: What the arrays hold of what an operation works on.
 _NAMES = {
-    "pack": ("codes",),
-    "unpack": ("codes",),
-    "pack_scales": ("scales",),
-    "unpack_scales": ("scales",),
-    "pack_blocks": ("scales", "codes"),
-    "unpack_blocks": ("scales", "codes"),
-    "quantize_tensor": ("numbers",),
+    "codes": ("codes",),
+    "scales": ("scales",),
+    "blocks": ("scales", "codes"),
+    "tensor": ("numbers",),
 }
 #: Elements of a call that is made to tell what a wrong one's size has to do with it.
 _MOST = 1 << 18
@@ -79,6 +77,16 @@ class LayoutSubject(PlainSubject):
     cause: Cause | None = None
 
     @property
+    def row(self) -> LayoutOperation:
+        """The operation."""
+        return LAYOUT_OPERATIONS[self.op]
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it works on a tensor, which has two axes and consists of blocks."""
+        return self.row.works_on == "tensor"
+
+    @property
     def answerable(self) -> bool:
         """Whether the policy has answers."""
         return answerable(self.op, self.format, self.float, self.policy)
@@ -106,34 +114,40 @@ class LayoutSubject(PlainSubject):
         """What makes the bytes that an operation unpacks: as a policy does, also for a profile."""
         profile = self.spoken_of
         policy = self.policy if profile is None else profile.policy
-        return BY_POLICY[self.op.removeprefix("un")](policy)
+        return BY_POLICY[self.row.inverse().name](policy)
 
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[LayoutQuestion]:
         """Those of all shapes, of a tensor along both axes, then those in other memory."""
-        axes = (0, 1) if self.op == "quantize_tensor" else (1,)
+        axes = (0, 1) if self.is_tensor else (1,)
         elements = min(elements, _BY_CAUSE) if self.cause is not None else elements
-        for shape in shapes(self.op, first_float=first_float, first_format=first_format):
-            if _elements_in(self.op, shape) <= elements:
+        works_on = self.row.works_on
+        for shape in shapes(works_on, first_float=first_float, first_format=first_format):
+            if self.elements_in(shape) <= elements:
                 yield from (LayoutQuestion(self, shape, axis) for axis in axes)
-        for shape in MOVED[self.op] if first_float else ():
-            if _elements_in(self.op, shape) <= elements:
+        for shape in MOVED[works_on] if first_float else ():
+            if self.elements_in(shape) <= elements:
+                usual = LayoutQuestion(self, shape)
                 for memory in PLACED:
-                    if memory != 3 or self.op not in ("pack", "unpack", "unpack_scales"):
+                    if memory != 3 or np.ndim(usual.arguments[0]) > 1 or works_on == "blocks":
                         yield LayoutQuestion(self, shape, axes[memory % len(axes)], memory)
-                for kind in repeated(_arrays(LayoutQuestion(self, shape))):
+                for kind in repeated(_arrays(usual)):
                     yield from (
                         LayoutQuestion(self, shape, one, STRIDE_0, kind=kind) for one in axes
                     )
 
     def explained(self, calls: Sequence[CallReply]) -> str:
         """The stages of tensors that give the answers to calls, in words, if some do."""
-        return stages_text(calls) if self.op == "quantize_tensor" else ""
+        return stages_text(calls) if self.is_tensor else ""
 
     def of_parts(self, calls: Sequence[CallReply]) -> str:
         """For each axis of tensors and each kind of wrong words which calls are wrong."""
-        return parts_text(calls) if self.op == "quantize_tensor" else ""
+        return parts_text(calls) if self.is_tensor else ""
+
+    def elements_in(self, shape: tuple[int, int]) -> int:
+        """The number of elements in a call of rows and columns."""
+        return shape[0] * shape[1] * (_BLOCK if self.row.works_on == "blocks" else 1)
 
     @property
     def beside(self) -> bool:
@@ -193,8 +207,7 @@ class LayoutQuestion(PlainQuestion):
 
     def words(self, result: object) -> NDArray[np.uint64]:
         """A result as words, checked as far as its shape is known, and one NaN for all."""
-        operation = LAYOUT_OPERATIONS[self.subject.op]
-        words = operation.result_words(self.subject.format, self.shape, result)
+        words = self.subject.row.result_words(self.subject.format, self.shape, result)
         if self.subject.spoken_of is None:  # by a policy, which leaves bits of NaN open
             asked = np.array([[*self.shape, self.axis]], np.uint64)
             words = with_one_nan(self.subject.file, words[np.newaxis], asked).reshape(-1)
@@ -208,12 +221,12 @@ class LayoutQuestion(PlainQuestion):
     @property
     def elements(self) -> int:
         """The number of elements in the call."""
-        return _elements_in(self.subject.op, self.shape)
+        return self.subject.elements_in(self.shape)
 
     @property
     def part(self) -> str:
         """A tensor consists of blocks; a layout has no parts."""
-        return "blocks" if self.subject.op == "quantize_tensor" else ""
+        return "blocks" if self.subject.is_tensor else ""
 
     def difference(self, got: NDArray[np.uint64]) -> str:
         """The first wrong word, as reports show failures."""
@@ -226,12 +239,12 @@ class LayoutQuestion(PlainQuestion):
     def resized(self, unit: str, count: int, draw: int) -> LayoutQuestion | None:
         """The question with another number of codes or blocks, of rows or columns, or of both."""
         rows, columns = self.shape
-        if UNITS.get(self.subject.op) == unit:
+        if unit == self.subject.row.unit != "rows":
             return LayoutQuestion(self.subject, (1, count), draw=draw)
         shapes = {"rows": (count, columns), "columns": (rows, count), SHORTER: (count, count)}
         if unit not in shapes or unit not in self.features:
             return None
-        if _elements_in(self.subject.op, shapes[unit]) > _MOST:
+        if self.subject.elements_in(shapes[unit]) > _MOST:
             return None
         return LayoutQuestion(self.subject, shapes[unit], self.axis, draw=draw)
 
@@ -260,7 +273,7 @@ class LayoutQuestion(PlainQuestion):
     @property
     def data(self) -> Features:
         """What its arrays have in common."""
-        arrays = zip(_NAMES[self.subject.op], _arrays(self), strict=True)
+        arrays = zip(_NAMES[self.subject.row.works_on], _arrays(self), strict=True)
         return {key: word for one in arrays for key, word in data_words(*one).items()}
 
     def _wrong_block(self, got: NDArray[np.uint64]) -> Array:
@@ -280,12 +293,11 @@ class LayoutQuestion(PlainQuestion):
     def features(self) -> Features:
         """What rules about wrong calls speak of."""
         rows, columns = self.shape
-        if self.subject.op in ("pack", "unpack"):
-            return {"codes": columns}
-        if self.subject.op in ("pack_blocks", "unpack_blocks"):
-            return {"blocks": columns}
+        row = self.subject.row
+        if row.works_on == row.unit:
+            return {row.unit: columns}
         matrix = {"rows": rows, "columns": columns, SHORTER: min(rows, columns)}
-        if self.subject.op in ("pack_scales", "unpack_scales"):
+        if row.works_on == "scales":
             return {**matrix, "scales": rows * columns}
         length, lines = (rows, columns) if self.axis == 0 else (columns, rows)
         return {
@@ -301,35 +313,27 @@ class LayoutQuestion(PlainQuestion):
         }
 
 
-def _elements_in(op: str, shape: tuple[int, int]) -> int:
-    return shape[0] * shape[1] * (32 if op.endswith("_blocks") else 1)
-
-
 def _arguments(question: LayoutQuestion) -> tuple[Any, ...]:
     """The arguments of a call."""
-    subject, shape = question.subject, question.shape
-    op, name, arrays = subject.op, subject.format, _arrays(question)
-    if op == "quantize_tensor":
-        return *arrays, name, question.axis
-    if op in ("pack_scales", "unpack_scales"):
-        return arrays if op == "pack_scales" else (subject.inverse(*arrays), shape)
-    if op in ("pack", "unpack"):
-        return (*arrays, name) if op == "pack" else (subject.inverse(*arrays, name), name, shape[1])
-    return (*arrays, name) if op == "pack_blocks" else (subject.inverse(*arrays, name), name)
+    subject, arrays = question.subject, _arrays(question)
+    row, about = subject.row, (subject.format, question.shape, question.axis)
+    if row.unpacks:
+        arrays = (subject.inverse(*arrays, *row.inverse().further(*about)),)
+    return *arrays, *row.further(*about)
 
 
 def _arrays(question: LayoutQuestion) -> tuple[Array, ...]:
     """Random codes, never 0, and random numbers, of a kind if the question has one."""
     subject, (rows, columns) = question.subject, question.shape
-    op, name = subject.op, subject.format
+    works_on, name = subject.row.works_on, subject.format
     seed = (question.draw << 40) + (rows << 20) + columns
     if question.values is not None:
         found: tuple[Array, ...] = (question.values,)
-    elif op == "quantize_tensor":
+    elif works_on == "tensor":
         found = (drawn_numbers(seed, rows, columns, LAYOUTS[subject.float]),)
-    elif op in ("pack_scales", "unpack_scales"):
+    elif works_on == "scales":
         found = (drawn_codes(seed, rows * columns, 255).reshape(rows, columns),)
-    elif op in ("pack", "unpack"):
+    elif works_on == "codes":
         found = (drawn_codes(seed, columns, element_format(name).code_count),)
     else:
         count = block_format(name).element.code_count

@@ -43,33 +43,30 @@ _LONG_TENSORS = (
 )  # fmt: skip
 #: Of these, the shapes that are asked in other memory.
 MOVED = {
-    "pack": ((1, 33), (1, 64), (1, 257)),
-    "unpack": ((1, 33), (1, 64), (1, 257)),
-    "pack_scales": ((129, 5), (33, 8), (128, 8)),
-    "unpack_scales": ((129, 5), (33, 8), (128, 8)),
-    "pack_blocks": ((1, 33), (1, 9)),
-    "unpack_blocks": ((1, 33), (1, 9)),
-    "quantize_tensor": ((64, 64), (33, 70), (129, 40)),
+    "codes": ((1, 33), (1, 64), (1, 257)),
+    "scales": ((129, 5), (33, 8), (128, 8)),
+    "blocks": ((1, 33), (1, 9)),
+    "tensor": ((64, 64), (33, 70), (129, 40)),
 }
 #: Lines and their lengths of the tensors that tell what wrong ones have in common.
 LINES = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
 
 
-def shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[int, int], ...]:
+def shapes(works_on: str, *, first_float: bool, first_format: bool) -> tuple[tuple[int, int], ...]:
     """The shapes of the calls of an operation: rows and columns; codes and blocks are one row.
 
     Args:
-        op: the operation.
+        works_on: what it works on.
         first_float: whether it is the first float type of its operation and format.
         first_format: whether it is the first format of its operation.
 
-    >>> shapes("quantize_tensor", first_float=False, first_format=False)[:3]
+    >>> shapes("tensor", first_float=False, first_format=False)[:3]
     ((1, 1), (1, 33), (33, 1))
     """
-    if op == "quantize_tensor":
+    if works_on == "tensor":
         large = (*_LARGE_TENSORS, *(_LONG_TENSORS if first_format else ())) if first_float else ()
         return (*_TENSORS, *large)
-    if op in ("pack_scales", "unpack_scales"):
+    if works_on == "scales":
         return _MATRICES
-    counts = _LARGE_CODES if op in ("pack", "unpack") else _LARGE_BLOCKS
+    counts = _LARGE_CODES if works_on == "codes" else _LARGE_BLOCKS
     return tuple((1, count) for count in (*_CODES, *counts, *(_MANY if first_format else ())))

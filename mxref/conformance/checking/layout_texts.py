@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import difference
+from mxref.operations.layouts import LayoutOperation
 from mxref.policy.policy import Policy
 
-__all__ = ["UNITS", "layout_difference", "layout_name"]
-
-#: What calls of an operation are counted in, if they have one row.
-UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_blocks": "blocks"}
+__all__ = ["layout_difference", "layout_name"]
 
 
 class _Subject(Protocol):
     """What is asked."""
 
     @property
-    def op(self) -> str: ...
+    def row(self) -> LayoutOperation: ...
     @property
     def file(self) -> VectorFile: ...
     @property
@@ -47,23 +45,29 @@ class _Question(Protocol):
 def layout_name(question: _Question) -> str:
     """A question in words."""
     rows, columns = question.shape
-    op = question.subject.op
-    if op in UNITS:
-        return f"{columns:,} {UNITS[op]}" if columns > 1 else f"1 {UNITS[op][:-1]}"
-    if op == "quantize_tensor":
+    row = question.subject.row
+    if row.works_on == "tensor":
         return f"{rows} x {columns} tensor along axis {question.axis}"
-    return f"{rows} x {columns} matrix of scales"
+    if row.works_on == "scales":
+        return f"{rows} x {columns} matrix of scales"
+    return f"{columns:,} {row.unit}" if columns > 1 else f"1 {row.unit[:-1]}"
 
 
 def layout_difference(question: _Question, got: NDArray[np.uint64]) -> str:
     """The first wrong word, as reports show failures."""
     subject, name = question.subject, layout_name(question)
-    words, want = _words(question), question.wanted.astype(np.uint64)
+    row, array = subject.row, question.arguments[0]
+    words = (
+        *row.first_words(question.shape, question.axis),
+        *array.view(f"u{array.itemsize}").reshape(-1).tolist(),
+    )
+    want = question.wanted.astype(np.uint64)
+    is_tensor = row.works_on == "tensor"
     if want.size != got.size:
-        unit = "bytes" if subject.op.startswith("pack") else "scale codes and codes"
+        unit = "scale codes and codes" if row.unpacks or is_tensor else "bytes"
         return f"{name}: want {want.size:,} {unit}, got {got.size:,}"
-    place = "" if subject.op == "quantize_tensor" else f"{name}: "
-    if subject.op.endswith("_blocks"):
+    place = "" if is_tensor else f"{name}: "
+    if row.works_on == "blocks":
         words, want, got, number = _one_block(question, got)
         place = f"{place}block {number}: "
     case = Case("", words, (tuple(want.tolist()),), (), required=False, rule="", model="")
@@ -76,26 +80,12 @@ def layout_difference(question: _Question, got: NDArray[np.uint64]) -> str:
     return f"{place}{difference(file, failure)}"
 
 
-def _words(question: _Question) -> tuple[int, ...]:
-    """The words of a case."""
-    op, (rows, columns) = question.subject.op, question.shape
-    array = question.arguments[0]
-    words: list[int] = array.view(f"u{array.itemsize}").reshape(-1).tolist()
-    first: dict[str, tuple[int, ...]] = {
-        "unpack": (columns,),
-        "pack_scales": (rows, columns),
-        "unpack_scales": (rows, columns),
-        "quantize_tensor": (rows, columns, question.axis),
-    }
-    return (*first.get(op, ()), *words)
-
-
 def _one_block(
     question: _Question, got: NDArray[np.uint64]
 ) -> tuple[tuple[int, ...], NDArray[np.uint64], NDArray[np.uint64], int]:
     """The words of the first block with a wrong reply, the right and the given one; its number."""
     count, want = question.shape[1], question.wanted.astype(np.uint64)
-    if question.subject.op == "pack_blocks":
+    if not question.subject.row.unpacks:
         arguments = np.column_stack(question.arguments[:2])
         rows = [one.reshape(count, -1) for one in (want, got)]
     else:

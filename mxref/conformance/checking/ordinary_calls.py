@@ -21,7 +21,6 @@ from mxref.cases.ordinary import (
 )
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_rules import Features, rule_of
-from mxref.conformance.checking.case_judge import UNITS
 from mxref.conformance.checking.computed import Compared, compare_computed, file_of
 from mxref.conformance.checking.ordinary_features import features_of
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
@@ -82,14 +81,14 @@ class _Asked:
     @property
     def features(self) -> Features:
         return {
-            UNITS.get(self.file.op, "rows"): len(self.words),
+            REGISTRY[self.file.op].unit: len(self.words),
             **features_of(self.file, self.words),
         }
 
     @property
     def text(self) -> str:
         """The first wrong answer, as reports show failures."""
-        count = f"with {len(self.words):,} {UNITS.get(self.file.op, 'rows')}"
+        count = f"with {len(self.words):,} {REGISTRY[self.file.op].unit}"
         if self.error:
             return f"{count}: {self.error}"
         row = int(self.rows[0])

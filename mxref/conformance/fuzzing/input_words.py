@@ -31,7 +31,7 @@ from mxref.operands.word_rows import NO_WORD, padded
 from mxref.operations.layouts import packing_of
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.product_words import PAIRS, pair_formats
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -256,11 +256,12 @@ def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:
 
 
 def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence[int]]:
-    if op in ("pack", "unpack"):
+    row = LAYOUT_OPERATIONS[op]
+    if row.works_on == "codes":
         some = strategies.codes(format)
         few, lists = st.lists(some, max_size=8), st.lists(some, min_size=1, max_size=70)
         lists |= st.integers(1, 70).flatmap(lambda count: rows(few, count))
-        if op == "pack":
+        if not row.unpacks:
             return lists
         last = element_format(format).code_count - 1
         return st.builds(
@@ -273,7 +274,7 @@ def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence
             lists,
             st.booleans(),
         )
-    if op in ("pack_scales", "unpack_scales"):
+    if row.works_on == "scales":
         few = st.lists(strategies.scale_codes(), max_size=8)
         sides = ranges((1, 130), (1, 5), (31, 33), (127, 130))
         matrices = st.tuples(sides, st.integers(1, 9)).flatmap(
@@ -281,7 +282,7 @@ def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence
                 lambda codes: np.array(codes, np.uint8).reshape(shape)
             )
         )
-        if op == "pack_scales":
+        if not row.unpacks:
             return matrices.map(lambda codes: [*codes.shape, *codes.reshape(-1).tolist()])
         return st.builds(
             lambda codes, ones: [
@@ -294,7 +295,7 @@ def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence
             st.booleans(),
         )
     pairs = strategies.coded_blocks(format).map(lambda pair: (pair[0][:1], pair[1][0]))
-    if op == "pack_blocks":
+    if not row.unpacks:
         return pairs.map(lambda pair: [*pair[0].tolist(), *pair[1].tolist()])
     return pairs.map(lambda pair: pack_blocks(*pair, format, policy).reshape(-1).tolist())
 

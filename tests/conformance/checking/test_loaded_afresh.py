@@ -7,70 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers import table
 from kernel_reports import file_of, files_of
 from uses import assert_use
 
 from mxref.conformance import Extent, check, load_target
 from mxref.conformance.checking import target_speed
 
-KEPT_BY_WIDTH = """
-import numpy as np
-import mxref
-
-BITS = {"e5m2": 8, "e4m3": 8, "e2m1": 4}
-FORMATS = tuple(BITS)
-KEPT = {}
-
-
-def encode(values, format):
-    if values.dtype != np.float16:
-        return mxref.encode(values, format)
-    if BITS[format] not in KEPT:
-        every = np.arange(65536, dtype=np.uint16).view(np.float16)
-        KEPT[BITS[format]] = mxref.encode(every, format)
-    return KEPT[BITS[format]][values.view(np.uint16)]
-"""
-ALWAYS_WRONG = """
-import mxref
-
-
-def encode(values, format):
-    return mxref.encode(values, format) ^ (values == 1)
-"""
-ALWAYS_WRONG_BLOCKS = """
-import mxref
-
-FORMATS, FLOATS = ["nvfp4"], ["f32"]
-
-
-def quantize(values, block_format, tensor_scale):
-    blocks = mxref.quantize(values, block_format, tensor_scale=1.0)
-    return blocks.scale_codes.reshape(-1), blocks.codes
-"""
-FIRST_TENSOR_SCALE = """
-import mxref
-
-FORMATS, FLOATS, KEPT = ["nvfp4"], ["f32"], []
-
-
-def quantize(values, block_format, tensor_scale):
-    KEPT.append(float(tensor_scale))
-    blocks = mxref.quantize(values, block_format, tensor_scale=KEPT[0])
-    return blocks.scale_codes.reshape(-1), blocks.codes
-"""
-READ_UNDER_THE_FIRST = """
-import numpy as np
-import mxref
-
-FORMATS, FLOATS, KEPT = ["nvfp4"], ["f32"], []
-
-
-def dequantize(scale_codes, codes, block_format, dtype, tensor_scale):
-    KEPT.append(np.float64(tensor_scale))
-    scales = mxref.decode(scale_codes, "e4m3").astype(np.float64)[:, np.newaxis]
-    with np.errstate(all="ignore"):
-        return (mxref.decode(codes, "e2m1").astype(np.float64) * scales * KEPT[0]).astype(dtype)
-"""
+KEPT_BY_WIDTH = table("kernels")["loaded_afresh_kept_by_width"]
+ALWAYS_WRONG = table("kernels")["loaded_afresh_always_wrong"]
+ALWAYS_WRONG_BLOCKS = table("kernels")["loaded_afresh_always_wrong_blocks"]
+FIRST_TENSOR_SCALE = table("kernels")["loaded_afresh_first_tensor_scale"]
+READ_UNDER_THE_FIRST = table("kernels")["loaded_afresh_read_under_the_first"]
 AFTER = "not reproducible: other answers after another first call: "
 
 

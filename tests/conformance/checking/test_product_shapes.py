@@ -339,7 +339,7 @@ def of_integers(kind: str) -> Shapes:
 
 
 def tensors(*, first_float: bool = True, first_format: bool = False) -> Shapes:
-    return shapes("quantize_tensor", first_float=first_float, first_format=first_format)
+    return shapes("tensor", first_float=first_float, first_format=first_format)
 
 
 def of_layouts(op: str) -> Shapes:
@@ -406,10 +406,10 @@ TOGETHER: dict[str, tuple[Shapes, Callable[..., bool]]] = {
         tensors(), lambda rows, columns: columns > 1 and 512 < rows < 1024,
     ),
     "tensors with whole blocks along both axes, in other memory": (
-        MOVED["quantize_tensor"], lambda rows, columns: whole(rows, columns),
+        MOVED["tensor"], lambda rows, columns: whole(rows, columns),
     ),
     "tensors with tails along both axes, in other memory": (
-        MOVED["quantize_tensor"], lambda rows, columns: rows % 32 != 0 != columns % 32,
+        MOVED["tensor"], lambda rows, columns: rows % 32 != 0 != columns % 32,
     ),
     **{
         f"layers with {n} rows, inputs and outputs": (LAYERS, lambda *sizes, n=n: {*sizes} == {n})
