@@ -55,10 +55,11 @@ def fl(x: F64Array) -> F64Array:
         rounded = np.where(rounded >= overflow, _INF, rounded)
         # NaN becomes quiet: from a signalling NaN fmax makes one that counts as the largest.
         rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
-    subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
-    if subnormal.any():
-        small = compose(split(np.where(subnormal, magnitude, 0).view(np.uint64), F64), F32)
-        rounded = np.where(subnormal, wide(small, F32).view(np.int64), rounded)
+    places = np.flatnonzero((magnitude < _SMALLEST_NORMAL) & (magnitude != 0))
+    if places.size:
+        few = np.ravel(magnitude)[places].view(np.uint64)
+        rounded = np.array(rounded, order="C")
+        rounded.reshape(-1)[places] = as_float64(compose(split(few, F64), F32), F32).view(np.int64)
     result: F64Array = (rounded | (bits & ~_MAGNITUDE)).view(np.float64)
     return result
 

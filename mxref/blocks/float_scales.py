@@ -28,10 +28,10 @@ from mxref.bits.floats import (
 from mxref.bits.logarithm import ceil_log2, floor_log2
 from mxref.blocks.arithmetics import give_signs
 from mxref.blocks.exact_scales import quotient
-from mxref.blocks.routes import encoded, refuse_nan
+from mxref.blocks.routes import refuse_nan
 from mxref.blocks.two_level import largest_number
 from mxref.formats.catalog import BlockFormat
-from mxref.numbers.element import encode_parts
+from mxref.numbers.element import encode_parts, encoded
 from mxref.policy.choices import AmaxFloor, BlockNaN, ElementFrom, ScaleFrom, ScalePower
 from mxref.policy.policy import Policy
 

@@ -20,7 +20,6 @@ from mxref.blocks.float_scales import float_scale_rows
 from mxref.blocks.given_scales import AmaxOf, amax_of, given_amax, given_scales
 from mxref.blocks.pattern_tables import MANY, PatternTables, pattern_tables
 from mxref.blocks.routes import (
-    FEW,
     quantize_lanes,
     quantize_rows,
     quantize_two_levels,
@@ -32,7 +31,7 @@ from mxref.blocks.two_level import RowScales, TensorScaleKind, TensorScales, one
 from mxref.blocks.writing import QuantizeJob, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import word_of
-from mxref.numbers.element import stochastic
+from mxref.numbers.element import FEW, stochastic
 from mxref.numbers.source import Source
 from mxref.policy.keywords import AnyQuantizeChoices
 from mxref.policy.policy import Policy

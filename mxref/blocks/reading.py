@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout
-from mxref.bits.pairs import MANY, Table
+from mxref.bits.pairs import MANY, Table, two_by_two
 from mxref.blocks.tiles import Tile, as_lanes, as_rows
 from mxref.blocks.two_level import TensorScales
 from mxref.support.scratch import scratch
@@ -66,7 +66,7 @@ class Products:
             pairs = in_order.view(np.uint16)[:, :, np.newaxis]
             keys = scratch("key", pairs.size, np.uint16).reshape(pairs.shape)
             _pack(pairs, self.bits, keys)
-            _look_up(_packed_pairs(self), 2 * self.bits, keys, which, target)
+            _look_up(_packed_pairs(self), 2 * self.bits, keys, which, two_by_two(target))
         elif not in_pairs or self.layout == F64:
             self._write_each(codes, which, target)
         else:
@@ -86,7 +86,7 @@ class Products:
     def _write_each(self, codes: U8, scales: Scales, target: Bits) -> None:
         keys = scratch("key", codes.size, np.uint16).reshape(codes.shape)
         np.copyto(keys, codes)
-        _look_up(self.patterns[:, np.newaxis], self.bits, keys, scales, target)
+        _look_up(self.patterns, self.bits, keys, scales, target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,12 +118,12 @@ class RowProducts:
 def _look_up(
     table: NDArray[Any], bits: int, keys: NDArray[np.uint16], scales: Scales, target: Bits
 ) -> None:
-    """Write the rows of a table by scale code * 2**bits + key."""
+    """Write the entries of a table by scale code * 2**bits + key."""
     first = spread(_first_keys(bits), scales, keys.shape[1])
     np.bitwise_or(keys, first, out=keys)
     index = scratch("index", keys.size, np.intp)
     np.copyto(index.reshape(keys.shape), keys)
-    table.take(index, axis=0, out=target.reshape(-1, table.shape[1]), mode="wrap")
+    table.take(index, out=target.reshape(-1), mode="wrap")
 
 
 def spread(numbers: Table, scales: Scales, size: int) -> NDArray[Any]:
@@ -164,7 +164,7 @@ def _packed_pairs(products: Products) -> NDArray[Any]:
     by_scale = products.patterns.reshape(-1, count)
     table = np.empty((len(by_scale), count * count, 2), by_scale.dtype)
     table[:, places] = by_scale[:, codes]
-    return table.reshape(-1, 2)
+    return two_by_two(table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,16 +19,13 @@ from mxref.blocks.keyed import quantize_keyed, times_2_to_64
 from mxref.blocks.named import quantize_named
 from mxref.blocks.pattern_tables import PatternTables
 from mxref.blocks.two_level import TensorScales
-from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
-from mxref.numbers.element import Elements, encode_parts, nan_error
+from mxref.formats.catalog import BlockFormat, ElementFormat
+from mxref.numbers.element import FEW, encode_parts, encoded, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
-from mxref.numbers.table import code_table
 from mxref.policy import choices as c
 from mxref.policy.groups import ElementPolicy
 from mxref.policy.policy import Policy
 
-#: Elements of the smallest tile that is quantized by tables which take long to make.
-FEW = 1 << 12
 _BYTE = np.dtype(np.uint8)
 
 
@@ -188,14 +185,6 @@ def _quotient_rows(
         if flushed.any():
             quotients[flushed] *= 0.0
     return scales, encoded(quotients, fmt.element, policy.element)
-
-
-def encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
-    """Codes of many numbers by a table."""
-    codes = np.empty(x.shape, np.uint8)
-    bits = np.ascontiguousarray(x).view(np.uint64)
-    code_table(Elements(fmt, policy), F64).write(bits.reshape(-1), codes.reshape(-1))
-    return codes
 
 
 def _exact_rows(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref.bits.floats import (
     F32,
@@ -31,12 +31,15 @@ from mxref.bits.stochastic import NAN, StochasticTable, fits, magnitudes
 from mxref.formats.catalog import CodeFormat, Specials, code_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
-from mxref.numbers.table import decoded, encode_in_chunks
+from mxref.numbers.table import code_table, decoded, encode_in_chunks
 from mxref.policy import choices as c
 from mxref.policy.groups import ElementPolicy
 from mxref.policy.keywords import DecodeChoices, ElementChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.support.integers import integer
+
+#: Numbers of the smallest array for which a table is made that takes long.
+FEW = 1 << 12
 
 
 def encode(
@@ -209,6 +212,14 @@ def _stochastic_table(
     before = policy.clamp is c.Clamp.BEFORE_ROUNDING
     ends = (largest[0], largest[1]) if before else None
     return StochasticTable(layout, fmt.mantissa_bits, fmt.emin, codes, ends)
+
+
+def encoded(x: NDArray[np.float64], fmt: CodeFormat, policy: ElementPolicy) -> U8:
+    """Codes of many numbers, `FEW` or more, by a table."""
+    codes = np.empty(x.shape, np.uint8)
+    bits = np.ascontiguousarray(x).view(np.uint64)
+    code_table(Elements(fmt, policy), F64).write(bits.reshape(-1), codes.reshape(-1))
+    return codes
 
 
 def nan_error(fmt: CodeFormat, policy: ElementPolicy) -> str:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, wide
-from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, compose, split
+from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, split
+from mxref.bits.single import single
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
-from mxref.numbers.element import encode_parts
+from mxref.numbers.element import FEW, encode_parts, encoded
 from mxref.numbers.scale import encode_scale
 from mxref.numbers.scale_steps import scale_codes
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes
@@ -81,8 +82,8 @@ def exactly(bits: Bits, layout: FloatLayout) -> F64Array:
 
 def float32_bits(x: F64Array) -> I64:
     """Bit patterns of numbers that float32 holds, NaN with its payload."""
-    wide_bits = np.asarray(x, np.float64).view(np.int64)
-    bits = compose(split(wide_bits.view(np.uint64), F64), F32).astype(np.int64)
+    wide_bits, s = np.asarray(x, np.float64).view(np.int64), single()
+    bits = s.write(s.of(wide_bits.view(np.float64))).astype(np.int64)
     nan = wide_bits >> 32 & 0x8000_0000 | F32.inf_bits | wide_bits >> 29 & 0x7F_FFFF
     return np.where(np.isnan(x), nan, bits)
 
@@ -132,6 +133,8 @@ def exact_quotients(code: I64, rows: Rows) -> F64Array:
 
 def element_by_policy(quotients: F64Array, rows: Rows) -> I64:
     """Element codes, (n, k), by the policy."""
+    if quotients.size >= FEW:
+        return encoded(quotients, rows.format, rows.policy.element).astype(np.int64)
     parts = split(quotients.view(np.uint64), F64)
     return encode_parts(parts, rows.format, rows.policy.element).astype(np.int64)
 

@@ -89,12 +89,13 @@ def rceil_quotients(code: I64, rows: Rows) -> F64Array:
 def element(q: F64Array, rows: Rows) -> I64:
     """Codes by policy; where the format has no NaN, the bits of NaN are rounded as a number's."""
     codes = element_by_policy(q, rows)
-    if rows.format.nan_code is not None:
+    is_nan = np.isnan(q)
+    if rows.format.nan_code is not None or not is_nan.any():
         return codes
-    bits, cut = float32_bits(q), 23 - rows.format.mantissa_bits
+    bits, cut = float32_bits(q[is_nan]), 23 - rows.format.mantissa_bits
     low = (bits & 0x7FFF_FFFF) + ((rows.format.bias - 127) << 23) + (1 << (cut - 1)) - 1
-    nan = (low + (bits >> cut & 1) >> cut) & 0xFF | (bits >> 31) << (rows.format.bits - 1)
-    return np.where(np.isnan(q), nan, codes)
+    codes[is_nan] = (low + (bits >> cut & 1) >> cut) & 0xFF | (bits >> 31) << (rows.format.bits - 1)
+    return codes
 
 
 def packed(codes: U8, format: str, policy: Policy) -> U8:

@@ -18,7 +18,7 @@ _VARIABLE = "MXREF_THREADS"
 CHUNK = 1 << 15
 #: Elements of a chunk whose only step is a table lookup: without intermediate arrays it may be
 #: larger, and fewer calls are made.
-TILE = 1 << 17
+TILE = 1 << 18
 #: Elements of a part if several threads share the array.
 _SHARED = 1 << 18
 

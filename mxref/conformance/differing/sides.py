@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
+from mxref.bits.floats import LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
 from mxref.blocks.container import Blocks
 from mxref.blocks.shapes import format_and_policy
 from mxref.blocks.two_level import RowScales, TensorScale, TensorScaleKind
@@ -17,6 +17,7 @@ from mxref.conformance.differing.tensor_rows import alike, extremes, with_tensor
 from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
 from mxref.policy.policy import READS, Policy, spelled
 from mxref.profiles import Profile, profile
+from mxref.profiles.stages import exactly
 from mxref.support.text import unknown_name
 
 __all__ = [
@@ -319,9 +320,7 @@ def rounded_to(values: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
 
 def exact(values: NDArray[Any]) -> NDArray[np.float64]:
     """Floats as float64 numbers, whatever the processor's flushing mode."""
-    patterns, own = bits_of(values)
-    bits = compose(split(patterns, own), F64)
-    return np.ascontiguousarray(bits).view(np.float64)
+    return np.ascontiguousarray(exactly(*bits_of(values)))
 
 
 def numbers_of_words(words: Sequence[int], layout: FloatLayout) -> list[float]:
