@@ -88,6 +88,16 @@ class Evidence:
     questions: Questions
     answers: Words
     answered: NDArray[np.bool_]
+    known: dict[tuple[Any, str], NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+
+    def once(
+        self, what: Any, policy: Policy, make: Callable[[], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """Which answers something gives over a policy, by `make`, which is called once."""
+        key = what, str(policy)
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
 
     def gives(self, answers: Words) -> NDArray[np.bool_]:
         """Which of the target's answers are these, errors not being told apart."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
-from mxref.operands.word_rows import padded, stripped
+from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
+from mxref.support.distinct import distinct
 
 __all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "reordered"]
 
@@ -122,7 +123,11 @@ def reordered(order: CodeOrder) -> Callable[[Questions, Policy], Words]:
         size = blocks[file.format].elements_per_block if file.format in blocks else 32
 
         def moved(rows: Words) -> Words:
-            return padded([_moved(row, order, first, size) for row in rows])
+            found, counts = rows.copy(), (rows != np.uint64(NO_WORD)).sum(axis=1)
+            for count in distinct(counts).tolist():
+                some, places = counts == count, order.of(count - first, size)
+                found[some, first:count] = rows[some][:, first + places]
+            return found
 
         if side == "in":
             return Questions(file, moved(questions.inputs)).answers(policy)
@@ -189,10 +194,3 @@ def _run(run: NDArray[np.intp], sources: NDArray[np.intp]) -> str:
     if run.size == 1:
         return f"lane {ends[0]} has that of lane {come[0]}"
     return f"lanes {ends[0]} to {ends[1]} have those of lanes {come[0]} to {come[1]}"
-
-
-def _moved(row: Words, order: CodeOrder, first: int, size: int) -> Words:
-    """The words of a row, with the words after the first ones reordered."""
-    words = row[: len(stripped(row))]
-    places = order.of(len(words) - first, size)
-    return np.concatenate([words[:first], words[first:][places]])

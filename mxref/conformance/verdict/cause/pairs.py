@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +45,12 @@ def pair_of(op: str, policy: Policy, few: Evidence, whole: Sequence[Evidence]) -
         few: the answers that bugs are chosen by.
         whole: all of a target's answers.
     """
-    found = sorted(_partial(op, policy, few), key=lambda one: -int(one.gives.sum()))[:_MOST]
-    for a, b in permutations(found, 2):
+    every = [one for some in suspects(op, few.questions.file.format) for one in some]
+    lacks = np.array([~one.given(few, policy) for one in every], np.float32)
+    covers = lacks @ lacks.T == 0  # which two together give all
+    some = itertools.compress(every, covers.any(axis=1))
+    found = sorted(_partial(some, policy, few), key=lambda one: -int(one.gives.sum()))[:_MOST]
+    for a, b in itertools.permutations(found, 2):
         if a.beside(b) and b.beside(a) and (a.gives | b.gives).all():
             pair = _both(op, a.suspect, b.suspect)
             if all(pair.gives(one, policy) for one in (few, *whole)):
@@ -54,10 +58,10 @@ def pair_of(op: str, policy: Policy, few: Evidence, whole: Sequence[Evidence]) -
     return None
 
 
-def _partial(op: str, policy: Policy, few: Evidence) -> Iterator[_One]:
+def _partial(some: Iterable[Suspect], policy: Policy, few: Evidence) -> Iterator[_One]:
     """The suspects that give at least half of the target's answers where they are not right."""
     asked = few.questions
-    for suspect in (one for some in suspects(op, asked.file.format) for one in some):
+    for suspect in some:
         answers = suspect.answers(few, policy)
         if answers is None:
             continue
@@ -65,7 +69,7 @@ def _partial(op: str, policy: Policy, few: Evidence) -> Iterator[_One]:
         if not right.shape == answers.shape == few.answers.shape:
             continue
         wrong = ~same_answers(asked.file, right, answers, asked.inputs).all(axis=1)
-        gives = few.gives(answers) & few.answered
+        gives = suspect.given(few, policy)
         if wrong.any() and not gives.all() and 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
             yield _One(suspect, gives, min(_LEAST, int(wrong.sum())))
 

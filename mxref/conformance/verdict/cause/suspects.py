@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import LAYOUTS, Bool
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.cause import Cause
@@ -93,8 +93,18 @@ class Suspect:
 
     def gives(self, evidence: Evidence, policy: Policy) -> bool:
         """Whether it gives all of some answers."""
-        answers = self.answers(evidence, policy)
-        return answers is not None and evidence.misses(answers) == 0
+        return bool(self.given(evidence, policy).all())
+
+    def given(self, evidence: Evidence, policy: Policy) -> Bool:
+        """Which of some answers it gives; none where it fails."""
+
+        def made() -> Bool:
+            answers = self.answers(evidence, policy)
+            if answers is None:
+                return np.zeros(len(evidence.answers), bool)
+            return evidence.gives(answers) & evidence.answered
+
+        return evidence.once(self, policy, made)
 
     def cause(self, op: str, policy: Policy, whole: Sequence[Evidence], misses: int = 0) -> Cause:
         """It as the cause of all answers but some, where all else follows a policy."""
@@ -105,8 +115,13 @@ class Suspect:
         return Cause(*about, read, (), total - misses, total, answer=self.answer)
 
 
-def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
+@functools.cache
+def suspects(op: str, format: str) -> tuple[tuple[Suspect, ...], ...]:
     """The suspects of an operation, the nearest first."""
+    return tuple(_suspects(op, format))
+
+
+def _suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
     yield _mutants(op, format)
     fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
     if fmt is not None and not (fmt.tensor_scale or fmt.scale.is_float32):

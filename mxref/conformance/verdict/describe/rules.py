@@ -7,6 +7,7 @@ failures with something in common gets a rule, and the rest the next.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -252,6 +253,8 @@ class _Search:
         """A short rule that holds of the chosen failures and of no success."""
         literals = self.hulls(chosen)
         inside = [literal.holds(self.passed[literal.feature]) for literal in literals]
+        if np.all([~self.failed[~self.failed], *inside], axis=0).any():
+            return None  # all literals together let some in
         sets = {frozenset[int](): np.ones(int((~self.failed).sum()), bool)}  # successes let in
         for _ in range(_LITERALS + 1):
             found = [some for some, left in sets.items() if not left.any()]
@@ -293,22 +296,42 @@ class _Search:
             ours, others = self.table[name][left], self.passed[name]
             pairs += [(ours == value, others == value) for value in values]
         pairs.sort(key=lambda pair: -int(pair[0].sum()))
-        orders, most = [name for name in self.table if name not in self.classes], left[:0]
+        most = left[:0]
         for one, other in combinations_with_replacement(pairs, 2):
             some, outside = left[one[0] & other[0]], one[1] & other[1]
             if len(some) > max(len(most), len(left) // _RULES):
-                pure = not outside.any()
-                groups = [some] if pure else [self._stretch(n, some, outside) for n in orders]
-                most = max([most, *groups], key=len)
+                most = max(most, self._stretch(some, outside) if outside.any() else some, key=len)
         kinds, counts = np.unique(changes, return_counts=True)
         groups = [most, left[changes == kinds[counts.argmax()]]]
         rules = map(self.rule, sorted(filter(len, groups), key=len, reverse=True))
         return next(filter(None, rules), None)
 
-    def _stretch(self, name: str, some: Indices, outside: Bool) -> Indices:
+    @functools.cached_property
+    def _places(self) -> tuple[I64, Bool, Bool]:
+        """Of ordered features, a row each: the place of each unit among the values of successes.
+
+        Places are counted on from one feature to the next. With them: which units are known, and
+        which have the very value of a success.
+        """
+        names = [name for name in self.table if name not in self.classes]
+        places = np.zeros((len(names), self.failed.size), np.int64)
+        known, same, count = places > 0, places > 0, 0
+        for i, name in enumerate(names):
+            stops, found = distinct(self.passed[name]), self.table[name]
+            where = np.searchsorted(stops, found)
+            places[i], count = where + count, count + len(stops) + 1
+            known[i] = found != UNKNOWN
+            same[i] = stops[np.minimum(where, len(stops) - 1)] == found
+        return places, known, same
+
+    def _stretch(self, some: Indices, outside: Bool) -> Indices:
         """The most of some failures between two neighbouring successes of an ordered feature."""
-        found, stops = self.table[name][some], distinct(self.passed[name][outside])
-        places = np.searchsorted(stops, found)
-        pure = (found != UNKNOWN) & (stops[np.minimum(places, len(stops) - 1)] != found)
-        stretch: Indices = some[pure & (places == np.bincount(places[pure], minlength=1).argmax())]
-        return stretch
+        places, known, same = self._places
+        stops = np.zeros(int(places.max(initial=0)) + 1, bool)
+        stops[places[:, np.flatnonzero(~self.failed)[outside]]] = True
+        below = np.cumsum(stops) - stops
+        found = places[:, some]
+        pure = known[:, some] & ~(same[:, some] & stops[found])
+        gaps = below[found] + np.arange(len(found))[:, np.newaxis]
+        best = np.bincount(gaps[pure], minlength=1).argmax()
+        return np.asarray(some[(pure & (gaps == best)).any(axis=0)])

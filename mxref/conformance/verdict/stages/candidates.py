@@ -76,6 +76,7 @@ def offset(k: int, base: Scale, *, wraps: bool) -> Scale:
     return Scale(name, text + ", modulo 256" * wraps, answer, base.choice, k)
 
 
+@functools.cache
 def known_scales(format: str) -> tuple[Scale, ...]:
     """The scales of known bugs."""
     every = (one for some in suspects("quantize", format) for one in some)
@@ -88,15 +89,15 @@ def _as_meant(suspect: Suspect) -> Answer:
     return over(choices_read("quantize", Policy.parse(suspect.meant)), suspect.answer)
 
 
-def elements(policy: Policy) -> Iterator[Elements]:
-    """Elements of other choices, and changed on the way or afterwards."""
+def elements(policy: Policy, bits: int) -> Iterator[Elements]:
+    """Elements of so many bits of other choices, and changed on the way or afterwards."""
     for choice in other_choices(_OF_ELEMENTS, policy):
         yield _of_choice(named(choice), f"elements are rounded as by {named(choice)}", choice)
     for name, text, change in _CHANGES:
         yield Elements(name, f"elements are {text}", _changed(name, change, _ROUNDED), change)
     for name, text, signs in _SIGNS:
         yield _afterwards(name, f"an element has the sign of {text}", signs)
-    for bit in range(8):
+    for bit in range(bits):
         for what, changed in _BITS:
             yield _afterwards(f"{what}_bit_{bit}", f"{what} bit {bit} of the code", changed, bit)
 

@@ -48,7 +48,8 @@ def _wrong_cells(sides: Sides, way: Way) -> I64:
         cells, signs = side.cells(sides.policy), np.uint64(sides.fmt.element.sign_bit)
         for mask, first in ((~signs, 0), (signs, len(RESULTS))):
             rows, columns = np.nonzero(some & (away & mask != 0))
-            np.add.at(found, (cells[rows, columns] + first, columns), 1)
+            places = (cells[rows, columns] + first) * lanes + columns
+            found += np.bincount(places, minlength=found.size).reshape(found.shape)
     return found
 
 
@@ -64,7 +65,10 @@ def fit_elements(sides: Sides) -> Way:
                 return way
         return None
 
-    rounded, known = candidates.elements(sides.policy), candidates.known_elements(sides.fmt.name)
+    rounded, known = (
+        candidates.elements(sides.policy, sides.fmt.element.bits),
+        candidates.known_elements(sides.fmt.name),
+    )
     every = [*rounded, *known]
     others = (Way(one, right) for one in candidates.divisors())
     alone = [Way(own, one) for one in every]
@@ -93,7 +97,14 @@ def fit_elements(sides: Sides) -> Way:
     if (mixed := mixture(tried)) is not None:
         return Way(own, mixed)
     best = min(single, key=total)
-    return best.way if FEWER * best.total <= before else Way(own, right)
+    if FEWER * best.total > before:
+        return Way(own, right)
+    parts = best.way.divisor.name, best.way.elements.name
+    halves = (one for one in single[1:] if one.way.name in parts)
+    # A second fault is worth it if it explains far more.
+    return min(
+        (one for one in halves if one.total <= FEWER * best.total), key=total, default=best
+    ).way
 
 
 def wrong_elements(sides: Sides, way: Way) -> int:
