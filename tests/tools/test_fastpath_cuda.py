@@ -20,6 +20,9 @@ import pytest
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
 from made_once import compiled
 from numpy.typing import NDArray
+from ptx.fastpath import FLAGS as FLAGS_OF
+from ptx.nvcc import compiled as ptx_of
+from ptx.report import asked
 from tables import rows
 
 import mxref
@@ -335,6 +338,7 @@ def test_a_folder_in_the_vectors_has_their_manifest(program: Path, tmp_path: Pat
 @pytest.mark.parametrize("folder", ["empty", "absent"])
 def test_nothing_compared_fails(folder: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    assert run(program, "--device", "replay", tmp_path / folder).returncode == 1
     result = run(program, "vectors", tmp_path / folder)
     assert result.returncode == 1
     assert run(program, "sweep", tmp_path / folder).returncode == 1
@@ -347,18 +351,20 @@ def test_misuse(words: str, program: Path) -> None:
     assert "usage: mx_check" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["cuda both directions", "cuda level 1 floor"])
+@pytest.mark.parametrize("name", ["cuda both directions", "cuda level 1 floor", "cuda as its PTX"])
 def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
     name: str, program: Path, tmp_path: Path
 ) -> None:
     """On a GPU that is none: nvcc gives a script that runs the emulated program."""
+    nvcc = tool("nvcc") if name.endswith("PTX") else "false"
     text = (
         f'#!/bin/sh\n{program} --device "$@" | sed -u \'s/"emulated"/"device", "device": "A GPU"/\''
     )
     (tmp_path / "script").write_text(text, "ascii")
     for called, lines in {
         "nvidia-smi": "echo 'NVIDIA B200, 570.86.15, 10.0'",
-        "nvcc": f'echo "$@" > {tmp_path}/asked; for last; do :; done; cp {tmp_path}/script "$last"',
+        "nvcc": f'case "$*" in *-ptx*) exec {nvcc} "$@";; esac; echo "$@" > '
+        f'{tmp_path}/asked; for last; do :; done; cp {tmp_path}/script "$last"',
     }.items():
         (tmp_path / called).write_text(f"#!/bin/sh\n{lines}\n", "ascii")
         (tmp_path / called).chmod(0o755)
@@ -370,6 +376,60 @@ def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
     assert (part["status"], part["failed"], part["cases"] > 100) == ("ok", 0, True)
     asked = (tmp_path / "asked").read_text().split()
     assert asked[:5] == ["-std=c++17", "-O2", "-x", "cu", "-arch=sm_100a"]
+
+
+#: Kernels of each kind, the hardware's conversions and packed codes among them.
+REPLAYED = (
+    ("quantize", "mxfp4_e2m1", "bf16", "Hardware", True),
+    ("quantize_both", "mxfp8_e4m3", "f32", "Integers<false>", False),
+    ("quantize_stochastic", "mxint8", "f16", "", False),
+    ("dequantize", "mxfp6_e2m3", "f16", "", True),
+)
+
+
+@pytest.fixture(scope="session")
+def launches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the PTX of some kernels gave."""
+    tool("nvcc")
+    folder = tmp_path_factory.mktemp("launches")
+    modules = {"sm_100a": ptx_of(FLAGS_OF["sm_100a"], kernels=REPLAYED)}
+    assert [one.wrong for one in asked(modules, folder=folder)] == [0] * len(REPLAYED)
+    return folder / "sm_100a"
+
+
+def test_launches_of_the_ptx_made_again(launches: Path, program: Path) -> None:
+    found = report(program, "--device", "replay", launches)
+    assert (found["pass"], found["failed"]) == (True, 0)
+    kernels = sorted(" ".join([*row[:3], row[3] or "-", str(int(row[4]))]) for row in REPLAYED)
+    assert sorted(row["kernel"] for row in found["rows"]) == kernels
+    assert all(row["launches"] >= 7 and row["cases"] >= row["launches"] for row in found["rows"])
+
+
+@pytest.mark.parametrize("kind", [row[0] for row in REPLAYED])
+def test_a_device_that_gives_something_else_than_the_ptx(
+    kind: str, launches: Path, program: Path, tmp_path: Path
+) -> None:
+    """One bit of what the PTX left in a tensor, or beside all of them, is another."""
+    folder = shutil.copytree(launches, tmp_path / "some")
+    (path,) = folder.glob(f"{kind}-*.run")
+    whole = path.read_bytes()
+    head = whole.index(b"\n") + 1
+    _, size, tensors, _ = np.frombuffer(whole, "<u8", 4, head).tolist()
+    after = head + 32 + size
+    first = int(np.frombuffer(whole, "<u8", 1, after + size)[0])  # where the first tensor begins
+    assert tensors > 7
+    for at, said in ((first, "the tensor of"), (first - 1, "memory beside")):
+        changed = bytearray(whole)
+        changed[after + at] ^= 1
+        path.write_bytes(changed)
+        found = report(program, "--device", "replay", folder, status=1)
+        wrong = [row for row in found["rows"] if row["failed"]]
+        assert [row["kernel"].split()[0] for row in wrong] == [kind]
+        assert (found["pass"], wrong[0]["failed"]) == (False, 1)
+        assert wrong[0]["first"].startswith(said)
+    path.write_bytes(whole[: len(whole) // 2])
+    broken = report(program, "--device", "replay", folder, status=1)
+    assert [row["error"] for row in broken["rows"] if "error" in row] == ["it ends early"]
 
 
 @pytest.mark.parametrize(("number", "what"), [(80, "-c"), (90, "-cubin"), (100, "-cubin")])

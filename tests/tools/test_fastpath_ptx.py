@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from helpers import tool
-from ptx.cases import philox
-from ptx.fastpath import FLAGS, KERNELS, compiled, kernel_name
-from ptx.report import asked
+from ptx.fastpath import FLAGS
+from ptx.nvcc import compiled, name_of
+from ptx.report import ROWS, asked
+from ptx.tasks import philox
 
 PARTS = 6
 
@@ -18,12 +19,12 @@ def test_philox_by_the_known_answers_of_random123() -> None:
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_kernel_of_every_target(part: int) -> None:
-    """Each part has every sixth format and float, with all kernels of it."""
+    """Each part has every sixth format and float, with all kernels and functions of it."""
     tool("nvcc")
-    pairs = list(dict.fromkeys(row[1:3] for row in KERNELS))
-    kernels = [row for row in KERNELS if pairs.index(row[1:3]) % PARTS == part]
+    pairs = list(dict.fromkeys(row[1:3] for row in ROWS))
+    kernels = [row for row in ROWS if pairs.index(row[1:3]) % PARTS == part]
     modules = {target: compiled(flags, kernels=kernels) for target, flags in FLAGS.items()}
     found = list(asked(modules))
-    assert [(kernel_name(one.row), one.targets, one.first) for one in found if one.wrong] == []
+    assert [(name_of(one.row), one.targets, one.first) for one in found if one.wrong] == []
     assert sum(len(one.targets) for one in found) == len(kernels) * len(FLAGS)
     assert sum(one.cases for one in found) > 50_000

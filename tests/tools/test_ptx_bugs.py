@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from helpers import table, tool
-from ptx.fastpath import CUDA, FLAGS, Row, compiled
+from ptx.fastpath import CUDA, FLAGS, Row
+from ptx.nvcc import compiled
 from ptx.report import found_of
 
 BUGS = table("ptx_bugs")["BUGS"]

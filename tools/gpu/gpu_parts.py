@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gpu_casts import torchao_speed, transformer_engine_speed
 from gpu_common import RULES, VECTORS, Found, NotRunError, gpu_line
-from gpu_program import CUDA, by_lines, level_2, nvcc, of_program
+from gpu_program import CUDA, as_ptx, by_lines, level_2, nvcc, of_program
 from gpu_python import (
     adapter,
     streams,
@@ -85,6 +85,7 @@ PARTS = (
         level_2("--conversions", only="quantize."),
     ),
     Part("cuda both directions", _GPU_NVCC, of_program(("both",), ())),
+    Part("cuda as its PTX", _GPU_NVCC, as_ptx),
     Part("cuda nvfp4", _GPU_NVCC, of_program(("nvfp4",), ())),
     Part("cuda float32", _GPU_NVCC, of_program(("sweep", _STEPS), ())),
     Part("cuda speed", _GPU_NVCC, of_program(("bench",), ())),

@@ -15,7 +15,7 @@ from gpu_common import ROOT, Found, gpu_line, verified
 
 from mxref.targets.command import CommandTarget
 
-__all__ = ["CUDA", "architecture_of", "by_lines", "level_2", "nvcc", "of_program"]
+__all__ = ["CUDA", "architecture_of", "as_ptx", "by_lines", "level_2", "nvcc", "of_program"]
 
 CUDA = ROOT / "tools" / "fastpath" / "cuda"
 
@@ -117,6 +117,29 @@ def by_lines(rule: str) -> Callable[[Path], Found]:
             return verified(target, device)
 
     return run
+
+
+def as_ptx(build: Path) -> Found:
+    """The launches that its PTX is interpreted for, made again: memory must be the same.
+
+    Raises:
+        RuntimeError: an answer of the PTX is wrong, or nvcc failed.
+    """
+    target, folder = architecture_of(gpu_line()), build / "ptx"
+    command = [sys.executable, str(ROOT / "tools" / "gpu" / "ptx" / "report.py"), target]
+    paths = os.pathsep.join([os.environ.get("PATH", ""), _CUDA_BIN])
+    asked = subprocess.run(
+        [*command, "--save", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PATH": paths},
+    )
+    if asked.returncode:
+        said = (asked.stderr or asked.stdout).strip().splitlines() or ["nothing"]
+        raise RuntimeError(f"the PTX was not run, or wrong: {said[-1]}")
+    print(asked.stdout.strip())
+    return of_program(("replay", str(folder / target)), ())(build)
 
 
 def level_2(*flags: str, only: str = "") -> Callable[[Path], Found]:

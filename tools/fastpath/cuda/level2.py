@@ -26,6 +26,8 @@ CHOICES = {
     *("scale_rule=rceil_reciprocal", "scale_rounding=toward_positive"),
     "scale_rounding=ties_to_away",
 }
+#: Operations that read codes, and give numbers.
+READ = ("decode", "decode_scale", "dequantize")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e8m0")
 
 
@@ -39,36 +41,48 @@ def covered(family: Family) -> bool:
     )
 
 
-def digest(command: list[str], family: Family) -> str:
-    """The SHA-256 of what the program answers to all cases of a family.
-
-    Raises:
-        RuntimeError: it ends with another status than 0.
-    """
-    words = np.concatenate(list(family.chunks()))
+def words_of(family: Family) -> np.ndarray:
+    """All cases of a family, a row each, as words of the width that they have."""
     floats = {"f32": "<u4", "bf16": "<u2", "f16": "<u2"}
-    is_read = family.op in ("decode", "decode_scale", "dequantize")
-    is_codes = is_read or family.op == "pack"
-    inputs = words.astype("u1" if is_codes else floats[family.float]).tobytes()
-    whole = [*command, "raw", family.op, family.format, family.float, "--policy", family.policy]
-    result = subprocess.run(whole, input=inputs, capture_output=True)
-    if result.returncode:
-        raise RuntimeError(f"{shlex.join(whole)}: {result.stderr.decode(errors='replace')}")
-    answers = result.stdout
-    if is_read and family.float == "f16":  # a GPU's conversion has another NaN
+    is_codes = family.op in READ or family.op == "pack"
+    words = np.concatenate(list(family.chunks()))
+    return words.astype("u1" if is_codes else floats[family.float])
+
+
+def digest(answers: bytes, family: Family) -> str:
+    """The SHA-256 of the answers to all cases of a family."""
+    if family.op in READ and family.float == "f16":  # a GPU's conversion has another NaN
         numbers = np.frombuffer(answers, "<f2")
         answers = np.where(np.isnan(numbers), np.uint16(0x7E00), numbers.view("<u2")).tobytes()
     return hashlib.sha256(answers).hexdigest()
 
 
+def answered(command: list[str], family: Family) -> bytes:
+    """What the program answers to all cases of a family.
+
+    Raises:
+        RuntimeError: it ends with another status than 0.
+    """
+    whole = [*command, "raw", family.op, family.format, family.float, "--policy", family.policy]
+    result = subprocess.run(whole, input=words_of(family).tobytes(), capture_output=True)
+    if result.returncode:
+        raise RuntimeError(f"{shlex.join(whole)}: {result.stderr.decode(errors='replace')}")
+    return result.stdout
+
+
+def published() -> dict[str, dict[str, object]]:
+    """What the manifest says of each family, by its name."""
+    manifest = json.loads((vectors_folder() / "manifest.json").read_bytes())
+    return {entry["name"]: entry for entry in manifest["level2"]}
+
+
 def compared(command: list[str], beginning: str | None) -> Iterator[dict[str, object]]:
     """The families that the header has, each with whether the digest is the published one."""
-    manifest = json.loads((vectors_folder() / "manifest.json").read_bytes())
-    published = {entry["name"]: entry for entry in manifest["level2"]}
+    entries = published()
     for family in select(beginning):
         if covered(family):
-            entry = published[family.name]
-            same = digest(command, family) == entry["sha256"]
+            entry = entries[family.name]
+            same = digest(answered(command, family), family) == entry["sha256"]
             yield {"family": family.name, "cases": entry["cases"], "pass": same}
 
 

@@ -8,6 +8,7 @@
 #include "vectors.h"
 #if defined(MX_KERNELS)
 #include "both.h"
+#include "replay.h"
 #include "wide.h"
 #endif
 #if defined(MX_INTRINSICS)
@@ -29,6 +30,7 @@ const char *const USAGE
       "  both [--json]                         compare quantize_both_kernel with quantize_block\n"
       "  nvfp4 [--json]                        NVFP4 by conversions and by integers, on a device\n"
       "  wide [--json]                         tensors of more than 2^32 numbers, emulated\n"
+      "  replay FOLDER [--json]                launches that PTX was interpreted for, on a device\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
       "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
       "  bench [--json]                        measure the kernels on a device\n";
@@ -215,6 +217,8 @@ template <class Machine> int run(const Arguments &arguments)
         return both::run(head<Machine>(), report);
     if (command == "nvfp4" && std::is_same_v<Machine, Device>)
         return nvfp4::run(head<Machine>(), report);
+    if (command == "replay" && std::is_same_v<Machine, Device>)
+        return replay::run(arguments.word(1), head<Machine>(), report);
 #if !defined(__CUDACC__)
     if (command == "wide" && std::is_same_v<Machine, Device>)
         return wide::run(head<Machine>(), report);

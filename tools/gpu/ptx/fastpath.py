@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-
-from ptx.parse import Kernel, parse
 
 __all__ = [
     "ELEMENTS",
@@ -17,9 +12,10 @@ __all__ = [
     "FLOATS",
     "KERNELS",
     "Row",
-    "chunk_of",
-    "compiled",
+    "bits_of",
+    "declaration",
     "kernel_name",
+    "mangled",
     "shape_of",
 ]
 
@@ -68,7 +64,8 @@ def _every() -> Iterator[Row]:
 KERNELS = tuple(_every())
 
 
-def _declaration(row: Row) -> str:
+def declaration(row: Row) -> str:
+    """What instantiates a kernel."""
     kind, _, float, *_ = row
     numbers, ends = FLOATS[float], "mx::Recipe, uint8_t *, uint8_t *"
     arguments = {
@@ -81,44 +78,7 @@ def _declaration(row: Row) -> str:
     return f"template __global__ void mx::{kernel_name(row)}({arguments});"
 
 
-def compiled(
-    flags: tuple[str, ...], folder: Path = CUDA, kernels: Sequence[Row] = KERNELS
-) -> dict[Row, Kernel]:
-    """Kernels, compiled by nvcc to PTX.
-
-    Args:
-        flags: options of nvcc.
-        folder: that of the headers.
-        kernels: some of `KERNELS`.
-
-    Raises:
-        RuntimeError: nvcc fails.
-    """
-    lines = ['#include "mx_kernels.cuh"', *(_declaration(kernel) for kernel in kernels), ""]
-    with tempfile.TemporaryDirectory() as work:
-        source, out = Path(work) / "all.cu", Path(work) / "all.ptx"
-        source.write_text("\n".join(lines))
-        nvcc = shutil.which("nvcc") or "nvcc"
-        command = [
-            nvcc,
-            "-std=c++17",
-            "-ptx",
-            *flags,
-            "-I",
-            str(folder),
-            str(source),
-            "-o",
-            str(out),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"nvcc failed: {done.stderr.strip()[-2000:]}")
-        found = parse(out.read_text())
-    mangled = {name.partition("EEvP")[0]: kernel for name, kernel in found.items()}
-    return {kernel: mangled[_mangled(kernel_name(kernel))] for kernel in kernels}
-
-
-def _mangled(name: str) -> str:
+def mangled(name: str) -> str:
     """How the mangled name of a kernel begins, up to the end of its template arguments."""
     kind, *arguments = name.replace("mx::", "").replace(">", "").replace(",", "<").split("<")
     text = f"_ZN2mx{len(kind)}{kind}I"
@@ -146,7 +106,8 @@ def shape_of(
     return (-(-chunks // x), max(1, -(-lines // (2 * y))), 1), (x, y, 1)
 
 
-def chunk_of(bits: int, *, packed: bool) -> tuple[int, int]:
-    """Bits of a code in memory, and numbers of a thread."""
+def bits_of(format: str, *, packed: bool) -> tuple[int, int, int]:
+    """Bits of a code in memory, numbers of a thread, and of a block."""
+    _, bits, size = ELEMENTS[format]
     width = bits if packed else 8
-    return width, 32 if width == 6 else 16
+    return width, 32 if width == 6 else 16, size

@@ -13,6 +13,7 @@ from ptx.memory import Memory
 __all__ = [
     "PLACES",
     "RULES",
+    "UNTOUCHED",
     "Axis",
     "Layout",
     "Place",
@@ -20,6 +21,7 @@ __all__ = [
     "empty",
     "given",
     "packed",
+    "unpacked",
     "words",
     "wrong_lines",
 ]
@@ -93,6 +95,7 @@ PLACES = (
     Place("lines of codes 4 apart", codes=(0, 1, 4)),
     Place("every second value", values=(0, 2, 0)),
     Place("every second code", codes=(0, 2, 0), tiles=True),
+    Place("odd lines", values=(0, 1, 1), codes=(0, 1, 3), scales=(0, 1, 1)),
 )
 
 
@@ -109,6 +112,12 @@ def packed(codes: Array, bits: int) -> Array:
         return codes
     each = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1
     return np.packbits(each.reshape(len(codes), -1).astype(np.uint8), axis=1, bitorder="little")
+
+
+def unpacked(bytes: Array, bits: int) -> Array:
+    """The codes (lines, n) of bytes: `packed` backwards."""
+    each = np.unpackbits(bytes, axis=1, bitorder="little").reshape(len(bytes), -1, bits)
+    return np.packbits(each, axis=2, bitorder="little")[..., 0]
 
 
 class Layout:

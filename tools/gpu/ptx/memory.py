@@ -133,6 +133,10 @@ class Memory:
         self._starts = np.array([window[0] for window in self._windows], np.uint64)
         self._sizes = np.array([len(window[1]) for window in self._windows], np.uint64)
 
+    def windows(self) -> list[tuple[int, Array]]:
+        """The address of each window, and its bytes before a launch, in order."""
+        return sorted(((at, data) for at, data, _ in self._windows), key=lambda one: one[0])
+
     def read(self, at: int) -> Array:
         """The bytes of a window, by its address."""
         place = [window[0] for window in self._windows].index(at)

@@ -1,7 +1,9 @@
 """All kernels of all architectures, each text once: what was asked, and what was wrong.
 
     python tools/gpu/ptx/report.py             # the table
-    python tools/gpu/ptx/report.py sm_90a      # of some targets alone
+    python tools/gpu/ptx/report.py sm_90a      # of some targets alone, also others of nvcc's
+    python tools/gpu/ptx/report.py --save DIR  # writes what `mx_check replay DIR/TARGET` compares
+    python tools/gpu/ptx/report.py --complete  # all of level 2 by each kernel that has an answer
 
 Nothing runs on a GPU. nvcc compiles the kernels to PTX, which `ptx` interprets on this processor:
 it shows what the compiler made of the source, and nothing of ptxas, a driver or a device. The exit
@@ -18,17 +20,24 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[i]) for i in (1, 3)]
 
 from ptx.cases import answers
-from ptx.fastpath import FLAGS, KERNELS, Row, compiled, kernel_name
+from ptx.fastpath import FLAGS, KERNELS, Row
+from ptx.functions import FUNCTIONS
 from ptx.memory import FaultError
+from ptx.nvcc import compiled, name_of
 from ptx.parse import Kernel
+from ptx.saved import save
 
-__all__ = ["Found", "asked", "found_of", "table"]
+__all__ = ["ROWS", "Found", "asked", "found_of", "table"]
+
+#: All kernels and functions.
+ROWS = (*KERNELS, *FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +69,44 @@ def _few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def found_of(kernel: Kernel, row: Row, targets: tuple[str, ...] = ()) -> Found:
+def found_of(
+    kernel: Kernel,
+    row: Row,
+    targets: tuple[str, ...] = (),
+    turn: int | None = 0,
+    folder: Path | None = None,
+) -> Found:
     """All that a kernel is asked; what it must not do is one wrong case, and the last."""
     cases = wrong = 0
     first = ""
+    keep = partial(save, folder, row, targets) if folder else None
     try:
         with _few_collections():
-            for one in answers(kernel, row):
+            for one in answers(kernel, row, turn, keep):
                 cases, wrong, first = cases + one.cases, wrong + one.wrong, first or one.first
     except FaultError as error:
         return Found(row, targets, cases + 1, wrong + 1, first or str(error))
     return Found(row, targets, cases, wrong, first)
 
 
-def asked(modules: dict[str, dict[Row, Kernel]]) -> Iterator[Found]:
-    """What all kernels of the modules give; those of one text are run once."""
+def asked(
+    modules: dict[str, dict[Row, Kernel]], *, complete: bool = False, folder: Path | None = None
+) -> Iterator[Found]:
+    """What all kernels of the modules give; those of one text are run once.
+
+    Args:
+        modules: the kernels of each target.
+        complete: whether each is asked all of level 2; a fixed part, if not.
+        folder: where launches are written; kernels of blocks are asked no more than these.
+    """
     for row in dict.fromkeys(row for module in modules.values() for row in module):
         texts: dict[str, list[str]] = {}
         for target, module in modules.items():
             if row in module:
                 texts.setdefault(module[row].body, []).append(target)
-        for targets in texts.values():
-            yield found_of(modules[targets[0]][row], row, tuple(targets))
+        for turn, targets in enumerate(texts.values(), ROWS.index(row)):
+            kernel = modules[targets[0]][row]
+            yield found_of(kernel, row, tuple(targets), None if complete else turn, folder)
 
 
 def table(found: Iterable[Found]) -> str:
@@ -103,24 +128,30 @@ def table(found: Iterable[Found]) -> str:
     return "\n".join(lines)
 
 
+def flags_of(target: str) -> tuple[str, ...]:
+    """What nvcc is asked for a target."""
+    return FLAGS.get(target, (f"-arch={target}",))
+
+
 def main() -> int:
     """Compile, run, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("targets", nargs="*", help=f"of {', '.join(FLAGS)}; all without")
-    targets = parser.parse_args().targets or [*FLAGS]
-    if unknown := [target for target in targets if target not in FLAGS]:
-        parser.error(f"target {unknown[0]} is not known, use {', '.join(FLAGS)}")
+    parser.add_argument("targets", nargs="*", help=f"of {', '.join(FLAGS)}, which are all")
+    parser.add_argument("--complete", action="store_true", help="all of level 2, not a part")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="write what `replay` reads")
+    options = parser.parse_args()
+    targets = options.targets or [*FLAGS]
     if shutil.which("nvcc") is None:
         print("nvcc is not installed", file=sys.stderr)
         return 2
-    begun = time.monotonic()
-    modules = {target: compiled(FLAGS[target], kernels=KERNELS) for target in targets}
+    begun, rows = time.monotonic(), KERNELS if options.save else ROWS
+    modules = {target: compiled(flags_of(target), kernels=rows) for target in targets}
     print(f"compiled in {time.monotonic() - begun:.0f} s")
     found = []
-    for one in asked(modules):
+    for one in asked(modules, complete=options.complete, folder=options.save):
         found.append(one)
         if one.wrong:
-            print(f"FAIL  {kernel_name(one.row)} {', '.join(one.targets)}: {one.first}")
+            print(f"FAIL  {name_of(one.row)} {', '.join(one.targets)}: {one.first}")
     print(table(found))
     cases = sum(one.cases for one in found)
     print(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptx.fastpath import ELEMENTS, chunk_of, shape_of
+from ptx.fastpath import bits_of, shape_of
 from ptx.layout import (
     PLACES,
     Axis,
@@ -72,8 +72,7 @@ class Task:
 
     def bits(self) -> tuple[int, int, int]:
         """Bits of a code in memory, numbers of a thread, and of a block."""
-        _, bits, size = ELEMENTS[self.format]
-        return *chunk_of(bits, packed=self.packed), size
+        return bits_of(self.format, packed=self.packed)
 
 
 def _laid(task: Task, place: Place, tensor: int, some: Array, short: int = 0) -> Layout:
