@@ -169,8 +169,7 @@ def test_the_binade_ladder_is_in_every_file(stem: str) -> None:
 # --- right ----------------------------------------------------------------------------------------
 
 
-#: Files of E8M0 blocks, elements and scales; test_layout_vectors.py, test_product_vectors.py and
-#: test_integer_vectors.py have the others.
+#: Files of E8M0 blocks, elements and scales; test_agreement.py has all, by rows of the registry.
 ORDINARY = [
     stem
     for stem in FILES
@@ -178,7 +177,7 @@ ORDINARY = [
     and "_tensor/" not in stem
     and "/fp4" not in stem
     and "/nv" not in stem
-    and "/fp8_" not in stem  # in test_float_scaled_vectors.py
+    and "/fp8_" not in stem
     and not stem.startswith(("matmul/", "linear", *(f"{op}/" for op in CALL_OPERATIONS)))
 ]
 
