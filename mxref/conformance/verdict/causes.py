@@ -13,7 +13,7 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of, total
 from mxref.conformance.verdict.cause.fillers import filler_cause
 from mxref.conformance.verdict.cause.orders import lanes_of
 from mxref.conformance.verdict.cause.pairs import pair_of
@@ -223,35 +223,31 @@ def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -
     One that is a policy alone is found as that policy.
     """
     some = [few_of(*pair, _FEW) for pair in zip(outcomes, whole, strict=True)]
-    asked, total = (sum(len(one.answers) for one in ones) for ones in (some, whole))
+    asked, every = (sum(len(one.answers) for one in ones) for ones in (some, whole))
     profiles = [profile for profile in PROFILES.values() if profile.replaced]
     fewest, nearest = asked // 2, list[Profile]()
     for profile in profiles:
-        misses = 0
-        for one in some:
-            misses += one.misses_of(profile)
-            if misses > fewest:
-                break
+        misses = total((one.misses_of(profile) for one in some), fewest + 1)
         if misses < fewest:
             fewest, nearest = misses, []
         if misses == fewest < asked // 2:
             nearest.append(profile)
     causes = []
     for profile in nearest:
-        same = total - sum(one.misses_of(profile) for one in whole)
+        same = every - sum(one.misses_of(profile) for one in whole)
         policy = str(profile.policy)
-        causes.append(Cause("profile", profile.name, "", "", op, (), policy, (), same, total))
+        causes.append(Cause("profile", profile.name, "", "", op, (), policy, (), same, every))
     return sorted(causes, key=lambda one: -one.same)
 
 
 def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause:
     """A policy as a cause, with the number of answers that it gives."""
     evidence = list(evidence)
-    total = sum(len(one.answers) for one in evidence)
+    every = sum(len(one.answers) for one in evidence)
     misses = sum(one.misses_under(policy) for one in evidence)
     format = evidence[0].questions.file.format if evidence else ""
     name = str(Policy().replace(**choices_read(op, policy, format)))
-    return Cause("policy", name, "", "", "", (), name, (), total - misses, total)
+    return Cause("policy", name, "", "", "", (), name, (), every - misses, every)
 
 
 def _asked(

@@ -9,6 +9,7 @@ import pytest
 from tables import codes, rows
 
 from mxref.conformance.identification.asking import Probe
+from mxref.conformance.identification.equal_members import because
 from mxref.conformance.identification.identified_text import show_clash, show_probe
 from mxref.conformance.identification.identify import Clash, Identified
 from mxref.conformance.identification.integer_identification import _shown
@@ -119,3 +120,21 @@ def test_what_is_always_asked_about_encoding_a_scale(about: str, always: list[fl
     asked = pool(about, "encode_scale", "e8m0", "f32")
     words = asked.words[list(asked.always), 0].astype(np.uint32)
     assert words.view(np.float32).tolist() == always
+
+
+@pytest.mark.parametrize(
+    ("setting", "choice", "values", "text"),
+    [
+        ("quantize mxfp8_e4m3 f32", "scale_rule", "rceil even", "none of 60 f32 questions tells"),
+        ("decode e4m3 f32", "decoded_zero", "kept dropped", "no input tells them apart"),
+        ("linear mxfp8_e4m3 f32", "overflow", "saturate propagate", "none of 60 questions about"),
+    ],
+)
+def test_what_is_no_proof_says_how_much_was_looked_at(
+    setting: str, choice: str, values: str, text: str
+) -> None:
+    """It said "no input tells them apart" where other inputs than those looked at did.
+
+    Of `decode` all codes are looked at, so it holds of all.
+    """
+    assert because(Setting(*setting.split()), choice, values.split(), {}, 60).startswith(text)

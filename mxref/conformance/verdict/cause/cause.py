@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Cause", "Stage"]
+from mxref.policy.policy import Policy
+
+__all__ = ["Cause", "Stage", "first_cause"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +123,29 @@ class Cause:
         if not self.stages:
             del found["stages"]
         return found
+
+
+def first_cause(
+    policies: Iterable[Policy],
+    find: Callable[[Policy], Cause | None],
+    rank: Callable[[Cause], int] = lambda cause: 0,
+) -> Cause | None:
+    """What is found over the first policy under which it gives all answers; or else the first.
+
+    Args:
+        policies: what all else may follow; of one that has no answer to some question is nothing
+            found.
+        find: what finds a cause over one of them.
+        rank: of causes that do not give all answers that of the largest one is the first.
+    """
+    found: list[Cause] = []
+    for policy in dict.fromkeys(policies):
+        try:
+            cause = find(policy)
+        except ValueError:
+            continue
+        if cause is not None and cause.complete:
+            return cause
+        if cause is not None:
+            found.append(cause)
+    return max(found, key=rank, default=None)

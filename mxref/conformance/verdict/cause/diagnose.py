@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mxref.cases.answers import reads
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, total
 from mxref.policy.choices import BlockInf
 from mxref.policy.policy import Policy
 
@@ -63,12 +63,7 @@ def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
 
 def _misses(evidence: Sequence[Evidence], policy: Policy, most: int | None = None) -> int:
     """The number of answers that a policy does not give, or so many of them as are too many."""
-    misses = 0
-    for one in evidence:
-        misses += one.misses_under(policy)
-        if most is not None and misses >= most:
-            break
-    return misses
+    return total((one.misses_under(policy) for one in evidence), most)
 
 
 def other_choices(

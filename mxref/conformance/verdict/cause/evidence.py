@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.profile_target import profile_target, speaks_of
 
-__all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of"]
+__all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of", "total"]
 
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
@@ -144,6 +144,20 @@ class Evidence:
         return self.questions.once(
             "refused", policy, lambda: fast_right_answers(file, inputs, policy)
         )
+
+
+def total(counts: Iterable[int], most: int | None = None) -> int:
+    """The sum of counts, or of so many of the first ones that it is at least `most`.
+
+    >>> total([3, 4, 5], most=7)
+    7
+    """
+    found = 0
+    for count in counts:
+        found += count
+        if most is not None and found >= most:
+            break
+    return found
 
 
 def all_of(outcome: Outcome) -> Evidence:

@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import Bool
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Suspect
+from mxref.conformance.verdict.cause.suspects import of_stage
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
@@ -47,7 +47,7 @@ def filler_cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | 
     what = f"fills up with {int(value):02x}, not 00" if is_one else "does not fill up with 00"
     stage = Stage("filler", what, wrong, 0, len(given), "bytes", "N32")
     name = f"filler_{int(value):02x}" if is_one else "filler"
-    cause = Suspect("stages", name, "", what, op, (), answer).cause(op, policy, whole)
+    cause = of_stage(op, name, what, answer).cause(op, policy, whole)
     return replace(cause, stages=(stage,), answer=answer if is_one else None)
 
 

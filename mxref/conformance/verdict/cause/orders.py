@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import I64
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
@@ -15,7 +16,7 @@ from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "reordered"]
+__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "matches", "reordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +160,22 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
     width = pairs[0][0].shape[1]
     if width > _MOST_LANES:  # every pair of lanes is compared
         return None
-    fits = np.ones((width, width), bool)  # lane, where its answer may come from
-    for want, got in pairs:
-        for lane in range(width):
-            fits[lane] &= (want == got[:, lane : lane + 1]).all(axis=0)
+    fits = np.all([matches(*pair) == len(pair[0]) for pair in pairs], axis=0)
     lanes = np.arange(width)
     sources = np.where(fits.diagonal(), lanes, fits.argmax(axis=1))
     moved = np.flatnonzero(sources != lanes)
     if not fits.any(axis=1).all() or not moved.size:
         return None
     return lane_order(sources, "numbers" if op == "dequantize" else "codes")
+
+
+def matches(right: Words, got: Words) -> I64:
+    """How many answers of each lane, a row, are what is right in each other one, a column.
+
+    >>> matches(np.array([[1, 2], [3, 4]]), np.array([[2, 2], [4, 0]])).tolist()
+    [[0, 2], [0, 1]]
+    """
+    return np.stack([(right == one[:, np.newaxis]).sum(axis=0) for one in got.T])
 
 
 def lane_order(sources: NDArray[np.intp], what: str) -> CodeOrder:

@@ -41,7 +41,16 @@ from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = ["Answer", "Suspect", "layouts_of_mutants", "of_order", "over", "right", "suspects"]
+__all__ = [
+    "Answer",
+    "Suspect",
+    "layouts_of_mutants",
+    "of_order",
+    "of_stage",
+    "over",
+    "right",
+    "suspects",
+]
 
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
@@ -113,6 +122,11 @@ class Suspect:
         read = str(Policy().replace(**choices_read(op, policy, format)))
         total = sum(len(one.answers) for one in whole)
         return Cause(*about, read, (), total - misses, total, answer=self.answer)
+
+
+def of_stage(op: str, name: str, text: str, answer: Answer) -> Suspect:
+    """What a stage does, or several, as a suspect."""
+    return Suspect("stages", name, "", text, op, (), answer)
 
 
 @functools.cache

@@ -39,6 +39,8 @@ __all__ = [
     "of_special_blocks",
     "offset",
     "scales",
+    "through",
+    "truncated",
 ]
 
 #: Choices that a scale reads, and that an element does.
@@ -137,12 +139,12 @@ def _changed(
     return codes
 
 
-def _through(to: FloatLayout) -> Change:
+def through(to: FloatLayout) -> Change:
     """Rounds numbers to a layout, ties to even."""
     return lambda words, of, _: compose(split(compose(split(words, of), to), to), F64)
 
 
-def _truncated(to: FloatLayout) -> Change:
+def truncated(to: FloatLayout) -> Change:
     """Rounds numbers to a layout toward zero."""
 
     def change(words: Words, of: FloatLayout, _: I64) -> Words:
@@ -195,15 +197,20 @@ class Cast(NamedTuple):
     text: str
     change: Change
 
+    def of(self, words: Words, source: FloatLayout, to: FloatLayout) -> Words:
+        """Patterns of one layout changed, and rounded to another one."""
+        wide = self.change(words, source, np.zeros(len(words), np.int64))
+        return compose(split(wide, F64), to).astype(np.uint64)
+
 
 _ROUNDED = _of_choice("rounded", "", {})
 _RECIPROCAL = "multiplied by 1 / scale in {}, which may be 0 or infinite"
 CASTS = (
-    Cast("cast_bfloat16", "cast to bfloat16 on the way", _through(LAYOUTS["bf16"])),
-    Cast("cast_float16", "cast to float16 on the way", _through(LAYOUTS["f16"])),
-    Cast("cast_float32", "cast to float32 on the way", _through(F32)),
-    Cast("cut_bfloat16", "cast to bfloat16, toward zero, on the way", _truncated(LAYOUTS["bf16"])),
-    Cast("cut_float16", "cast to float16, toward zero, on the way", _truncated(LAYOUTS["f16"])),
+    Cast("cast_bfloat16", "cast to bfloat16 on the way", through(LAYOUTS["bf16"])),
+    Cast("cast_float16", "cast to float16 on the way", through(LAYOUTS["f16"])),
+    Cast("cast_float32", "cast to float32 on the way", through(F32)),
+    Cast("cut_bfloat16", "cast to bfloat16, toward zero, on the way", truncated(LAYOUTS["bf16"])),
+    Cast("cut_float16", "cast to float16, toward zero, on the way", truncated(LAYOUTS["f16"])),
     Cast("integers", "cast to integers on the way", _integers),
 )
 _CHANGES = (

@@ -12,7 +12,7 @@ from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Suspect
+from mxref.conformance.verdict.cause.suspects import of_stage
 from mxref.policy.policy import Policy
 
 __all__ = ["Chain", "Fit", "Link", "cause_of", "chain_cause"]
@@ -91,34 +91,19 @@ class Chain:
 Fit = Callable[[Sequence[Evidence], Policy], Chain | None]
 
 
-def chain_cause(
-    op: str, whole: Sequence[Evidence], policies: Sequence[Policy], fit: Fit
-) -> Cause | None:
-    """The stages that deviate, over the first policy under which they give all answers.
+def chain_cause(op: str, whole: Sequence[Evidence], policy: Policy, fit: Fit) -> Cause | None:
+    """The stages that deviate over a policy, if there are some.
 
     Args:
         op: the operation.
         whole: all of a target's answers to it in one format.
-        policies: what all else may follow.
+        policy: what all else follows.
         fit: finds what the stages do.
     """
-    best: Cause | None = None
-    wrong = {policy: sum(one.misses_under(policy) for one in whole) for policy in policies}
-    for policy, count in wrong.items():
-        if 2 * count > wrong[policies[0]] and policy != policies[0]:
-            continue  # other choices are among what stages may do
-        try:
-            chain = fit(whole, policy)
-            if chain is None or not (chain := _pared(chain, whole, policy)).links:
-                continue
-            cause = cause_of(op, chain, whole, policy)
-        except ValueError:  # the policy has no answer to some question
-            continue
-        if best is None or cause.same > best.same:
-            best = cause
-        if best is not None and best.complete:
-            return best
-    return best
+    chain = fit(whole, policy)
+    if chain is None or not (chain := _pared(chain, whole, policy)).links:
+        return None
+    return cause_of(op, chain, whole, policy)
 
 
 def _wrong(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> list[Bool]:
@@ -146,6 +131,5 @@ def cause_of(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -
     name = "+".join(link.name for link in chain.links)
     text = "; and ".join(link.text for link in chain.links)
     misses = sum(int(one.any(axis=1).sum()) for one in _wrong(chain, whole, policy))
-    found = Suspect("stages", name, "", text, op, (), chain.answer)
-    cause = found.cause(op, policy, whole, misses)
+    cause = of_stage(op, name, text, chain.answer).cause(op, policy, whole, misses)
     return replace(cause, stages=tuple(chain.lines(whole, policy)), steps=chain)

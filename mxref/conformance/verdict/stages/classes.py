@@ -15,10 +15,17 @@ from mxref.bits.floats import I64, Bool
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.verdict.cause.cause import Cause, Stage
+from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, right, suspects
+from mxref.conformance.verdict.cause.suspects import (
+    Answer,
+    Suspect,
+    of_stage,
+    over,
+    right,
+    suspects,
+)
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
 from mxref.formats.catalog import CODE_FORMATS
@@ -70,14 +77,7 @@ def class_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
     """
     if op not in OF_NUMBERS or not all(one.answered.all() for one in whole):
         return None
-    for policy in dict.fromkeys(policies):
-        try:
-            found = _cause(op, whole, policy)
-        except ValueError:  # the policy has no answer to some question
-            continue
-        if found is not None:
-            return found
-    return None
+    return first_cause(policies, lambda policy: _cause(op, whole, policy))
 
 
 def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
@@ -91,29 +91,25 @@ def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
     stages = tuple(_stages(best, tried[0][1]))
     name = "+".join(dict.fromkeys(way.name for way in best.ways.values() if way.text))
     text = "; and ".join(stage.text for stage in stages)
-    found = _way(op, name, text, best.answer).cause(op, policy, whole)
+    found = of_stage(op, name, text, best.answer).cause(op, policy, whole)
     return replace(found, stages=stages)
 
 
 def ways(op: str, whole: Sequence[Evidence], policy: Policy) -> Iterator[Suspect]:
     """The right way, those of other choices, and known bugs."""
-    yield _way(op, "right", "", right)
+    yield of_stage(op, "right", "", right)
     given = {word for one in whole for word in distinct(one.answers).tolist()}
     if len(given) == 1:
         yield _constant(op, given.pop(), whole[0].questions.file)
     drawn = op == "encode_stochastic"
     for choice in other_choices(reads(op, whole[0].questions.file.format), policy, drawn=drawn):
         ((name, value),) = choice.items()
-        yield _way(op, f"{name}={value}", f"follows {name}={value}", over(choice))
+        yield of_stage(op, f"{name}={value}", f"follows {name}={value}", over(choice))
     if drawn:
         yield from _of_bits()
     yield from of_formats(op, whole[0].questions.file.format)
     for some in suspects(op, whole[0].questions.file.format):
         yield from some
-
-
-def _way(op: str, name: str, text: str, answer: Answer) -> Suspect:
-    return Suspect("stages", name, "", text, op, (), answer)
 
 
 def _wrong(way: Suspect, whole: Sequence[Evidence], policy: Policy) -> Bool | None:
@@ -178,7 +174,7 @@ def _classes(questions: Questions, policy: Policy, feature: str) -> I64:
 def _constant(op: str, word: int, file: VectorFile) -> Suspect:
     """One word, whatever the question is."""
     text = f"gives {word:0{file.out_digits}x} for every question"
-    return _way(
+    return of_stage(
         op,
         f"constant_{word:x}",
         text,
@@ -197,7 +193,7 @@ def of_formats(op: str, format: str) -> Iterator[Suspect]:
             file = replace(questions.file, format=name, cases=())
             return Questions(file, questions.inputs).answers(policy)
 
-        return _way(op, f"codes_of_{name}", text[op].format(name), answer)
+        return of_stage(op, f"codes_of_{name}", text[op].format(name), answer)
 
     yield from map(way, _alike(format))
 
@@ -214,7 +210,7 @@ def _of_bits() -> Iterator[Suspect]:
         for name, text, change in changes:
             words = text.format(k=k, places=f"{k} place{'s' * (k > 1)}")
             answer = _of_changed_bits(change, np.uint64(k))
-            yield _way("encode_stochastic", name.format(k=k), words, answer)
+            yield of_stage("encode_stochastic", name.format(k=k), words, answer)
 
 
 def _of_changed_bits(change: _Change, k: np.uint64) -> Answer:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, I64, Bool, compose, split
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.orders import ORDERS, lane_order
+from mxref.conformance.verdict.cause.orders import ORDERS, lane_order, matches
 from mxref.conformance.verdict.stages.chain import Chain, Link
 from mxref.conformance.verdict.stages.dequantize_steps import (
     OUTPUTS,
@@ -176,10 +176,8 @@ def _with_lanes(
             under = replace(read, rows=(number,) * count)
             for side in sides:
                 some = _is_plain(ROWS[number].of(side.scales))
-                found, got = under.of(side, some), side.got[some]
-                total += len(got) * (number == 0)
-                for lane in range(count):
-                    same[number, lane] += (found == got[:, lane : lane + 1]).sum(axis=0)
+                same[number] += matches(under.of(side, some), side.got[some])
+                total += int(some.sum()) * (number == 0)
         # Of those that give as many, the own lane and scale.
         same = 2 * same
         same[0] += np.eye(count, dtype=np.int64)

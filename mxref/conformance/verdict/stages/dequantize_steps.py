@@ -87,7 +87,7 @@ def _rounded(words: Words, layout: FloatLayout) -> Words:
 
 
 def _through(cast: Cast) -> Finish:
-    return lambda words, layout: _rounded(cast.change(words, F64, np.zeros(1, np.int64)), layout)
+    return lambda words, layout: cast.of(words, F64, layout)
 
 
 def _flushed(words: Words, layout: FloatLayout) -> Words:
@@ -118,7 +118,7 @@ OUTPUTS: tuple[tuple[str, str, Finish], ...] = (
     ("flushed_below_2^-126", "products below 2^-126 become zeros", _flushed_first),
     ("saturated", "products that are too large saturate", _beyond(lambda to: to.inf_bits - 1)),
     ("nan", "products that are too large become NaN", _beyond(lambda to: to.nan_bits)),
-    *((cast.name, f"products are {cast.text}", _through(cast)) for cast in CASTS),
+    *((one.name, f"products are {one.text}", _through(one)) for one in CASTS),
 )
 
 

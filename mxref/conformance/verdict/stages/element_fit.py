@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from mxref.bits.floats import I64
-from mxref.conformance.verdict.cause.orders import lane_order
+from mxref.conformance.verdict.cause.orders import lane_order, matches
 from mxref.conformance.verdict.cause.parts import nan_scale
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.mixtures import CELLS, Tried, Way, mixture
@@ -127,8 +127,7 @@ def fit_places(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, Count]:
         some = side.finite.all(axis=1)
         right = Elements().of(side.divided, side.scale, sides.policy)[some]
         count += len(right)
-        for lane in range(lanes):
-            same[lane] += (right == side.codes[some][:, lane : lane + 1]).sum(axis=0)
+        same += matches(right, side.codes[some])
     most = same.max(axis=1)
     sources = np.where(same.diagonal() >= most, np.arange(lanes), same.argmax(axis=1))
     moved = sources != np.arange(lanes)

@@ -60,18 +60,14 @@ def fit(whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT) -> 
         whole: its answers to `quantize` in one format, by float type.
         policy: what is right.
         like: steps that give all answers in another format.
+
+    Raises:
+        ValueError: a policy that has no answer to some question.
     """
     size = block_format(whole[0].questions.file.format).elements_per_block
     if any(one.answers.shape[1] != 1 + size for one in whole):
         return None
-    try:
-        return _fitted(Sides.of(whole, policy), like)
-    except ValueError:  # the policy has no answer to some question
-        return None
-
-
-def _fitted(sides: Sides, like: BlockSteps) -> Fitted:
-    """The steps, stage by stage."""
+    sides = Sides.of(whole, policy)
     factor, view, scale = fit_scales_of_tensor(sides, like)
     before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
     tensor = tensor_of(factor, factor)

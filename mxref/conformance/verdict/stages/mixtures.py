@@ -15,10 +15,10 @@ from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.describe.tables import magnitudes
 from mxref.conformance.verdict.stages.steps import RESULTS, Divisor, Elements
 from mxref.conformance.verdict.stages.views import pattern_of
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
 
-__all__ = ["CELLS", "Tried", "Way", "classes_of", "mixture"]
+__all__ = ["CELLS", "Tried", "Way", "classes_of", "mixture", "results_of"]
 
 #: Classes of RESULTS of magnitudes, then of signs.
 CELLS = 2 * len(RESULTS)
@@ -88,8 +88,12 @@ def classes_of(questions: Questions, divisors: I64, policy: Policy) -> I64:
     """The class of RESULTS of each element under scales."""
     fmt = block_format(questions.file.format).element
     cut = policy.replace(rounding="toward_zero", overflow="saturate")
-    codes = np.minimum(Elements().of(questions, divisors, cut), np.uint64(fmt.code_count - 1))
-    found = magnitudes(fmt)[codes]
+    return results_of(Elements().of(questions, divisors, cut), fmt)
+
+
+def results_of(codes: Words, fmt: CodeFormat) -> I64:
+    """The class of RESULTS of each number that is cut to a code."""
+    found = magnitudes(fmt)[np.minimum(codes, np.uint64(fmt.code_count - 1))]
     return np.select((found >= fmt.max_code, found < 1 << fmt.mantissa_bits), (2, 0), 1)
 
 

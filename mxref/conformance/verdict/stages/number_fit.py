@@ -16,11 +16,11 @@ import numpy as np
 from mxref.bits.floats import F64, I64, LAYOUTS, Bool, compose, split
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Suspect
-from mxref.conformance.verdict.describe.tables import magnitudes
+from mxref.conformance.verdict.cause.suspects import Suspect, of_stage
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.chain import Chain, Link
 from mxref.conformance.verdict.stages.classes import ways
+from mxref.conformance.verdict.stages.mixtures import results_of
 from mxref.conformance.verdict.stages.sides import FEWER
 from mxref.conformance.verdict.stages.steps import ELEMENTS, RESULTS, element_classes
 from mxref.operands.shown import show_code
@@ -85,8 +85,7 @@ def _cast(questions: Questions, cast: Cast | None) -> Questions:
     def made() -> Questions:
         file, words = questions.file, questions.inputs.copy()
         layout = LAYOUTS[file.float]
-        wide = cast.change(words[:, 0], layout, np.zeros(len(words), np.int64))
-        own = compose(split(wide, F64), layout)
+        wide, own = (cast.of(words[:, 0], layout, to) for to in (F64, layout))
         fits = np.array_equal(compose(split(own, layout), F64), wide)
         words[:, 0] = own if fits else wide
         return Questions(file if fits else replace(file, float="f64", cases=()), words)
@@ -101,9 +100,7 @@ def _cells(questions: Questions, policy: Policy) -> I64:
         file = replace(questions.file, op="encode", cases=())
         cut = policy.replace(rounding="toward_zero", overflow="saturate")
         codes = Questions(file, questions.inputs[:, :1]).answers(cut)[:, 0]
-        fmt = code_format(file)
-        found = magnitudes(fmt)[np.minimum(codes, np.uint64(fmt.code_count - 1))]
-        cells = np.select((found >= fmt.max_code, found < 1 << fmt.mantissa_bits), (2, 0), 1)
+        cells = results_of(codes, code_format(file))
         layout = LAYOUTS[file.float]
         negative = questions.inputs[:, 0] >= np.uint64(layout.sign_bit)
         cells = cells + len(RESULTS) * negative
@@ -123,7 +120,7 @@ def _made(questions: Questions, policy: Policy, links: tuple[Link, ...]) -> Word
         some, what = link.what
         told[link.stage] |= dict.fromkeys(some, what)
     casts, thens, codes = told.values()
-    right = Suspect("stages", "right", "", "", "", (), Questions.answers)
+    right = of_stage("", "right", "", Questions.answers)
     for cell in {*casts, *thens}:
         rows = cells == cell
         if rows.any():

@@ -64,14 +64,15 @@ def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
     pairs = itertools.chain([(like.view, like.scale)], _simple(sides, rules, views))
     found = _best(sides, pairs)
     if found[0]:
-        known = candidates.known_scales(sides.fmt.name)
-        found = min(found, _best(sides, ((everything, one) for one in known)), key=_wrong)
+        every = ((everything, one) for one in candidates.known_scales(sides.fmt.name))
+        known = sorted(((bad_scales(sides, *one), one) for one in every), key=_wrong)
+        found = min([found, *known[:1]], key=_wrong)
     if found[0]:
         some = sorted(views.values(), key=lambda view: bad_scales(sides, view, right))[:FEW]
         some += [view for name, view in views.items() if name.startswith("unseen")]
         if not sides.fmt.scale.is_power:  # arithmetics of which many have another tensor scale
             rules = [one for one in rules if isinstance(one, BlockScale)]
-        rules += sorted(known, key=lambda one: bad_scales(sides, everything, one))[:FEW]
+        rules += [one for _, (_, one) in known[:FEW]]
         found = min(found, _best(sides, itertools.product(some, rules)), key=_wrong)
     if FEWER * found[0] <= least:
         return found[1]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, Bool
-from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.cause.evidence import Evidence, total
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.stages.mixtures import classes_of
 from mxref.conformance.verdict.stages.steps import (
@@ -87,12 +87,7 @@ class Sides:
 
     def count(self, some: Callable[[Side], Bool], most: int | None = None) -> int:
         """How many units are some, or so many of them that they are at least `most`."""
-        found = 0
-        for side in self.every:
-            found += int(some(side).sum())
-            if most is not None and found >= most:
-                break
-        return found
+        return total((int(some(side).sum()) for side in self.every), most)
 
     @property
     def lanes(self) -> int:

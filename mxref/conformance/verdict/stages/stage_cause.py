@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from mxref.conformance.compare.compare import Outcome, judged
-from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.cause import Cause, first_cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
-from mxref.conformance.verdict.cause.suspects import Suspect
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
 from mxref.conformance.verdict.stages.dequantize_fit import fit_products
-from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
-from mxref.conformance.verdict.stages.tensor_cause import lines_of_blocks, tensor_cause
+from mxref.conformance.verdict.stages.tensor_cause import block_cause, tensor_cause
 from mxref.formats.catalog import ScaleKind
 from mxref.formats.scale_kinds import scale_kind
 from mxref.policy.policy import Policy
@@ -54,31 +52,20 @@ def stage_cause(
     """
     if scale_kind(whole[0].questions.file.format) is ScaleKind.FLOAT32:
         return None  # its steps are those of policies
-    if op in _FITS:
-        answered = all(one.answered.all() for one in whole)
-        return chain_cause(op, whole, policies, _FITS[op]) if answered else None
     if op == "quantize_tensor":
-        return tensor_cause(whole, policies)
-    if op != "quantize":
+        return first_cause(policies, lambda policy: tensor_cause(whole, policy))
+    if op == "quantize":
+        return first_cause(policies, lambda policy: block_cause(whole, policy, like))
+    if op not in _FITS or not all(one.answered.all() for one in whole):
         return None
-    best: Cause | None = None
-    for policy in dict.fromkeys(policies):
-        found = fit(whole, policy, like)
-        if found is None or not (found.steps.wrong or len(found.counts) > 1):
-            continue
-        cause = _cause(op, found, whole)
-        if cause.complete:
-            return cause
-        best = best or cause
-    return best
+    wrong = {policy: sum(one.misses_under(policy) for one in whole) for policy in policies}
+    first = policies[0]  # other choices are among what stages may do
+    some = (one for one in wrong if one == first or 2 * wrong[one] <= wrong[first])
 
+    def find(policy: Policy) -> Cause | None:
+        return chain_cause(op, whole, policy, _FITS[op])
 
-def _cause(op: str, found: Fitted, whole: Sequence[Evidence]) -> Cause:
-    wrong = found.steps.wrong
-    name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
-    suspect = Suspect("stages", name, "", text, op, (), found.steps.answer)
-    cause = suspect.cause(op, found.policy, whole, found.misses)
-    return replace(cause, stages=tuple(lines_of_blocks(found)), steps=found.steps)
+    return first_cause(some, find, lambda cause: cause.same)
 
 
 def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:
@@ -111,7 +98,8 @@ def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:
             told[scales] = far
             dropped.append("scale" if scales else "elements")
         else:
-            told[scales] = _rest(outcomes, steps, policy, scales=scales) or far
+            near = _rest(outcomes, steps, policy, scales=scales) if steps != plain else None
+            told[scales] = near or far
     stages = []
     for stage in cause.stages:
         if stage.left:

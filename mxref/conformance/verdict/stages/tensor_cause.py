@@ -1,4 +1,4 @@
-"""What the stages of a tensor do, as a cause."""
+"""What the stages of blocks, and of tensors, do, as a cause."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence
-from mxref.conformance.verdict.cause.suspects import Suspect
-from mxref.conformance.verdict.stages.fit import Fitted
+from mxref.conformance.verdict.cause.suspects import of_stage
+from mxref.conformance.verdict.stages.fit import Fitted, fit
+from mxref.conformance.verdict.stages.steps import BlockSteps
 from mxref.conformance.verdict.stages.tensor_fit import FittedTensor, fit_tensor
 from mxref.policy.policy import Policy
 
-__all__ = ["STAGES", "lines_of_blocks", "tensor_cause"]
+__all__ = ["STAGES", "block_cause", "tensor_cause"]
 
 #: What the units of each stage of a block are called, and the clause about it.
 STAGES = {
@@ -27,31 +28,39 @@ STAGES = {
 _OF_TENSORS = {"axis": "N30", "tail": "N29", "scale matrix": "N30"}
 
 
-def tensor_cause(whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
-    """The stages of tensors that deviate, over the first policy under which they give all answers.
+def tensor_cause(whole: Sequence[Evidence], policy: Policy) -> Cause | None:
+    """The stages of tensors that deviate over a policy, if there are some.
 
     Args:
         whole: all of a target's answers.
-        policies: what all else may follow.
+        policy: what all else follows.
     """
-    best: Cause | None = None
-    for policy in dict.fromkeys(policies):
-        found = fit_tensor(whole, policy)
-        if found is None:
-            continue
-        cause = _cause(found, whole)
-        if cause.complete:
-            return cause
-        best = best or cause
-    return best
+    found = fit_tensor(whole, policy)
+    return _cause("quantize_tensor", found, whole, _lines(found)) if found else None
 
 
-def _cause(found: FittedTensor, whole: Sequence[Evidence]) -> Cause:
-    wrong, op = found.steps.wrong, "quantize_tensor"
+def block_cause(whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
+    """The stages of blocks that deviate over a policy, if there are some.
+
+    Args:
+        whole: all of a target's answers.
+        policy: what all else follows.
+        like: steps that give all answers in another format, which are tried first.
+    """
+    found = fit(whole, policy, like)
+    if found is None or not (found.steps.wrong or len(found.counts) > 1):
+        return None
+    return _cause("quantize", found, whole, _lines_of_blocks(found))
+
+
+def _cause(
+    op: str, found: Fitted | FittedTensor, whole: Sequence[Evidence], lines: Iterator[Stage]
+) -> Cause:
+    wrong = found.steps.wrong
     name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
-    suspect = Suspect("stages", name, "", text, op, (), found.steps.answer)
+    suspect = of_stage(op, name, text, found.steps.answer)
     cause = suspect.cause(op, found.policy, whole, found.misses)
-    return replace(cause, stages=tuple(_lines(found)), steps=found.steps)
+    return replace(cause, stages=tuple(lines), steps=found.steps)
 
 
 def _lines(found: FittedTensor) -> Iterator[Stage]:
@@ -60,10 +69,10 @@ def _lines(found: FittedTensor) -> Iterator[Stage]:
     for name, (wrong, left, total) in found.counts.items():
         yield Stage(name, own[name], wrong, left, total, "tensors", _OF_TENSORS[name])
     if found.blocks is not None:
-        yield from lines_of_blocks(found.blocks)
+        yield from _lines_of_blocks(found.blocks)
 
 
-def lines_of_blocks(found: Fitted) -> Iterator[Stage]:
+def _lines_of_blocks(found: Fitted) -> Iterator[Stage]:
     """One line for each stage of blocks that deviates."""
     for name, (wrong, left, total) in found.counts.items():
         text = "; ".join(step.text for step in found.steps.wrong if step.stage == name)

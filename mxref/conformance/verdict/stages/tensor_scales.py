@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref.bits.floats import F32, LAYOUTS, FloatLayout, compose, split
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
 from mxref.conformance.verdict.stages.block_scales import block_scales, right_scale
+from mxref.conformance.verdict.stages.candidates import Cast, through, truncated
 from mxref.conformance.verdict.stages.element_fit import fit_elements, wrong_elements
 from mxref.conformance.verdict.stages.mixtures import Way
 from mxref.conformance.verdict.stages.scale_fit import bad_scales, fit_scales
@@ -14,6 +15,7 @@ from mxref.conformance.verdict.stages.sides import Sides
 from mxref.conformance.verdict.stages.steps import (
     RIGHT,
     BlockSteps,
+    Change,
     Divisor,
     Elements,
     Factor,
@@ -28,24 +30,10 @@ __all__ = ["FACTORS", "fit_elements_of_tensor", "fit_scales_of_tensor", "tensor_
 _FEW = 3
 
 
-def _rounded(to: FloatLayout) -> Factor:
-    """Rounded to a float type, ties to even."""
-
-    def change(words: Words) -> Words:
-        return compose(split(compose(split(words, F32), to).astype(np.uint64), to), F32)
-
-    return Factor(f"rounded_{to.name}", f"is rounded to {_NAMES[to.name]}", change)
-
-
-def _cut(to: FloatLayout) -> Factor:
-    """Cut to a float type, toward zero; what is below it is 0."""
-    bits = np.uint64(F32.mantissa_bits - to.mantissa_bits)
-
-    def change(words: Words) -> Words:
-        cut = words >> bits << bits
-        return compose(split(compose(split(cut, F32), to).astype(np.uint64), to), F32)
-
-    return Factor(f"cut_{to.name}", f"is rounded to {_NAMES[to.name]}, toward zero", change)
+def _cast(name: str, how: str, to: FloatLayout, change: Change) -> Factor:
+    """Rounded to a float type."""
+    cast = Cast(f"{name}_{to.name}", f"is rounded to {_NAMES[to.name]}{how}", change)
+    return Factor(cast.name, cast.text, lambda words: cast.of(words, F32, F32))
 
 
 def _power(name: str, text: str, least: float) -> Factor:
@@ -77,8 +65,8 @@ _NAMES = {"bf16": "bfloat16", "f16": "float16"}
 _FLOATS = LAYOUTS["bf16"], LAYOUTS["f16"]
 #: What may become of the scale of a tensor.
 FACTORS: tuple[Factor, ...] = (
-    *(_rounded(to) for to in _FLOATS),
-    *(_cut(to) for to in _FLOATS),
+    *(_cast("rounded", "", to, through(to)) for to in _FLOATS),
+    *(_cast("cut", ", toward zero", to, truncated(to)) for to in _FLOATS),
     Factor("left_out", "is left out", lambda words: np.full_like(words, F32.bias << 23)),
     _computed("inverted", "multiplies where it should divide", -1),
     _computed("twice", "is applied twice", 2),
