@@ -10,13 +10,13 @@ import numpy as np
 
 from ptx.fastpath import Row
 from ptx.functions import FUNCTIONS, function_answers
-from ptx.layout import PLACES, RULES
+from ptx.layout import EDGES, PLACES, RULES
 from ptx.machine import Machine
 from ptx.parse import Kernel
 from ptx.published import block_digests
 from ptx.tasks import Chance, decoded, every_scale, level1, matrix, numbers, task_of
 from ptx.tensors import Answers, Questions
-from ptx.wide import TENSOR, wide, wide_both
+from ptx.wide import TENSOR, steep, steep_both, wide, wide_both
 
 __all__ = ["answers"]
 
@@ -51,7 +51,8 @@ def _quantize(asked: Questions, row: Row) -> None:
         if rule == "floor" or format != "nvfp4":
             task = matrix(format, float, shape, packed=packed, rule=rule, tensor=TENSOR,
                           saturate=saturate)  # fmt: skip
-            asked.quantize(task, ODD if saturate else PLACES)
+            some = PLACES if not saturate else ODD
+            asked.quantize(task, (*PLACES, *EDGES) if rule == "floor" else some)
 
 
 def _dequantize(asked: Questions, row: Row) -> None:
@@ -61,9 +62,9 @@ def _dequantize(asked: Questions, row: Row) -> None:
         asked.dequantize(level1("dequantize", format, float, packed=packed), short=short)
     if format == "nvfp4":
         asked.dequantize(every_scale(float, packed=packed))
-    for shape in SHAPES.values():
+    for rule, shape in SHAPES.items():
         task = matrix(format, float, shape, packed=packed, tensor=TENSOR)
-        asked.dequantize(decoded(task, float), ODD)
+        asked.dequantize(decoded(task, float), (*PLACES, *EDGES) if rule == "floor" else ODD)
 
 
 def _by_chance(asked: Questions, row: Row) -> None:
@@ -72,7 +73,7 @@ def _by_chance(asked: Questions, row: Row) -> None:
     for width in range(1, 33):
         chance = Chance(SEED * width % (1 << 64), width)
         task = matrix(format, float, (7, 70) if width == 13 else (3, 70), packed=packed,
-                      rule=RULES[width % len(RULES)], chance=chance)  # fmt: skip
+                      rule=RULES[width % len(RULES)], chance=chance, first=2 * width)  # fmt: skip
         places = PLACES if width == 13 else (PLACES[width % len(PLACES)],)
         asked.quantize(task, places, (chance.seed, width))
 
@@ -125,5 +126,6 @@ def answers(
         yield wide_both(machine, row)
     elif encoder != "Integers<false>":
         yield from wide(machine, row)
+    yield steep_both(machine, row) if kind == "quantize_both" else steep(machine, row)
     if kind != "quantize_stochastic" and encoder != "Integers<false>":
         yield from block_digests(machine, row, turn)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ptx.memory import Memory
 
 __all__ = [
+    "EDGES",
     "PLACES",
     "RULES",
     "UNTOUCHED",
@@ -96,6 +97,14 @@ PLACES = (
     Place("every second value", values=(0, 2, 0)),
     Place("every second code", codes=(0, 2, 0), tiles=True),
     Place("odd lines", values=(0, 1, 1), codes=(0, 1, 3), scales=(0, 1, 1)),
+)
+
+#: More places that break a condition of loads and stores of 16 bytes each, for some type alone.
+EDGES = (
+    Place("values from 4 on", values=(4, 1, 0)),
+    Place("lines of values 4 apart", values=(0, 1, 4)),
+    Place("codes from 8 on", codes=(8, 1, 0)),
+    Place("lines of codes 8 apart", codes=(0, 1, 8)),
 )
 
 

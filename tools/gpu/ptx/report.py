@@ -76,7 +76,7 @@ def found_of(
     turn: int | None = 0,
     folder: Path | None = None,
 ) -> Found:
-    """All that a kernel is asked; what it must not do is one wrong case, and the last."""
+    """All that a kernel is asked; what it must not do, or is not known, is one wrong case."""
     cases = wrong = 0
     first = ""
     keep = partial(save, folder, row, targets) if folder else None
@@ -84,7 +84,7 @@ def found_of(
         with _few_collections():
             for one in answers(kernel, row, turn, keep):
                 cases, wrong, first = cases + one.cases, wrong + one.wrong, first or one.first
-    except FaultError as error:
+    except (FaultError, ValueError) as error:
         return Found(row, targets, cases + 1, wrong + 1, first or str(error))
     return Found(row, targets, cases, wrong, first)
 

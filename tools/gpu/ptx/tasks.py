@@ -90,17 +90,20 @@ def philox(key: int, counters: Array) -> Array:
     return np.stack(c, -1)
 
 
-def numbers(rows: int, columns: int, float: str) -> Array:
+def numbers(rows: int, columns: int, float: str, first: int = 0) -> Array:
     """Patterns of every size, with zeros, NaN and infinities in some lines: the same ones always.
 
-    The exponents of a line's numbers are its own and up to eleven below; lines go over all.
+    The exponents of a line's numbers are its own and up to eleven below, in some columns any below;
+    lines go over all exponents, from that of line `first` on.
     """
     kind, _, infinity = FLOATS[float]
     low = infinity & -infinity  # the last place of the exponent
     draws = philox(rows * 1000 + columns, np.arange(-(-rows * columns // 4))).reshape(-1)
     x = draws[: rows * columns].reshape(rows, columns).astype(np.int64)
-    most = np.arange(rows)[:, None] * 37 % (infinity // low) + 1
-    exponent = np.maximum(most - (x >> 28) % 12, 0) % (infinity // low)
+    most = (first + np.arange(rows))[:, None] * 37 % (infinity // low) + 1
+    below = (x >> 28) % 12
+    below[:, 5::11] = x[:, 5::11] // 12 % (infinity // low)
+    exponent = np.maximum(most - below, 0) % (infinity // low)
     sign = (x >> 27 & 1) * (infinity + low)
     x = sign | exponent * low | x % low
     x[4::23, 1::29], x[5::31, 7::41], x[3::19] = infinity + 1, infinity, 0
@@ -109,10 +112,10 @@ def numbers(rows: int, columns: int, float: str) -> Array:
 
 def matrix(
     format: str, float: str, shape: tuple[int, int], *, packed: bool, rule: str = "floor",
-    tensor: int = 0x3F800000, chance: Chance | None = None, saturate: bool = True,
+    tensor: int = 0x3F800000, chance: Chance | None = None, saturate: bool = True, first: int = 0,
 ) -> Task:  # fmt: skip
     """A matrix, and what mxref makes of it: see `task_of`."""
-    return task_of(format, float, numbers(*shape, float), packed=packed, rule=rule, tensor=tensor,
+    return task_of(format, float, numbers(*shape, float, first), packed=packed, rule=rule, tensor=tensor,
                    chance=chance, saturate=saturate)  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from ptx.memory import Memory
 from ptx.tasks import Chance, decoded, matrix, numbers, task_of
 from ptx.tensors import Answers
 
-__all__ = ["wide", "wide_both"]
+__all__ = ["steep", "steep_both", "wide", "wide_both"]
 
 Array = NDArray[Any]
 TENSOR = 0x3B124925
@@ -70,10 +70,8 @@ def wide(machine: Machine, row: Row) -> Iterator[Answers]:
             else [values, *t.arguments(), *more, scales, codes]
         )  # fmt: skip
         launch = Launch((length // each // 64, down, 1), (64, 1, 1), arguments, [last])
-        executed = machine.run([launch], memory)
         infinity = task.infinity if kind == "dequantize" else None
-        wrong = sum(not alike(memory.read(at), item, infinity) for at, item in checks)
-        yield Answers(len(own), wrong, f"wide, {lines} lines" if wrong else "", executed)
+        yield done(machine, launch, memory, checks, f"wide, {lines} lines", infinity)
 
 
 def wide_both(machine: Machine, row: Row) -> Answers:
@@ -119,9 +117,81 @@ def wide_both(machine: Machine, row: Row) -> Answers:
     arguments = [bases[0], *(t.arguments()[0] for t in tensors), tensors[0].recipe(), *bases[1:]]
     grid = (columns // 64, 65535, 1)
     launch = Launch(grid, (128, 1, 1), arguments, [(grid[0] - 1, own[0], 0)])
+    return done(machine, launch, memory, checks, "wide, both directions")
+
+
+#: How far things lie apart that follow each other: eight of them pass over 2**32.
+STEP = (1 << 29) + 5
+
+
+def laid(memory: Memory, base: int, axis: Axis, items: Array, *, reads: bool) -> list[Any]:
+    """Windows for items (lines, things) of an axis, of which neighbours share one.
+
+    Returns:
+        Where the items are expected, and they; nothing of what is read.
+    """
+    runs, pitch = (items, axis.line) if axis.step == 1 else (items.T, axis.step)
+    found = []
+    for k, run in enumerate(np.ascontiguousarray(runs)):
+        at = base + k * pitch * items.itemsize
+        memory.add(run if reads else np.full(run.nbytes, 0xA5, np.uint8), at=at, known=reads)
+        found += [] if reads else [(at, run)]
+    return found
+
+
+def done(machine: Machine, launch: Launch, memory: Memory, checks: list[Any], said: str,
+         infinity: int | None = None) -> Answers:  # fmt: skip
+    """A launch, and how many windows are not as they should be."""
     executed = machine.run([launch], memory)
-    wrong = sum(not alike(memory.read(at), want, None) for at, want in checks)
-    return Answers(128, wrong, "wide, both directions" if wrong else "", executed)
+    wrong = sum(not alike(memory.read(at), want, infinity) for at, want in checks)
+    return Answers(len(checks), wrong, said if wrong else "", executed)
+
+
+def steep(machine: Machine, row: Row) -> Answers:
+    """Lines that lie side by side: the numbers, codes and scales of each are `STEP` apart."""
+    kind, format, float, encoder, packed = row
+    width, each, _ = bits_of(format, packed=packed)
+    threads = 64 // each
+    chance = Chance(1, 9) if kind == "quantize_stochastic" else None
+    task = matrix(format, float, (64 // threads, 64), packed=packed, tensor=TENSOR, chance=chance,
+                  saturate=encoder != "Integers<false>")  # fmt: skip
+    task = decoded(task, float) if kind == "dequantize" else task
+    axis, memory, checks = Axis(1, STEP), Memory(), []
+    for i, items in enumerate((task.values, task.scales, packed_codes(task.codes, width))):
+        reads = (i == 0) == (kind != "dequantize")
+        checks += laid(memory, (i + 1) << 44, axis, items, reads=reads)
+    values, scales, codes = (words("u8", (i + 1) << 44) for i in range(3))
+    t = Tensor(len(task.values), 64, axis, axis, axis, tensor=TENSOR)
+    more = [words("u8", chance.seed), words("i4", chance.width)] if chance else []
+    arguments = (
+        [scales, codes, *t.arguments(), values] if kind == "dequantize"
+        else [values, *t.arguments(), *more, scales, codes]
+    )  # fmt: skip
+    launch = Launch((1, 1, 1), (threads, 64 // threads, 1), arguments)
+    infinity = task.infinity if kind == "dequantize" else None
+    return done(machine, launch, memory, checks, "steep lines", infinity)
+
+
+def steep_both(machine: Machine, row: Row) -> Answers:
+    """A matrix with rows `STEP` apart in both directions, codes of columns in place."""
+    _, format, float, encoder, packed = row
+    x = numbers(64, 64, float)
+    tasks = [
+        task_of(format, float, np.ascontiguousarray(y), packed=packed, tensor=TENSOR,
+                saturate=encoder != "Integers<false>")
+        for y in (x, x.T)
+    ]  # fmt: skip
+    width, _, _ = tasks[0].bits()
+    along, memory, checks = (Axis(STEP), Axis(1, STEP)), Memory(), []
+    laid(memory, 1 << 44, along[0], x, reads=True)
+    for i, (task, axis) in enumerate(zip(tasks, along, strict=True)):
+        for k, items in enumerate((task.scales, packed_codes(task.codes, width))):
+            checks += laid(memory, (2 + 2 * i + k) << 44, axis, items, reads=False)
+    tensors = [Tensor(64, 64, axis, axis, axis, tensor=TENSOR) for axis in along]
+    ends = [words("u8", (i + 2) << 44) for i in range(4)]
+    arguments = [words("u8", 1 << 44), *(t.arguments()[0] for t in tensors)]
+    launch = Launch((1, 1, 1), (128, 1, 1), [*arguments, tensors[0].recipe(), *ends])
+    return done(machine, launch, memory, checks, "steep, both directions")
 
 
 def alike(got: Array, want: Array, infinity: int | None) -> bool:
