@@ -3,4 +3,4 @@
 __version__ = "0.1.0"
 
 #: Semantic version of `vectors/`: a changed expected byte is major, new cases are minor.
-VECTORS_VERSION = "1.0.0"
+VECTORS_VERSION = "1.1.0"

@@ -110,6 +110,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref.profiles import profile
     from mxref.reports.extra import refuse_missing
     from mxref.targets.asked_files import read_for
+    from mxref.targets.recipe_functions import refuse_layers
 
     if options.github and options.json:
         raise ValueError("--github must be given without --json: both are printed")
@@ -117,6 +118,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     if options.write_xfail is not None:
         refuse_missing_folder(options.write_xfail)
+    refuse_layers(options.op, getattr(target, "operations", ()))
     if options.html is not None:  # checked before the target is asked, which may take minutes
         refuse_missing()
     named = None if options.profile is None else profile(options.profile)

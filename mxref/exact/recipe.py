@@ -4,15 +4,17 @@ Before it is quantized, an operand may be read back from how it was stored, and 
 Hadamard transform.
 
 Source: Transformer Engine nvfp4_tensor.py and hadamard_transform_cast_fusion.cu; arXiv 2412.19437
-3.5.2; SPEC_NOTES N53.
+3.5.2; SPEC_NOTES N43, N44, N53.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from mxref.exact.format_table import FLOATS, look_up
+from mxref.exact.arithmetic import product, quotient
+from mxref.exact.format_table import FLOATS, FloatType, look_up
 from mxref.exact.integers import Number
 from mxref.exact.linear import (
     BlockFormat,
@@ -27,6 +29,7 @@ from mxref.exact.linear import (
     turned,
 )
 from mxref.exact.patterns import write_float
+from mxref.exact.sums import fraction
 
 
 class RecipeOperand(NamedTuple):
@@ -47,12 +50,21 @@ class RecipeOperand(NamedTuple):
 
 
 def output(
-    x: Words, w: Words, source: str, operands: Sequence[RecipeOperand], target: str = "f32"
+    x: Words,
+    w: Words,
+    source: str,
+    operands: Sequence[RecipeOperand],
+    target: str = "f32",
+    end: int = 0,
 ) -> list[list[int]]:
-    """Return the bits of y = x w' of two operands, x and w, as `linear` does."""
+    """Return the bits of y = x w' of two operands, x and w, as `linear` does.
+
+    end: -1 and 1 give the ends of the interval of float32 sums in any order, each addition rounded
+    to nearest.
+    """
     of_x, of_w = operands
     left, right = _along_rows(x, source, of_x), _along_rows(w, source, of_w)
-    return _written(left, right, source, operands, target)
+    return _written(left, right, source, operands, target, end)
 
 
 def gradients(
@@ -63,26 +75,60 @@ def gradients(
     operands: Sequence[RecipeOperand],
     target: str = "f32",
     draws: Sequence[Words | None] = (None, None),
+    end: int = 0,
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return the bits of dx = g w and dw = g' x of four operands: g and w, g and x.
 
-    draws: the random bits of both g, if they are rounded stochastically.
+    draws: the random bits of both g, if they are rounded stochastically. end: as in `output`.
     """
     for_dx, for_dw = operands[:2], operands[2:]
     left = _along_rows(grad, source, for_dx[0], draws[0])
-    dx = _written(left, _along_columns(w, source, for_dx[1]), source, for_dx, target)
+    dx = _written(left, _along_columns(w, source, for_dx[1]), source, for_dx, target, end)
     left = _along_columns(grad, source, for_dw[0], draws[1])
-    dw = _written(left, _along_columns(x, source, for_dw[1]), source, for_dw, target)
+    dw = _written(left, _along_columns(x, source, for_dw[1]), source, for_dw, target, end)
     return dx, dw
 
 
 def _written(
-    left: Matrix, right: Matrix, source: str, operands: Sequence[RecipeOperand], target: str
+    left: Matrix,
+    right: Matrix,
+    source: str,
+    operands: Sequence[RecipeOperand],
+    target: str,
+    end: int,
 ) -> list[list[int]]:
     kind, under = look_up(FLOATS, "target", target), 1
     for one in operands:
         under *= 1 if one.format is None else divisor(How(source, one.format, one.choices))
-    return [[write_float(n, kind) for n in row] for row in products(left, right, kind, under)]
+    if not end:
+        return [[write_float(n, kind) for n in row] for row in products(left, right, kind, under)]
+    rounds = _roundings(operands)
+    return [[_end([*map(product, a, b)], under, rounds, kind, end) for b in right] for a in left]
+
+
+def _roundings(operands: Sequence[RecipeOperand]) -> int:
+    """By how many times 2**-24 of the magnitudes float32 rounds beside once for each term.
+
+    -1: products are exact, so that one addition less rounds. 0: an operand is kept, and its
+    products round. 6: float32 scales of blocks or tensors multiply in up to five operations.
+    """
+    formats = [one.format for one in operands]
+    if any(fmt is not None and (fmt.scale == "f32" or fmt.tensor) for fmt in formats):
+        return 6
+    return 0 if None in formats else -1
+
+
+def _end(terms: list[Number], under: int, rounds: int, kind: FloatType, end: int) -> int:
+    """An end of the interval of float32 sums of terms over a divisor, none of which overflows."""
+    parts = [fraction(one) / under for one in terms if one[1]]
+    size, count = sum(map(abs, parts), Fraction(0)), len(parts)
+    radius = size * max(count + rounds, 0) / 2**24 + Fraction(count, 2**150)
+    ratios = [(one * 2**149).as_integer_ratio() for one in parts]
+    if rounds < 0 and all(d == 1 and size * 2**149 <= (n & -n) << 24 for n, d in ratios):
+        radius = Fraction(0)  # every term is a multiple of what holds the magnitudes in 24 bits
+    number = sum(parts, Fraction(0)) + end * radius
+    top, bottom = (0, abs(number.numerator), 0), (0, number.denominator, 0)
+    return write_float((int(number < 0), *quotient(top, bottom, kind)[1:]), kind)
 
 
 def _along_rows(

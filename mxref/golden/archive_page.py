@@ -16,9 +16,10 @@ from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS
 __all__ = ["SUBJECTS", "Subject", "page"]
 
 _PRODUCTS = (*PRODUCT_OPERATIONS, "mma", "addmm")
-_INTEGERS = tuple(op for op in CALL_OPERATIONS if op not in _PRODUCTS)
+_RECIPES = ("recipe_linear", "recipe_gradients")
+_INTEGERS = tuple(op for op in CALL_OPERATIONS if op not in (*_PRODUCTS, *_RECIPES))
 _SCALES = ("encode_scale", "decode_scale", "pack_scales", "unpack_scales")
-_CALLS = (*_INTEGERS, *_PRODUCTS, *_SCALES)
+_CALLS = (*_INTEGERS, *_PRODUCTS, *_RECIPES, *_SCALES)
 #: What the column ocp of MX formats is, where the standard leaves a choice.
 _OCP = (
     "Where the standard leaves a choice, `ocp` is: the scale is 2^(floor(log2 A) - emax) of the "
@@ -118,6 +119,19 @@ SUBJECTS = (
         "more right answer.",
         "matmul/mxfp8_e4m3-mxfp8_e4m3.f32",
         operations=_PRODUCTS,
+    ),
+    Subject(
+        "recipes",
+        "Linear layers by recipes of training: the output, and the gradients of the input and of "
+        "the weight, from bfloat16. The column `default` is the exact sum, rounded once; what "
+        "every order of float32 additions gives lies between `lo` and `hi` (CONTRACT.md, "
+        "Products). A case is one call: lines of a file have different lengths. An answer has a "
+        "word for each number of the result.\n\nBeside them are the blocks of 128 E4M3 elements "
+        "under a float32 scale that most of them quantize to (`fp8_e4m3_f32`; where the table says "
+        "32, it is 128); readers below read these.",
+        "dequantize/fp8_e4m3_f32.f32",
+        ("fp8_e4m3_f32",),
+        operations=_RECIPES,
     ),
     Subject(
         "integers",

@@ -27,6 +27,7 @@ from mxref.mutants.packing_mutants import PACKINGS
 from mxref.mutants.pair_mutants import PAIRS
 from mxref.mutants.product_mutants import PRODUCTS
 from mxref.mutants.range_mutants import RANGES
+from mxref.mutants.recipe_mutants import RECIPE_LAYERS
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
 from mxref.mutants.sampling_mutants import SAMPLING
 from mxref.mutants.scale_order_mutants import SCALE_ORDER_MUTANTS
@@ -78,6 +79,7 @@ _TABLES: tuple[Mutants, ...] = (
     UNITS,
     EPILOGUES,
     LINEARS,
+    RECIPE_LAYERS,
     AFFINE,
     INTEGER_OPERATIONS,
     ELEMENTWISE,

@@ -7,10 +7,11 @@ operands of a product where that is one mistake. Products are right.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,10 +19,11 @@ from mxref.bits.floats import F32
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import ELEMENT_FORMATS, BlockFormat
 from mxref.operations.asked_call import AskedCall
+from mxref.operations.recipe_bounds import held
 from mxref.operations.recipe_layers import RecipeLayer
 from mxref.policy.policy import Policy
 from mxref.products.hadamard import Hadamard
-from mxref.products.linear import layer_product
+from mxref.products.linear import layer_product, product_bounds
 from mxref.products.linear_operands import as_rows, in_single_elements
 from mxref.products.recipe import OperandRecipe, Recipe
 from mxref.products.recipe_operands import quantized_operand
@@ -31,6 +33,7 @@ __all__ = ["Change", "changed_layer", "changes", "inside_changed"]
 
 Array = NDArray[Any]
 Operand = Blocks | Array
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 #: The Hadamard transform of Transformer Engine.
 _HADAMARD = RECIPES["nvfp4_transformer_engine"].dw_x.transform
 _ROUNDINGS = ("ties_to_even", "ties_to_away", "toward_zero")
@@ -49,18 +52,26 @@ _FLOAT_SCALES: Mapping[str, tuple[str, ...]] = {
 class Change(NamedTuple):
     """What is done in place of a recipe.
 
-    name: of the operand and of the change. text: in words. operands: how those that differ are
-    quantized. across: those that are quantized along the other axis. turned: those that are
-    transformed along the other axis. exchanged: whether each gradient is rounded with the random
-    bits of the other.
+    where: the operand or the product, `all` operands, `grad` of both products, `bits`. what: the
+    change. text: in words. operands: how those that differ are quantized. across: those that are
+    quantized along the other axis. turned: those that are transformed along the other axis. bits:
+    whose random bits each of the gradients is rounded with, if others. narrow: whether results are
+    rounded to bfloat16.
     """
 
-    name: str
+    where: str
+    what: str
     text: str
     operands: Mapping[str, OperandRecipe]
     across: tuple[str, ...] = ()
     turned: tuple[str, ...] = ()
-    exchanged: bool = False
+    bits: tuple[int, ...] = ()
+    narrow: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the place and of the change."""
+        return f"{self.where}_{self.what}"
 
 
 def changes(recipe: Recipe, operands: tuple[str, ...]) -> Iterator[Change]:
@@ -68,23 +79,28 @@ def changes(recipe: Recipe, operands: tuple[str, ...]) -> Iterator[Change]:
     of_all: dict[tuple[str, str], dict[str, OperandRecipe]] = {}
     for one in operands:
         for name, text, how in _of_operand(getattr(recipe, one), is_across=one in _OF_OTHER_AXIS):
-            yield Change(f"{one}_{name}", f"{_words(one)} {text}", {one: how})
+            yield Change(one, name, f"{_words(one)} {text}", {one: how})
             of_all.setdefault((name, text), {})[one] = how
     for (name, text), every in of_all.items():
         if len(every) == len(operands):
-            yield Change(f"all_{name}", f"quantizes every operand {text}", every)
+            yield Change("all", name, f"quantizes every operand {text}", every)
         elif {*every} >= {*_GRADIENTS}:
             both = {one: every[one] for one in _GRADIENTS}
-            yield Change(f"grad_{name}", f"quantizes grad for dx and for dw {text}", both)
+            yield Change("grad", name, f"quantizes grad for dx and for dw {text}", both)
     for one in operands:
         how = getattr(recipe, one)
         if how.format is not None and len(how.format.block_shape) == 1:
-            yield Change(f"{one}_across", f"{_words(one)} along the other axis", {}, (one,))
+            yield Change(one, "across", f"{_words(one)} along the other axis", {}, (one,))
     for left, right in zip(operands[::2], operands[1::2], strict=True):
         yield from _of_product(recipe, left, right)
     if len([one for one in recipe.stochastic if one in operands]) > 1:
         text = "takes for each gradient the random bits of the other"
-        yield Change("bits_exchanged", text, {}, exchanged=True)
+        yield Change("bits", "exchanged", text, {}, bits=(1, 0))
+        text = "takes the random bits of dx for both gradients"
+        yield Change("bits", "of_one_dx", text, {}, bits=(0, 0))
+        text = "takes the random bits of dw for both gradients"
+        yield Change("bits", "of_one_dw", text, {}, bits=(1, 1))
+    yield Change("all", "in_bfloat16", "rounds its results to bfloat16", {}, narrow=True)
 
 
 def _words(operand: str) -> str:
@@ -104,9 +120,10 @@ def _of_operand(how: OperandRecipe, *, is_across: bool) -> Iterator[tuple[str, s
     else:
         text = f"in tiles of {long}x{long}, not in blocks of {long} along the sum"
         yield "in_tiles", text, _sized(how, (long, long))
-        for size in (long // 2, long * 2):
-            text = f"in blocks of {size}, not of {long}"
-            yield f"in_blocks_of_{size}", text, _sized(how, size)
+        text = f"in blocks of {long // 2}, half as long as those of the recipe"
+        yield "in_short_blocks", text, _sized(how, long // 2)
+        text = f"in blocks of {long * 2}, twice as long as those of the recipe"
+        yield "in_long_blocks", text, _sized(how, long * 2)
     if how.is_stochastic:
         yield (
             "rounded_to_nearest",
@@ -122,7 +139,8 @@ def _of_operand(how: OperandRecipe, *, is_across: bool) -> Iterator[tuple[str, s
     if how.transform is not None:
         text = "without the Hadamard transform"
         yield "without_transform", text, dataclasses.replace(how, transform=None)
-    yield "kept", "not at all", OperandRecipe(transform=how.transform)
+    if not fmt.tensor_scale:  # which the other operand has, too, and is no factor by itself
+        yield "kept", "not at all", OperandRecipe(transform=how.transform)
     yield from _of_elements(how, fmt)
 
 
@@ -132,8 +150,8 @@ def _of_elements(how: OperandRecipe, fmt: BlockFormat) -> Iterator[tuple[str, st
         other = "e5m2" if fmt.element.name == "e4m3" else "e4m3"
         element = dataclasses.replace(fmt, element=ELEMENT_FORMATS[other])
         yield (
-            f"in_{other}",
-            f"in {other.upper()}",
+            "other_fp8",
+            "in the other FP8 format",
             dataclasses.replace(how, block_format=element, by=_policy(how)),
         )
     some: dict[str, tuple[str, ...]] = {}
@@ -158,13 +176,13 @@ def _of_product(recipe: Recipe, left: str, right: str) -> Iterator[Change]:
     if both[left] != both[right] and not any(how.is_stochastic for how in both.values()):
         swapped = {left: both[right], right: both[left]}
         text = f"quantizes each operand of {product} as the recipe says of the other one"
-        yield Change(f"{product}_swapped", text, swapped)
+        yield Change(product, "swapped", text, swapped)
     turn = both[left].transform
     if turn is None:
         if all(how.format is not None and how.format.tensor_scale for how in both.values()):
             added = {n: dataclasses.replace(h, transform=_HADAMARD) for n, h in both.items()}
             text = f"transforms both operands of {product}"
-            yield Change(f"{product}_transformed", text, added)
+            yield Change(product, "transformed", text, added)
         return
     plain = Hadamard((1,) * turn.size, turn.dtype)
     for name, text, other in (
@@ -177,9 +195,9 @@ def _of_product(recipe: Recipe, left: str, right: str) -> Iterator[Change]:
         ),
     ):
         changed = {n: dataclasses.replace(h, transform=other) for n, h in both.items()}
-        yield Change(f"{product}_{name}", text.format(product), changed)
+        yield Change(product, name, text.format(product), changed)
     text = f"transforms both operands of {product} along the other axis"
-    yield Change(f"{product}_transformed_across", text, {}, turned=(left, right))
+    yield Change(product, "transformed_across", text, {}, turned=(left, right))
 
 
 def _sized(how: OperandRecipe, size: int | tuple[int, int]) -> OperandRecipe:
@@ -205,21 +223,51 @@ def changed_layer(layer: RecipeLayer, recipe: Recipe, change: Change) -> Callabl
     return partial(_run, layer, recipe, change)
 
 
-def inside_changed(layer: RecipeLayer, change: Change) -> Callable[[AskedCall, Array], bool] | None:
-    """Whether a result may be one of a change; None if the change is no other recipe."""
-    if change.across or change.turned or change.exchanged:
-        return None
-    return partial(layer.admits, operands=change.operands)
+def inside_changed(
+    layer: RecipeLayer, recipe: Recipe, change: Change
+) -> Callable[[AskedCall, Array], bool]:
+    """Whether a result may be one of a change, whatever the order of its float32 sums."""
+    return partial(_admits, layer, recipe, change)
 
 
 def _run(layer: RecipeLayer, recipe: Recipe, change: Change, *arguments: Any) -> Array:
+    with np.errstate(all="ignore"):
+        pairs = _operands(layer, recipe, change, arguments)
+        found = [layer_product(*pair, F32, Policy()) for pair in pairs]
+    if len(found) == 1:
+        x, w = arguments[:2]
+        result: Array = found[0].reshape(*x.shape[:-1], len(w))
+    else:
+        result = np.concatenate([one.reshape(-1) for one in found])
+    return result.astype(_BFLOAT16).astype(np.float32) if change.narrow else result
+
+
+def _admits(
+    layer: RecipeLayer, recipe: Recipe, change: Change, call: AskedCall, result: Array
+) -> bool:
+    dtype = _BFLOAT16 if change.narrow else np.float32
+    try:
+        with np.errstate(all="ignore"):
+            numbers = result.astype(dtype)
+            if (numbers.astype(np.float32) != result).any():
+                return False
+            pairs = _operands(layer, recipe, change, call.arguments)
+            ends = [product_bounds(*pair, dtype, "any") for pair in pairs]
+    except ValueError:  # scales whose products float32 does not hold
+        return False
+    return bool(held(ends, numbers).all())
+
+
+def _operands(
+    layer: RecipeLayer, recipe: Recipe, change: Change, arguments: Sequence[Any]
+) -> list[tuple[Operand, Operand]]:
+    """What each product of a layer multiplies."""
     count = len(layer.parameters.split(", ")) - 1
     x, w, *more = arguments[:count]
     drawn = list(arguments[count + 1 :])
-    bits = dict(
-        zip(layer.random(arguments[count]), drawn[::-1] if change.exchanged else drawn, strict=True)
-    )
-    rows, grad = as_rows(x), [as_rows(one) for one in more]
+    drawn = [drawn[i] for i in change.bits] or drawn
+    bits = dict(zip(layer.random(arguments[count]), drawn, strict=True))
+    rows = as_rows(x)
 
     def operand(name: str, values: Array, axis: int) -> Operand:
         how: OperandRecipe = change.operands.get(name, getattr(recipe, name))
@@ -232,14 +280,10 @@ def _run(layer: RecipeLayer, recipe: Recipe, change: Change, *arguments: Any) ->
         turned = change.across and isinstance(found, Blocks) and not found.format.scale.is_float32
         return in_single_elements(found, axis) if turned and isinstance(found, Blocks) else found
 
-    def product(left: Operand, right: Operand) -> Array:
-        found: Array = layer_product(left, right, F32, Policy())
-        return found
-
-    with np.errstate(all="ignore"):
-        if not grad:
-            y = product(operand("y_x", rows, 1), operand("y_w", w, 1).T)
-            return y.reshape(*x.shape[:-1], len(w))
-        dx = product(operand("dx_grad", grad[0], 1), operand("dx_w", w, 0))
-        dw = product(operand("dw_grad", grad[0], 0).T, operand("dw_x", rows, 0))
-        return np.concatenate([dx.reshape(-1), dw.reshape(-1)])
+    if not more:
+        return [(operand("y_x", rows, 1), operand("y_w", w, 1).T)]
+    grad = as_rows(more[0])
+    return [
+        (operand("dx_grad", grad, 1), operand("dx_w", w, 0)),
+        (operand("dw_grad", grad, 0).T, operand("dw_x", rows, 0)),
+    ]

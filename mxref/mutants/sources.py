@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 __all__ = ["SOURCES", "link", "sources"]
 
 _UNIVERSAL = "stillwater-sc/universal@e6aa3570:include/sw/universal/number/mxfloat"
+_TE = "NVIDIA/TransformerEngine@d0067d0d:transformer_engine/common"
 #: Threads, files and pages -> the ids of the mutants that were seen there.
 SOURCES: dict[str, str] = {
     "1bit-MONSTER/1bit-MONSTER#300": "E5 E5q E5d",
@@ -222,6 +223,10 @@ SOURCES: dict[str, str] = {
     "Z3Prover/z3#10608": "A10c",
     "amd-quark==0.13:quark/torch/utils/pack.py": "G8d",
     "arXiv:2403.00232": "H2",
+    "arXiv:2412.19437": "H55f",
+    "deepseek-ai/DeepGEMM@54e22612:deep_gemm/utils/math.py": "H53[a-h]b",
+    "deepseek-ai/DeepGEMM@54e22612:tests/generators.py": "H54f",
+    "deepseek-ai/DeepSeek-V3@9b4e9788:inference/kernel.py": "H53[a-h]a",
     "ggml-org/llama.cpp@01243c5:ggml/src/ggml-impl.h": "B8a C17e",
     "ggml-org/llama.cpp@01243c5:ggml/src/ggml-quants.c": "G3 G3u",
     "graphcore-research/gfloat@b142762d:src/gfloat/block.py": "C1 C1b C1bq C1q C11b",
@@ -229,7 +234,10 @@ SOURCES: dict[str, str] = {
     "microsoft/microxcaling@7bc41952:mx/mx_ops.py": "C1 C1q C13b C13bq C16",
     "mit-han-lab/fouroversix@dadfad69:src/fouroversix/csrc/include/utils.h": "C20c C23[abeg]",
     "numpy==2.4.6:exp2": "D8 D8q",
+    f"{_TE}/hadamard_transform/hadamard_transform_cast_fusion.cu": "H59l",
+    f"{_TE}/recipe/__init__.py": "H43b H43d H52[a-h]a",
     "torchao==0.18.0:prototype/mx_formats/nvfp4_tensor.py": "H36b",
+    "pytorch/ao@36027d82:torchao/prototype/moe_training/mxfp8_linear.py": "H47[ef] H51[a-h]a",
     "pytorch/ao@36027d82:torchao/prototype/mx_formats/nvfp4_tensor.py": "C12c D3",
     "pytorch/ao@36027d82:torchao/testing/_mxfp8_test_utils.py": "C17b C19 C19q",
     "pytorch/ao@99c8d52c:torchao/prototype/mx_formats/mx_linear.py": "H15 H16 H19* H20 H21*",

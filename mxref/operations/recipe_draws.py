@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers
 from mxref.products.recipe import OperandRecipe
 
-__all__ = ["Ordinary", "RandomBits", "drawn_layer"]
+__all__ = ["KINDS", "SHORT", "TILES", "Ordinary", "RandomBits", "drawn_layer", "drawn_sizes"]
 
 #: The exponent of 1 in bfloat16, its mantissa bits, and how far exponents of cases are from it.
 _BIAS, _BITS, _REACH = 127, 7, 60
+#: Kinds of sizes of layers, the one with tiles along both axes, and the length of a short block.
+KINDS, TILES, SHORT = 7, 6, 32
 _FAINT = 40  # how much smaller faint numbers are
 
 
@@ -26,7 +30,8 @@ def drawn_layer(
     *,
     reach: int,
     tile: int,
-    faint: bool,
+    half: int = 0,
+    faint: bool = False,
 ) -> dict[str, Any]:
     """The parts of a layer of these sizes, whose rows and columns have powers of two.
 
@@ -39,11 +44,17 @@ def drawn_layer(
         sizes: of the layer.
         reach: of the exponents of rows and columns.
         tile: the side of a tile of the weight.
+        half: of a block: along an axis that is longer than two, numbers of the first half are
+            large, of the second one small, of the next block between both, so that blocks of other
+            lengths lose other bits; 0: none.
         faint: whether x and grad are below the floors of amax, and their first rows zeros.
     """
     s, m, k, n = (sizes[one] for one in "smkn")
     rows, inputs, outputs = (
-        draws.between(-reach, reach, shape) for shape in ((s, m, 1), (k,), (n,))
+        _by_halves(shape, half, reach)
+        if half and math.prod(shape) > 2 * half
+        else draws.between(-reach, reach, shape)
+        for shape in ((s, m, 1), (k,), (n,))
     )
     powers = {"x": inputs - rows, "w": -outputs[:, np.newaxis] - inputs, "grad": rows + outputs}
     down, across = np.arange(n)[:, np.newaxis] // tile, np.arange(k) // tile
@@ -59,10 +70,37 @@ def drawn_layer(
             words = signs | exponents << _BITS | draws.below(shape, 1 << _BITS)
             if is_faint:
                 words[:, 0] = 0
+            if field.name == "w" and min(n, k) > tile:  # several tiles along both axes, few numbers
+                words[np.arange(n) % 8 > 0] = 0
+                words[:, np.arange(k) % 4 > 0] = 0
             parts[field.name] = words
         elif shape:
             parts[field.name] = field.kind.drawn(draws, shape)
     return parts
+
+
+def drawn_sizes(length: int, number: int, draws: Draws) -> dict[str, int]:
+    """Small sizes of a kind, of which one is longer than one block, or two, or two are.
+
+    Args:
+        length: of the longest block.
+        number: of the kind, below `KINDS`.
+        draws: random numbers.
+    """
+    length *= number // 3 + 1
+    few = 1 if length > 2 * SHORT else 2
+    found = {"s": 1, "m": 1, "k": few, "n": few}
+    if number == TILES:  # two tiles of the weight along both of its axes
+        return found | {"k": length // 3 + 3, "n": length // 3 + 2}
+    found["mkn"[number % 3]] = length + int(draws.between(4, 8))
+    return found if number % 3 else found | {"s": 2, "m": length // 2 + 8}
+
+
+def _by_halves(shape: tuple[int, ...], half: int, reach: int) -> NDArray[np.int64]:
+    """Powers of halves of blocks: large, small and, in the second block, between both."""
+    place = np.arange(math.prod(shape)).reshape(shape) // half % 4
+    found: NDArray[np.int64] = 2 * reach * np.array([1, -1, 0, 0])[place]
+    return found
 
 
 class Ordinary(Floats):

@@ -10,16 +10,17 @@ dw (N, K). Numbers are bfloat16, answers float32.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32
+from mxref.bits.floats import F32, patterns
 from mxref.exact.recipe import RecipeOperand
 from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
@@ -29,11 +30,15 @@ from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
-from mxref.operations.recipe_draws import Ordinary, drawn_layer
+from mxref.operations.product_words import BOUNDS
+from mxref.operations.recipe_bounds import Asked, held
+from mxref.operations.recipe_draws import KINDS, SHORT, TILES, Ordinary, drawn_layer, drawn_sizes
+from mxref.operations.recipe_ties import tied_layers
 from mxref.operations.recipe_twins import twin_operand
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
-from mxref.products.recipe import OPERANDS, OperandRecipe, Recipe
+from mxref.products.layer_bounds import Rounding
+from mxref.products.recipe import OPERANDS, Recipe
 from mxref.profiles.recipes import RECIPES
 from mxref.support.integers import rounded_up
 
@@ -42,9 +47,9 @@ __all__ = ["SOURCE", "RecipeLayer"]
 Array = NDArray[Any]
 MODEL = "M32"
 SOURCE = "bf16"
-_SIZES = 7  #: kinds of sizes
 _NO_MULTIPLES: Mapping[str, int] = {}
-_NO_OPERANDS: Mapping[str, OperandRecipe] = {}
+#: Calls whose bounds are kept: many wrong layers are compared with the same ones.
+_KEPT = 64
 
 
 class RecipeLayer(CallOperation):
@@ -91,7 +96,10 @@ class RecipeLayer(CallOperation):
                     f"{one} must be rounded deterministically where a target is checked, got "
                     f"{getattr(recipe, one)}: only gradients are given random bits"
                 )
-        own: dict[str, Any] = {"name": name or self.name, "formats": (_plain(recipe.name),)}
+        own: dict[str, Any] = {
+            "name": name or f"own_{self.name}",
+            "formats": (_plain(recipe.name),),
+        }
         vars(self).update(own, admitting=own["formats"])  # what other operations have as a class
 
     def recipe_of(self, format: str) -> Recipe:
@@ -99,8 +107,8 @@ class RecipeLayer(CallOperation):
         return RECIPES[format] if self._recipe is None else self._recipe
 
     def digits(self, format: str, slot: str) -> tuple[int, int]:
-        """Words of 32 bits, and float32 patterns."""
-        return 8, 8
+        """Patterns of bfloat16, and float32 patterns; words of 32 bits in a recipe by hand."""
+        return (4 if self._recipe is None else 8), 8
 
     def random(self, format: str) -> tuple[str, ...]:
         """The operands that are rounded with random bits."""
@@ -151,34 +159,48 @@ class RecipeLayer(CallOperation):
         """The results."""
 
     @abstractmethod
-    def _bounds(
-        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    def any_order(
+        self,
+        arrays: Sequence[Array],
+        recipe: Recipe,
+        bits: Mapping[str, Array],
+        rounding: Rounding = "any",
     ) -> Sequence[Bounds]:
         """What float32 sums in any order may be, of each result."""
 
-    def inside(
-        self, call: AskedCall, result: Array, operands: Mapping[str, OperandRecipe] = _NO_OPERANDS
-    ) -> NDArray[np.bool_]:
-        """Which numbers of a result are inside of the bounds of float32 sums in any order.
+    @abstractmethod
+    def _slow(self, format: str, words: Words, end: int = 0) -> Iterator[int]:
+        """The words of the results, or of an end of their bounds, by the slow twin."""
 
-        Args:
-            call: what was asked.
-            result: the numbers.
-            operands: what is quantized otherwise than by the recipe.
+    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
+        """The results, by the slow twin."""
+        return self._slow(format, words)
+
+    def bounds(self, format: str) -> tuple[str, ...]:
+        """The ends of the intervals of float32 sums, of recipes that have files."""
+        return BOUNDS[:2] if self._recipe is None else ()
+
+    def run_column(self, format: str, words: Words, column: str) -> tuple[int, ...]:
+        """An end of the intervals, by the fast path.
 
         Raises:
             ValueError: scales whose products float32 does not hold.
         """
-        arrays, own, bits = self.given(call)
-        changed: dict[str, Any] = dict(operands)
-        recipe = dataclasses.replace(own, **changed)
-        bits = {name: one for name, one in bits.items() if name in recipe.stochastic}
-        flat, place, found = result.reshape(-1), 0, []
-        for one in self._bounds(arrays, recipe, bits):
-            size = one.lo.size
-            found.append(one.hold(flat[place : place + size].reshape(one.lo.shape)).reshape(-1))
-            place += size
-        return np.concatenate(found)
+        found = self.any_order(*self.given(self.call(format, words)), "nearest")
+        ends = [patterns(one[BOUNDS.index(column)], F32).reshape(-1) for one in found]
+        return tuple(np.concatenate(ends).tolist())
+
+    def twin_column(self, format: str, words: Words, column: str) -> Iterator[int]:
+        """An end of the intervals, by the slow twin."""
+        return self._slow(format, words, 1 if column == "hi" else -1)
+
+    def inside(self, call: AskedCall, result: Array) -> NDArray[np.bool_]:
+        """Which numbers of a result are inside of the bounds of float32 sums in any order.
+
+        Raises:
+            ValueError: scales whose products float32 does not hold.
+        """
+        return held(_bounds_of(self, Asked(call)), result)
 
     def given(self, call: AskedCall) -> tuple[list[Array], Recipe, dict[str, Array]]:
         """The arrays of a call, the recipe, and random bits by operand."""
@@ -190,12 +212,10 @@ class RecipeLayer(CallOperation):
             dict(zip(self.random(format), bits[count + 1 :], strict=True)),
         )
 
-    def admits(
-        self, call: AskedCall, result: Array, operands: Mapping[str, OperandRecipe] = _NO_OPERANDS
-    ) -> bool:
+    def admits(self, call: AskedCall, result: Array) -> bool:
         """Whether all numbers are inside of the bounds of float32 sums, see `inside`."""
         try:
-            return bool(self.inside(call, result, operands).all())
+            return bool(self.inside(call, result).all())
         except ValueError:  # scales whose products float32 does not hold
             return False
 
@@ -239,7 +259,7 @@ class RecipeLayer(CallOperation):
 
     def question(self, format: str, draws: Draws, number: int) -> Ints:
         """A small layer; each size in turn is longer than a block, and then two are."""
-        return np.array(self._drawn(format, draws, self._sizes(format, draws, number % _SIZES)))
+        return np.array(self._drawn(format, draws, self._sizes(format, draws, number % KINDS)))
 
     def sized(self, format: str, sizes: Sequence[int], draws: Draws) -> AskedCall:
         """The same in other sizes, or the next that are whole groups of a transform."""
@@ -248,31 +268,34 @@ class RecipeLayer(CallOperation):
 
     def designed(self, format: str) -> Iterable[CaseInput]:
         """See the model."""
-        for number in range(_SIZES):
+        for number in self.designs(format):
             draws = Draws(f"recipe {format} {number}")
-            words = self._drawn(format, draws, self._sizes(format, draws, number))
+            sizes = self._sizes(format, draws, number)
+            words = self._drawn(format, draws, sizes, half=self._longest(format) // 2)
             yield CaseInput(f"layer_{number}", words, MODEL)
-        draws = Draws(f"recipe {format} faint")
-        words = self._drawn(format, draws, self._sizes(format, draws, 0), faint=True)
-        yield CaseInput("faint", words, MODEL)
+        if self._unit(format, "m") == 1:
+            draws = Draws(f"recipe {format} faint")
+            words = self._drawn(format, draws, {"s": 1, "m": 3, "k": 3, "n": 3}, faint=True)
+            yield CaseInput("faint", words, MODEL)
+        every = [getattr(self.recipe_of(format), one).format for one in self.operands]
+        draws, fields = Draws(f"recipe {format} ties"), self.fields(format)
+        for name, parts in tied_layers(fields, draws, every):
+            if all(parts[size] % self._unit(format, size) == 0 for size in "mkn"):
+                yield CaseInput(name, joined(fields, parts), MODEL, ("near_tie",))
+
+    def designs(self, format: str) -> tuple[int, ...]:
+        """The kinds of sizes that its designed cases have."""
+        if self._unit(format, "m") > 1:
+            return 0, TILES
+        return (0, 1, 2, *[3, 4, 5] * (self._longest(format) <= SHORT), TILES)
 
     def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
         """One clause of SPEC_NOTES."""
         return False, "N53", ()
 
     def _sizes(self, format: str, draws: Draws, number: int) -> dict[str, int]:
-        """Small sizes, of which one is longer than one block, or two, of the recipe's longest."""
-        length = self._longest(format) * (number // 3 + 1)
-        found = {"s": 2, "m": 1, "k": 3, "n": 2}
-        if number == _SIZES - 1:  # two tiles of the weight along both of its axes
-            found |= {"s": 1, "k": length // 3 + 3, "n": length // 3 + 2}
-            return self._whole(format, found)
-        found["mkn"[number % 3]] = length + int(draws.between(1, 5))
-        if number % 3 == 0:
-            found["m"] = length // 2 + 2
-        elif self._unit(format, "m") > 1:
-            found["s"] = 1
-        return self._whole(format, found)
+        """Small sizes of a kind, whole groups of a transform."""
+        return self._whole(format, drawn_sizes(self._longest(format), number, draws))
 
     def _longest(self, format: str) -> int:
         """The side of the longest block."""
@@ -287,7 +310,11 @@ class RecipeLayer(CallOperation):
         }
 
     def _drawn(
-        self, format: str, draws: Draws, sizes: Mapping[str, int], *, faint: bool = False
+        self,
+        format: str,
+        draws: Draws,
+        sizes: Mapping[str, int],
+        **more: Any,
     ) -> tuple[int, ...]:
         """A layer of these sizes; x and grad may be small, with zeros in their first rows."""
         every = [getattr(self.recipe_of(format), one).format for one in self.operands]
@@ -298,7 +325,7 @@ class RecipeLayer(CallOperation):
             sizes,
             reach=1 if few_bits else 8,
             tile=self._longest(format),
-            faint=faint,
+            **more,
         )
         return joined(self.fields(format), parts)
 
@@ -311,6 +338,11 @@ class RecipeLayer(CallOperation):
     def twin_operands(self, format: str) -> list[RecipeOperand]:
         """Its operands, as the slow twin knows them."""
         return [twin_operand(getattr(self.recipe_of(format), one)) for one in self.operands]
+
+
+@functools.lru_cache(_KEPT)
+def _bounds_of(layer: RecipeLayer, asked: Asked) -> Sequence[Bounds]:
+    return layer.any_order(*layer.given(asked.call))
 
 
 def _plain(name: str) -> str:

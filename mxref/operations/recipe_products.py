@@ -15,13 +15,14 @@ from mxref.operations.operation import Words
 from mxref.operations.recipe_draws import Ordinary, RandomBits
 from mxref.operations.recipe_layers import SOURCE, RecipeLayer
 from mxref.products.intervals import Bounds
-from mxref.products.layer_bounds import linear_bounds, linear_gradients_bounds
+from mxref.products.layer_bounds import Rounding, linear_bounds, linear_gradients_bounds
 from mxref.products.linear import linear, linear_gradients
 from mxref.products.recipe import OPERANDS, Recipe
 
 __all__ = ["RecipeGradients", "RecipeLinear"]
 
 Array = NDArray[Any]
+_FEW = 2
 
 
 class RecipeLinear(RecipeLayer):
@@ -45,17 +46,21 @@ class RecipeLinear(RecipeLayer):
         (x, w), recipe, _ = self.given(call)
         return [linear(x, w, recipe)]
 
-    def _bounds(
-        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    def any_order(
+        self,
+        arrays: Sequence[Array],
+        recipe: Recipe,
+        bits: Mapping[str, Array],
+        rounding: Rounding = "any",
     ) -> Sequence[Bounds]:
+        """The bounds of the output."""
         x, w = arrays
-        return [linear_bounds(x, w, recipe, rounding="any")]
+        return [linear_bounds(x, w, recipe, rounding=rounding)]
 
-    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
-        """The output, by the slow twin."""
+    def _slow(self, format: str, words: Words, end: int = 0) -> Iterator[int]:
         parts = parts_of(self.fields(format), words)
         rows, w = _rows(parts["x"]), parts["w"].tolist()
-        for row in twin.output(rows, w, SOURCE, self.twin_operands(format)):
+        for row in twin.output(rows, w, SOURCE, self.twin_operands(format), end=end):
             yield from row
 
 
@@ -87,14 +92,18 @@ class RecipeGradients(RecipeLayer):
         (x, w, grad), recipe, bits = self.given(call)
         return linear_gradients(x, w, grad, recipe, random_bits=bits or None)[:2]
 
-    def _bounds(
-        self, arrays: Sequence[Array], recipe: Recipe, bits: Mapping[str, Array]
+    def any_order(
+        self,
+        arrays: Sequence[Array],
+        recipe: Recipe,
+        bits: Mapping[str, Array],
+        rounding: Rounding = "any",
     ) -> Sequence[Bounds]:
+        """The bounds of both gradients."""
         (x, w, grad), drawn = arrays, dict(bits) or None
-        return linear_gradients_bounds(x, w, grad, recipe, random_bits=drawn, rounding="any")[:2]
+        return linear_gradients_bounds(x, w, grad, recipe, random_bits=drawn, rounding=rounding)[:2]
 
-    def twin(self, format: str, words: Words, chosen: Mapping[str, str]) -> Iterator[int]:
-        """The gradients, by the slow twin."""
+    def _slow(self, format: str, words: Words, end: int = 0) -> Iterator[int]:
         parts = parts_of(self.fields(format), words)
         rows, w, grad = _rows(parts["x"]), parts["w"].tolist(), _rows(parts["grad"])
         draws = [
@@ -102,9 +111,14 @@ class RecipeGradients(RecipeLayer):
             for one in ("dx_grad", "dw_grad")
         ]
         own = self.twin_operands(format)
-        for part in twin.gradients(rows, w, grad, SOURCE, own, draws=draws):
+        for part in twin.gradients(rows, w, grad, SOURCE, own, draws=draws, end=end):
             for row in part:
                 yield from row
+
+    def designs(self, format: str) -> tuple[int, ...]:
+        """Without tiles along both axes where others show them: dw has too many numbers."""
+        every = super().designs(format)
+        return every[:-1] if len(every) > _FEW else every
 
     def number(self, words: Sequence[int], index: int) -> str:
         """Its place in dx, or in dw behind it."""

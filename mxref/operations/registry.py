@@ -74,6 +74,8 @@ _CALLS = {
     "qlinear_mul": "elementwise.QlinearMul",
     "mma": "matrix_units.Mma",
     "addmm": "addmm.Addmm",
+    "recipe_linear": "recipe_products.RecipeLinear",
+    "recipe_gradients": "recipe_products.RecipeGradients",
 }
 _WEIGHT_ONLY = ("linear_qcs8w", "linear_qcs4w", "matmul_nbits")
 

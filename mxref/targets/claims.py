@@ -18,6 +18,7 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.text import short, unknown_name
 from mxref.targets.imports import TargetError
@@ -26,6 +27,7 @@ __all__ = [
     "claimable",
     "claimed",
     "claimed_names",
+    "claimed_policy",
     "claimed_profile",
     "claims_cover",
     "said_true",
@@ -117,6 +119,18 @@ def claimed_profile(given: object, name: str) -> Profile:
     if not isinstance(given, str) or given not in PROFILES:
         raise TargetError(f"target {name}: {unknown_name('PROFILE', given, PROFILES)}")
     return PROFILES[given]
+
+
+def claimed_policy(given: object, name: str) -> Policy:
+    """The policy that a target claims, by its text or itself.
+
+    Raises:
+        TargetError: no policy.
+    """
+    try:
+        return given if isinstance(given, Policy) else Policy.parse(given)  # type: ignore[arg-type]
+    except (ValueError, TypeError) as error:
+        raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
 
 
 def said_true(has: Mapping[str, Any], attribute: str, name: str) -> bool:

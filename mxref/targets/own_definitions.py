@@ -26,11 +26,13 @@ class OwnDefinitions:
         values: for each format what its codes stand for, by which the slow twin knows it; see
             `mxref.exact.described`.
         operations: the operations.
+        layers: the formats of layers that mxref has, by which the target's are asked.
     """
 
     formats: tuple[OwnFormat, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     operations: tuple[CallOperation, ...] = ()
+    layers: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.formats or self.operations)
@@ -48,16 +50,18 @@ class OwnDefinitions:
         own = tuple(one for one in some if isinstance(one, KINDS))
         values = attributes.get("FORMAT_VALUES", {})
         by_recipe: tuple[CallOperation, ...] = ()
+        layers: frozenset[str] = frozenset()
         if "RECIPE" in attributes:  # which needs what others need not
-            from mxref.targets.recipe_layers import recipe_operations
+            from mxref.targets.recipe_layers import known_layers, recipe_operations
 
             by_recipe = tuple(recipe_operations(attributes))
+            layers = known_layers(attributes, by_recipe)
         if not operations:
-            return cls(own, values, by_recipe)
+            return cls(own, values, by_recipe, layers)
         from mxref.operations.call_operation import CallOperation
 
         given = tuple(one for one in operations if isinstance(one, CallOperation))
-        return cls(own, values, (*given, *by_recipe))
+        return cls(own, values, (*given, *by_recipe), layers)
 
     @contextlib.contextmanager
     def known(self) -> Iterator[None]:

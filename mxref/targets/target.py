@@ -121,12 +121,14 @@ from mxref.cases.records import VectorFile
 from mxref.operations.registry import OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.profiles.recipes import RECIPES
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import Library, library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 from mxref.targets.claims import (
     claimed,
+    claimed_policy,
     claimed_profile,
     claims_cover,
     said_true,
@@ -137,7 +139,7 @@ from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.needs import Needs, given_row_scales, read_at_once
 from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.product_function import ProductFunction, with_named
-from mxref.targets.recipe_functions import RECIPE_GRADIENTS, gradients_as_one, layers_renamed
+from mxref.targets.recipe_functions import GRADIENTS, gradients_as_one, layers_renamed, unread
 from mxref.targets.sampler_function import named_parameters, with_options
 
 __all__ = [
@@ -152,7 +154,7 @@ __all__ = [
 #: What a target may say of itself, beside its operations.
 _CLAIMS = (
     *("POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS", "MULTIPLES"),
-    *("REUSES_RESULT", "ROW_SCALES"),
+    *("REUSES_RESULT", "ROW_SCALES", "RECIPE"),
 )
 
 
@@ -282,15 +284,12 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         for op in OPERATIONS
         if callable(has.get(op)) and not is_of_library(has[op], op, module)
     }
-    found = layers_renamed(found) if hasattr(module, "RECIPE") else found
+    if "RECIPE" in has:
+        found = layers_renamed(found, {one.name for one in own.operations})
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
     profile = claimed_profile(has["PROFILE"], name) if "PROFILE" in has else None
-    try:
-        said_policy = has.get("POLICY", "ocp" if profile is None else profile.policy)
-        policy = said_policy if isinstance(said_policy, Policy) else Policy.parse(said_policy)
-    except (ValueError, TypeError) as error:
-        raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
+    policy = claimed_policy(has.get("POLICY", "ocp" if profile is None else profile.policy), name)
     said = ("THREADS", "REUSES_RESULT", "ROW_SCALES")
     threads, reuses, by_rows = (said_true(has, one, name) for one in said)
     try:
@@ -303,8 +302,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
             for op, function in given.items()
             if op not in hopeless
         }
-        if RECIPE_GRADIENTS in operations:
-            operations[RECIPE_GRADIENTS] = gradients_as_one(operations[RECIPE_GRADIENTS])
+        for op in operations.keys() & {*GRADIENTS}:
+            operations[op] = gradients_as_one(operations[op])
         if by_rows:
             operations = {op: given_row_scales(op, f, needs) for op, f in operations.items()}
         if "matmul" in operations:
@@ -314,6 +313,8 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         raise TargetError(f"target {name}: {error}") from None
     floats = claimed(has.get("FLOATS"), name, "FLOATS", lambda: LAYOUTS)
     formats = claimed(has.get("FORMATS"), name, "FORMATS", usual_formats)
+    if "RECIPE" in has:  # of all recipes its layers are asked one
+        formats = formats - {*RECIPES} | own.layers
     formats |= {one for op in own.operations for one in op.formats if op.name in operations}
     return PythonTarget(
         name=name,
@@ -325,7 +326,7 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
         profile=profile,
         threads=threads,
         own=own,
-        notes=(*hopeless.values(), *needs.notes(smallest_block(formats))),
+        notes=(*hopeless.values(), *needs.notes(smallest_block(formats)), *unread(has, operations)),
         streams=library.late is not None,
         named=named_parameters(has.get("grid_sample"), filled="grid_sample" in needs.multiples),
     )

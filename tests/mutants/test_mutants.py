@@ -39,7 +39,7 @@ from mxref.reports.summary_pictures import write_kills_picture
 
 VECTORS = ROOT / "vectors"
 #: How many classes each letter has; I is of integers, L of lanes, P of pairs, S of stochastic ones.
-CLASSES = {"A": 18, "B": 19, "C": 24, "D": 9, "E": 11, "F": 5, "G": 14, "H": 41}
+CLASSES = {"A": 18, "B": 19, "C": 24, "D": 9, "E": 11, "F": 5, "G": 14, "H": 64}
 CLASSES |= {"I": 28, "L": 11, "P": 8, "S": 8}
 #: Gradients that have no vectors, so that they are not asked.
 LAYERS_WITHOUT_VECTORS = {"linear_gradients/mxfp8_e5m2.bf16", "linear_gradients/mxfp8_e5m2.f16"}
