@@ -102,7 +102,8 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
 
             print("\n".join(unit_lines(unit)), end="\n\n")
         if found or not (more or units):
-            _print(name, found, options)
+            by_recipe = any("recipe_" in op for op in own)
+            _print(name, found, options, by_recipe=by_recipe and own is not OPERATIONS)
         for note in notes_on_references(one.setting.format for one in found):
             print(f"note: {note}")
     if ending:  # with --json it goes to stderr
@@ -220,7 +221,13 @@ def _print_integers(results: Sequence[IntegerFinding], options: argparse.Namespa
         print()
 
 
-def _print(name: str, results: Sequence[Identified], options: argparse.Namespace) -> None:
+def _print(
+    name: str,
+    results: Sequence[Identified],
+    options: argparse.Namespace,
+    *,
+    by_recipe: bool,
+) -> None:
     from mxref.conformance.identification.identified_text import (
         common_policy,
         disagreements,
@@ -244,6 +251,8 @@ def _print(name: str, results: Sequence[Identified], options: argparse.Namespace
         print(line)
     policy = common_policy(consistent) if consistent else None
     word = "nothing asked: it covers nothing of this"
+    if by_recipe:
+        word = "nothing asked: layers by a RECIPE have no choices, `mxref verify` compares them"
     if results:
         probes = sum(len(one.probes) for one in consistent)
         on = f"{probes} probes{vectors_asked(one.vectors for one in consistent if one.vectors)}"

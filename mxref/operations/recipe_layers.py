@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -34,7 +33,7 @@ from mxref.operations.product_words import BOUNDS
 from mxref.operations.recipe_bounds import Asked, held
 from mxref.operations.recipe_draws import KINDS, SHORT, TILES, Ordinary, drawn_layer, drawn_sizes
 from mxref.operations.recipe_ties import tied_layers
-from mxref.operations.recipe_twins import twin_operand
+from mxref.operations.recipe_twins import plain_name, twin_operand
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 from mxref.products.layer_bounds import Rounding
@@ -98,7 +97,7 @@ class RecipeLayer(CallOperation):
                 )
         own: dict[str, Any] = {
             "name": name or f"own_{self.name}",
-            "formats": (_plain(recipe.name),),
+            "formats": (plain_name(recipe.name),),
         }
         vars(self).update(own, admitting=own["formats"])  # what other operations have as a class
 
@@ -257,6 +256,12 @@ class RecipeLayer(CallOperation):
         s, m, k, n = sizes
         return s * m * k + n * k + s * m * n
 
+    def easy(self, format: str, slot: str) -> tuple[int, ...]:
+        """Zeros, as few as there may be."""
+        sizes = self._whole(format, {"s": 1, "m": 1, "k": 1, "n": 1})
+        shapes = (field.lengths(sizes) for field in self.fields(format)[len(sizes) :])
+        return *sizes.values(), *[0] * sum(map(math.prod, shapes))
+
     def question(self, format: str, draws: Draws, number: int) -> Ints:
         """A small layer; each size in turn is longer than a block, and then two are."""
         return np.array(self._drawn(format, draws, self._sizes(format, draws, number % KINDS)))
@@ -343,8 +348,3 @@ class RecipeLayer(CallOperation):
 @functools.lru_cache(_KEPT)
 def _bounds_of(layer: RecipeLayer, asked: Asked) -> Sequence[Bounds]:
     return layer.any_order(*layer.given(asked.call))
-
-
-def _plain(name: str) -> str:
-    """A recipe's name as that of a format."""
-    return re.sub(r"\W+", "_", name).strip("_") or "own"

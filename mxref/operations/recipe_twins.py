@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mxref.exact.linear import BlockFormat
@@ -11,7 +12,7 @@ from mxref.operations.operation import changed_choices
 from mxref.policy.policy import Policy
 from mxref.products.recipe import OperandRecipe
 
-__all__ = ["twin_operand"]
+__all__ = ["plain_name", "twin_operand"]
 
 #: Choices and float types that have other names there.
 _NAMES = {"scale_rule": "rule", "scale_arithmetic": "arithmetic"}
@@ -49,3 +50,12 @@ def _twin_format(fmt: Format) -> BlockFormat:
     size = (shape[0], shape[1]) if len(shape) > 1 else shape[0]
     scale = "f32" if fmt.scale.is_float32 else fmt.scale.name
     return BlockFormat(fmt.element.name, scale, size, tensor=fmt.tensor_scale)
+
+
+def plain_name(name: str) -> str:
+    """A recipe's name as that of a format.
+
+    >>> plain_name("my own")
+    'my_own'
+    """
+    return re.sub(r"\W+", "_", name).strip("_") or "own"

@@ -118,10 +118,9 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import OPERATIONS, REGISTRY
+from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.profiles.recipes import RECIPES
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import Library, library_of
@@ -314,7 +313,7 @@ def _read(module: object, name: str, own: OwnDefinitions) -> PythonTarget:
     floats = claimed(has.get("FLOATS"), name, "FLOATS", lambda: LAYOUTS)
     formats = claimed(has.get("FORMATS"), name, "FORMATS", usual_formats)
     if "RECIPE" in has:  # of all recipes its layers are asked one
-        formats = formats - {*RECIPES} | own.layers
+        formats = formats - {*CALL_OPERATIONS[GRADIENTS[0]].formats} | own.layers
     formats |= {one for op in own.operations for one in op.formats if op.name in operations}
     return PythonTarget(
         name=name,

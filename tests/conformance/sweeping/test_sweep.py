@@ -28,7 +28,7 @@ from mxref.cases.product import scale_range
 from mxref.conformance import TargetError, target_of
 from mxref.conformance.sweeping.block_tally import BlockTally
 from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
-from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
+from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary
 from mxref.formats.catalog import E2M1, block_format
 from mxref.golden import VectorFile, level2
@@ -319,6 +319,7 @@ def test_scales() -> None:
         (("encode",), "format must be given for encode"),
         (("encode", "mxfp4_e2m1"), "block format 'mxfp4_e2m1': use 'e2m1', or sweep quantize"),
         (("quantize", "e2m1"), "format of quantize must be one of mxfp8_e5m2"),
+        (("quantize", "fp8_e4m3_f32"), "must have scales of 8 bits for a sweep"),
         (("quantize", "mxfp4_e2m1", "f64"), "float of a sweep of quantize must be one of f32"),
         (("encode_scale", "e2m1"), "format of encode_scale must be e8m0, got 'e2m1'"),
         (("pack", "e2m1"), "op must be one of encode"),
@@ -334,6 +335,9 @@ def test_what_the_target_does_not_have_is_refused() -> None:
     only = target(encode=mxref.encode)
     said = sentence(TargetError, lambda: sweep(only, "encode_scale"))
     assert said == "target planted does not cover encode_scale of e8m0 with f32"
+    module = SimpleNamespace(quantize=mxref.quantize, FORMATS=["fp8_e4m3_f32_128x128"])
+    said = sentence(ValueError, lambda: sweeps(target_of(module, "tiles"), "quantize"))
+    assert "got 'fp8_e4m3_f32_128x128', which has 2**31 of them" in said
     some = target_of(SimpleNamespace(encode=mxref.encode, FORMATS=["e2m1", "e3m2"]), "some")
     said = sentence(TargetError, lambda: sweep(some, "encode", "e4m3"))
     assert said == "target some does not cover encode of e4m3 with f32, but of e3m2, e2m1"
