@@ -20,7 +20,9 @@ __all__ = ["FaultError", "Launch", "Machine", "run"]
 
 Array = NDArray[Any]
 Step = Callable[[Where], None]
-_ENDS = ("bra", "ret", "exit", "bar", "barrier", "shfl")
+#: What lanes wait at for each other.
+_WAITS = ("bar", "barrier", "shfl", "redux", "ldmatrix", "stmatrix")
+_ENDS = ("bra", "ret", "exit", *_WAITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Machine:
         for i, one in enumerate(code):
             if one.opcode in _ENDS:
                 starts |= {i + 1}
-                if one.opcode in ("bar", "barrier", "shfl"):
+                if one.opcode in _WAITS:
                     starts |= {i}
         cuts = sorted(start for start in starts if start < self.end)
         pieces = {}
@@ -111,7 +113,7 @@ class Machine:
                 return self._branch(index, one)
             if one.opcode in ("ret", "exit"):
                 return self._guarded(one, lambda where: self._go(where, self.end))
-            if one.opcode in ("bar", "barrier", "shfl"):
+            if one.opcode in _WAITS:
                 if one.guard is not None:
                     raise ValueError("a guard is not known here")
                 return self.waiting.step(index, one)
