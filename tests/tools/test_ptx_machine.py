@@ -44,6 +44,7 @@ CHECKS = [
     ("add.s32 %r2, %r3, 1;", "%r3 is read before it is written"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; mov.u32 %r2, %r3;", "before it is written"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; @!%p1 mov.u32 %r3, 2; mov.u32 %r2, %r3;", ""),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; mov.b64 %rd6, {%r1, %r3};", "before it is"),
     ("ld.local.u32 %r2, [own];", "has not been written"),
     ("st.local.u32 [own+4], %r1; ld.local.u32 %r2, [own+4];", ""),
     ("st.local.u32 [own+8], %r1;", "beyond the 8 bytes of .local"),
@@ -144,6 +145,13 @@ def test_matrices_of_a_warp(count: int, turned: str) -> None:
             got
             == np.ascontiguousarray(lines.T if turned else lines).view(np.uint32).ravel().tolist()
         )
+
+
+def test_half_of_a_register_may_be_nothing() -> None:
+    """LLVM joins what it needs with a register that nothing writes; its bits are none of zero."""
+    join = "mov.b64 %rd6, {%r1, %r3}; mov.b64 {%r4, %r5}, %rd6;"
+    assert ran(f"{join} st.global.u32 [%rd5], %r4;") == [*range(64)]
+    assert ran(f"{join} st.global.u32 [%rd5], %r5;") == [0xA5A5A5A5] * 64
 
 
 def test_lanes_that_come_late_are_waited_for() -> None:
