@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_matrices import numbers, only, random_bits, unlike
-from triton_child import covered, target, with_bugs
+from triton_child import covered, stochastic, target, with_bugs
 from triton_planting import patches
 
 import mxref
 
-__all__ = ["OF_PTX", "answers", "bugs", "matrices", "vectors"]
+__all__ = ["OF_PTX", "answers", "bugs", "chance", "matrices", "vectors"]
 
 OF_PTX = patches("compiled")
 #: Formats, floats, rules and options of matrices: every format, float, rule, layout, and both
@@ -139,6 +139,15 @@ def vectors(architecture: str, *operations: str) -> list[Any]:
     cases = sum(len(one.file.cases) for one in outcomes)
     wrong = sum(len(one.failures) for one in outcomes)
     return [report.verdict, len(outcomes), cases, wrong, len({one.body for one in ran})]
+
+
+def chance(architecture: str) -> dict[str, list[int]]:
+    """By file of level 1: cases and wrong answers of rounding by chance, by given bits."""
+    from triton_ptx import interpreted
+
+    target()
+    with interpreted(int(architecture)), only(kernels(), tile(64, 64)):
+        return stochastic()
 
 
 def matrices(architecture: str) -> dict[str, list[int]]:

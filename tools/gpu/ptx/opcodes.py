@@ -129,21 +129,8 @@ def _neg(modifiers: tuple[str, ...], side: Side) -> Function:
 
 
 def _abs(modifiers: tuple[str, ...], side: Side) -> Function:
-    """Floats without their sign; of a NaN the ISA leaves open which: here all bits are one."""
-    if modifiers in (("f16",), ("f16x2",), ("f32",)):
-        parts = [(0x7FFF, 0x7C00), (0x7FFF0000, 0x7C000000)]
-        parts = (
-            [(0x7FFFFFFF, 0x7F800000)] if modifiers == ("f32",) else parts[: len(modifiers[0]) // 2]
-        )
-
-        def magnitude(a: Array) -> Array:
-            found = a & a.dtype.type(0)
-            for mask, infinity in parts:
-                one = a & a.dtype.type(mask)
-                found |= np.where(one > infinity, a.dtype.type(mask), one)
-            return np.asarray(found)
-
-        return magnitude
+    if modifiers[-1] in floats.SIGNLESS and len(modifiers) == 1:
+        return functools.partial(floats.signless, type=modifiers[0])
     if modifiers[-1][0] != "s":
         raise ValueError(f"abs with {modifiers} is not known")
     return np.abs
