@@ -11,6 +11,7 @@ from pathlib import Path
 
 import figures
 import pytest
+import triton_counts
 from helpers import ROOT
 from ordinary import HEADER
 from sass_counts import COUNTS
@@ -49,6 +50,8 @@ def test_a_wrong_figure_is_written_anew_and_a_sentence_that_is_gone_is_told() ->
 def left(page: str) -> list[str]:
     """The figures of a page, with words beside them, that are neither computed nor dated."""
     text = text_of(page).replace(table(json.loads(COUNTS.read_text())), "")
+    triton = triton_counts.table(json.loads(triton_counts.COUNTS.read_text()))
+    text = text.replace(triton, "")
     before, header, after = text.partition(HEADER)
     text = before + after.partition("\n\n")[2] if header else text  # tools/ordinary.py writes it
     text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)

@@ -111,14 +111,14 @@ def museum(*chosen: str) -> dict[str, dict[str, list[int]]]:
     files = covered(target())
     found = {}
     planted = {bug.ids: bug for bug in PLANTED if bug.ids in chosen}
-    for name in _with_bugs({ids: bug.rewrites for ids, bug in planted.items()}):
+    for name in with_bugs({ids: bug.rewrites for ids, bug in planted.items()}):
         for id in name.split():
             asked = [one for one in files if _has(by_id[id], one, planted[name].floats)]
             found[id] = dict(_compared(by_id[id], asked))
     return found
 
 
-def _with_bugs(bugs: dict[str, Rewrites]) -> Iterator[str]:
+def with_bugs(bugs: dict[str, Rewrites]) -> Iterator[str]:
     """The names of bugs, each while a target loaded now finds kernels with it."""
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, rewrites) in enumerate(bugs.items()):
@@ -156,7 +156,7 @@ def matrix_bugs() -> dict[str, list[int]]:
     target()
     kernels = sys.modules["mx_kernels"]
     found = {**sizes(kernels), **dict(answers(kernels, complete=False))}
-    for name in _with_bugs(OF_MATRICES):
+    for name in with_bugs(OF_MATRICES):
         counts = (one for _, one in answers(sys.modules["mx_kernels"], complete=False))
         found[f"bug: {name}"] = _sums(counts)
     return found
@@ -171,7 +171,7 @@ def reciprocals() -> dict[str, list[int]]:
 
     target()
     found = {name: _unlike_at_thresholds(name) for name in _elements()}
-    for name in _with_bugs(OF_RECIPROCALS):
+    for name in with_bugs(OF_RECIPROCALS):
         found[f"bug: {name}"] = _sums(map(_unlike_at_thresholds, ("e2m1", "int8")))
     return found
 

@@ -19,21 +19,14 @@ def instructions(mx: Any, architecture: int) -> dict[str, dict[str, int]]:
     import torch
     import triton
     from gpu_matrices import only
-    from triton.backends.compiler import GPUTarget
-    from triton.runtime import driver
-
-    class Driver:
-        get_current_target = staticmethod(lambda: GPUTarget("cuda", architecture, 32))
-        get_current_device = staticmethod(lambda: 0)
-        get_current_stream = staticmethod(lambda _: 0)
-        get_benchmarker = staticmethod(lambda: lambda call, quantiles: (call(), [1.0] * 3)[1])
+    from triton_ptx import compiled
 
     built: list[Any] = []
-    run = triton.JITFunction.run
-    triton.JITFunction.run = lambda *args, warmup, **options: built.append(
-        run(*args, warmup=True, **options)
-    )
-    driver.set_active(Driver())
+    with compiled(architecture, lambda kernel, *_: built.append(kernel)):
+        return _found(mx, torch, triton, only, built)
+
+
+def _found(mx: Any, torch: Any, triton: Any, only: Any, built: list[Any]) -> Any:
     found = {}
     for name, call in _calls(mx, torch):
         built.clear()

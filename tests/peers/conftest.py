@@ -9,7 +9,7 @@ from live import lines
 #: compile, or run kernels in Triton's interpreter. Where time runs out these are left out.
 LAST = (
     *("test_adder_peers", "test_adapters", "test_reports"),
-    *("test_fastpath_torch", "test_fastpath_triton"),
+    *("test_fastpath_torch", "test_fastpath_triton_ptx", "test_fastpath_triton"),
 )
 
 

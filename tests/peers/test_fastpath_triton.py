@@ -5,11 +5,7 @@ No GPU takes part; the kernels are compiled for three architectures, and their i
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +14,7 @@ from triton_bugs import LEFT_OUT, PLANTED
 from triton_child import RULES
 from triton_matrix_bugs import OF_MATRICES, OF_RECIPROCALS
 from triton_planting import Planted
+from triton_process import child
 
 from mxref.cases.read import by_stem, read_manifest
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS
@@ -46,16 +43,6 @@ POLICIES = {
 }
 #: The classes that the kernels must be able to have: rounding, range, scales, layouts.
 CLASSES = "ABCG"
-
-
-def child(*what: str, **environment: str) -> Any:
-    """What `triton_child` finds, in a process that has not imported Triton yet."""
-    command = [sys.executable, str(ROOT / "tests" / "helpers" / "triton_child.py"), *what]
-    folders = (str(ROOT), str(ROOT / "tools" / "gpu"), os.environ.get("PYTHONPATH", ""))
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(folders)} | environment
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    return json.loads(run.stdout)
 
 
 def interpreted(*what: str) -> Any:
@@ -233,8 +220,8 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("architecture", ["80", "90", "100"])
-def test_compiled_kernels_compute_with_integers_alone(architecture: str, tmp_path: Path) -> None:
-    """No float instruction but conversions of integers and of float16."""
+def test_float_instructions_of_compiled_kernels(architecture: str, tmp_path: Path) -> None:
+    """Conversions of integers and of float16; and to codes with products before, where it has."""
     environment = {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"}
     found = child("instructions", architecture, **environment)
     assert found.pop("tried") == {"kinds": 2}
@@ -244,12 +231,18 @@ def test_compiled_kernels_compute_with_integers_alone(architecture: str, tmp_pat
     halves = {"cvt.f32.f16", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32"}
     halves |= {"abs.f16", "abs.f16x2", "abs.f32"}
     assert floats
+    to_codes = {"90": {"e4m3", "e5m2"}, "100": {"e4m3", "e5m2", "e3m2", "e2m1"}}
+    codes = {f"cvt.rn.satfinite.{one}x2.f32" for one in to_codes.get(architecture, ())}
+    codes |= {"mul.rn.f32"} if codes else set()
+    assert codes <= floats
+    floats -= codes
     floats = {re.sub(r"(?<=[su])\d+$", "", one) for one in floats - halves}
     assert floats <= {"cvt.rn.f32.s", "cvt.rn.f32.u"}
     for name, counts in found.items():
-        is_wide = {f"{what}.global.v4.b32" in counts for what in ("ld", "st")}
+        is_wide = {what for what in ("ld", "st") if f"{what}.global.v4.b32" in counts}
         if name.startswith(("e4m3", "e2m1")) and "odd" not in name:
-            assert is_wide == {True}, name
+            # Of columns a thread of such a tile has two neighbours, and all 16 below each.
+            assert is_wide | ({"ld"} if "columns" in name else set()) == {"ld", "st"}, name
         elif "odd" in name:  # where the tensor's address is not of 16 bytes
             assert "ld.global.v4.b32" not in counts
 

@@ -44,6 +44,7 @@ CHECKS = [
     ("add.s32 %r2, %r3, 1;", "%r3 is read before it is written"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; mov.u32 %r2, %r3;", "before it is written"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; @!%p1 mov.u32 %r3, 2; mov.u32 %r2, %r3;", ""),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r3, 1; mov.b64 %rd6, {%r1, %r3};", "before it is"),
     ("ld.local.u32 %r2, [own];", "has not been written"),
     ("st.local.u32 [own+4], %r1; ld.local.u32 %r2, [own+4];", ""),
     ("st.local.u32 [own+8], %r1;", "beyond the 8 bytes of .local"),
@@ -60,6 +61,12 @@ CHECKS = [
      "does not come"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 bra.uni $on; $on:", "diverges"),
     (SHUFFLE.format(mask=-1), ""),
+    ("redux.sync.max.s32 %r2, %r1, -1;", ""),
+    ("redux.sync.max.s32 %r2, %r1, 15;", "lacks a lane"),
+    ("setp.lt.u32 %p1, %r1, 5; @%p1 bra $on; redux.sync.max.s32 %r2, %r1, -1; $on:", "not come"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r7];", "not a multiple of 16"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [tile];", "has not been written"),
+    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [tile], {%r1};", "two lanes store different"),
     (SHUFFLE.format(mask=1), "lacks a lane that executes it"),
     ("setp.lt.u32 %p1, %r1, 5; @%p1 bra $on;" + SHUFFLE.format(mask=-1) + "$on:", "does not come"),
     ("mov.u32 %r2, 3; mov.u32 %r3, %laneid; and.b32 %r3, %r3, 30; shl.b32 %r2, %r2, %r3;"
@@ -98,6 +105,53 @@ def test_an_address_beside_all_windows_is_refused() -> None:
 def test_shuffles(mode: str, by: int, clamp: int, want: object) -> None:
     body = f"shfl.sync.{mode}.b32 %r2|%p1, %r1, {by}, {clamp}, -1; st.global.u32 [%rd5], %r2;"
     assert ran(body) == [want(i) for i in range(64)]  # type: ignore[operator]
+
+
+def test_the_largest_of_a_warp() -> None:
+    """Signed: 5 - lane goes below zero."""
+    body = "sub.s32 %r3, 5, %r1; redux.sync.max.s32 %r2, %r3, -1; st.global.u32 [%rd5], %r2;"
+    assert ran(body) == [5] * 32 + [2**32 - 27] * 32
+
+
+@pytest.mark.parametrize("turned", ["", ".trans"])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_matrices_of_a_warp(count: int, turned: str) -> None:
+    """ISA, figures of the fragments: lane l has row l / 4 and columns 2 (l mod 4) and one more."""
+    names = ", ".join(["%r2", "%r3", "%r4", "%r5"][:count])
+    kind = f"sync.aligned.m8n8.x{count}{turned}.shared.b16"
+    # Word i of the tile is i, so number k of row r of matrix m is in word 4 (8 m + r) + k / 2.
+    fill = "".join(
+        f"add.s32 %r8, %r1, {32 * i}; st.shared.u32 [%r7+{128 * i}], %r8;" for i in range(4)
+    )
+    at = "and.b32 %r8, %r1, 31; shl.b32 %r8, %r8, 4; mov.u32 %r6, tile; add.s32 %r8, %r8, %r6;"
+    load = f"ldmatrix.{kind} {{{names}}}, [%r8];"
+    for m in range(count):
+        store = f"st.global.u32 [%rd5], %r{2 + m};"
+        got = ran(f"{fill} bar.sync 0; {at} {load} {store}", threads=32)
+        want = np.zeros((8, 8), np.uint16)
+        want[:, ::2] = np.arange(32).reshape(8, 4) + 32 * m
+        want = want.T if turned else want
+        assert got == np.ascontiguousarray(want).view(np.uint32).reshape(-1).tolist()
+    words = [f"%r{i}" for i in range(2, 2 + count)]
+    give = "".join(
+        f"mad.lo.s32 {word}, %r1, 65537, {131072 * i + 1};" for i, word in enumerate(words)
+    )
+    for m in range(count):
+        read = f"bar.sync 0; ld.shared.u32 %r8, [%r7+{128 * m}]; st.global.u32 [%rd5], %r8;"
+        got = ran(f"{give} {at} stmatrix.{kind} [%r8], {{{names}}}; {read}", threads=32)
+        held = np.array([i * 65537 + 131072 * m + 1 for i in range(32)], np.uint32)
+        lines = held.view(np.uint16).reshape(8, 8)
+        assert (
+            got
+            == np.ascontiguousarray(lines.T if turned else lines).view(np.uint32).ravel().tolist()
+        )
+
+
+def test_half_of_a_register_may_be_nothing() -> None:
+    """LLVM joins what it needs with a register that nothing writes; its bits are none of zero."""
+    join = "mov.b64 %rd6, {%r1, %r3}; mov.b64 {%r4, %r5}, %rd6;"
+    assert ran(f"{join} st.global.u32 [%rd5], %r4;") == [*range(64)]
+    assert ran(f"{join} st.global.u32 [%rd5], %r5;") == [0xA5A5A5A5] * 64
 
 
 def test_lanes_that_come_late_are_waited_for() -> None:

@@ -87,6 +87,18 @@ def inserted(a: int, b: int, at: int, n: int) -> int:
     return b & ~mask | a << at & mask
 
 
+def half_magnitude(a: int) -> int:
+    return 0x7FFF if a & 0x7FFF > 0x7C00 else a & 0x7FFF
+
+
+def signed_field(a: int, at: int, n: int) -> int:
+    """Bits from `at` on; above the last of them, or of all, its copies."""
+    if n % 256 == 0:
+        return 0
+    bits = [a >> min(at % 256 + i, 31) & 1 for i in range(min(n % 256, 32))]
+    return signed(sum(bit << i for i, bit in enumerate(bits)), len(bits))
+
+
 def halves(choose: Callable[[int, int], int], a: int, b: int) -> int:
     return choose(a >> 16, b >> 16) << 16 | choose(a & 0xFFFF, b & 0xFFFF)
 
@@ -114,9 +126,16 @@ INTEGERS: list[tuple[str, int, tuple[int, ...], Callable[..., int]]] = [
     ("max.u16x2 {}, {}, {}", 32, (32, 32), lambda a, b: halves(max, a, b)),
     ("neg.s32 {}, {}", 32, (32,), lambda a: -a),
     ("abs.s32 {}, {}", 32, (32,), lambda a: abs(signed(a, 32))),
+    ("abs.f16 {}, {}", 16, (16,), half_magnitude),
+    ("abs.f16x2 {}, {}", 32, (32,),
+     lambda a: half_magnitude(a >> 16) << 16 | half_magnitude(a & 0xFFFF)),
+    ("abs.f32 {}, {}", 32, (32,),
+     lambda a: 0x7FFFFFFF if a & 0x7FFFFFFF > 0x7F800000 else a & 0x7FFFFFFF),
     ("clz.b32 {}, {}", 32, (32,), lambda a: 32 - a.bit_length()),
     ("clz.b64 {}, {}", 32, (64,), lambda a: 64 - a.bit_length()),
     ("popc.b32 {}, {}", 32, (32,), int.bit_count),
+    *((f"bfe.s32 {{}}, {{}}, {at}, {n}", 32, (32,), partial(signed_field, at=at, n=n))
+      for at, n in ((0, 0), (0, 1), (4, 1), (6, 7), (0, 32), (30, 5), (31, 1), (40, 3), (260, 8))),
     *((f"and.b{n} {{}}, {{}}, {{}}", n, (n, n), lambda a, b: a & b) for n in (16, 32, 64)),
     *((f"or.b{n} {{}}, {{}}, {{}}", n, (n, n), lambda a, b: a | b) for n in (16, 32, 64)),
     *((f"xor.b{n} {{}}, {{}}, {{}}", n, (n, n), lambda a, b: a ^ b) for n in (16, 32, 64)),
@@ -136,6 +155,8 @@ INTEGERS: list[tuple[str, int, tuple[int, ...], Callable[..., int]]] = [
     ("shf.r.wrap.b32 {}, {}, {}, {}", 32, (32, 32, 32), lambda a, b, c: (b << 32 | a) >> c % 32),
     ("lop3.b32 {}, {}, {}, {}, 0xca", 32, (32, 32, 32), lambda a, b, c: a & b | ~a & c),
     ("bfe.u32 {}, {}, 8, 8", 32, (32,), lambda a: a >> 8 & 255),
+    *((f"bfe.u64 {{}}, {{}}, {at}, {n}", 64, (64,), lambda a, at=at, n=n: a >> at & (1 << n) - 1)
+      for at, n in ((0, 0), (29, 32), (0, 64), (60, 9), (64, 1), (70, 3), (3, 200))),
     ("bfe.u32 {}, {}, {}, {}", 32, (32, 32, 32),
      lambda a, b, c: a >> b % 256 & ((1 << c % 256) - 1)),
     ("bfi.b64 {}, {}, {}, 8, 24", 64, (64, 64), lambda a, b: inserted(a, b, 8, 24)),
@@ -269,6 +290,31 @@ def test_reciprocals_are_within_a_place() -> None:
             assert side != 0 or 2 * abs(error) <= place
     zeros = make(("approx", "ftz", "f32"), int)(np.uint32([0, 1, 0x80000001]))
     assert zeros.tolist() == [0x7F800000, 0x7F800000, 0xFF800000]
+
+
+@pytest.mark.parametrize("type", ["u32", "s32"])
+def test_integers_become_the_nearest_float32(type: str) -> None:
+    x = [
+        *edges(32),
+        *((1 << 24) + k for k in range(-3, 8)),
+        *((1 << 31) + k for k in range(64, 400)),
+    ]
+    got = computed(f"cvt.rn.f32.{type} {{}}, {{}}", 32, [(32, x)])
+    assert got == [rounded(Fraction(signed(n, 32) if type == "s32" else n), "rn") for n in x]
+
+
+def test_pairs_of_float16() -> None:
+    x = np.array(
+        [0x3F800000, 0x80000001, 0x477FE000, 0x477FF000, 0x33000001, 0x7F800000], np.uint32
+    )
+    low = np.roll(x, 2)
+    got = computed("cvt.rn.f16x2.f32 {}, {}, {}", 32, [(32, x.tolist()), (32, low.tolist())])
+    with np.errstate(over="ignore"):
+        high, low = (y.view(np.float32).astype(np.float16).view(np.uint16) for y in (x, low))
+    assert got == [int(a) << 16 | int(b) for a, b in zip(high, low, strict=True)]
+    assert computed("cvt.rn.f16x2.f32 {}, {}, {}", 32, [(32, [0x7FC12345]), (32, [0])]) == [
+        0x7FFF << 16
+    ]
 
 
 def test_float16_both_ways() -> None:

@@ -1,4 +1,4 @@
-"""OCP MX and NVFP4 quantization in Triton, right to the last bit: integers, no cast to FP8 or FP4.
+"""OCP MX and NVFP4 quantization in Triton, right to the last bit: by `cvt` where a GPU has it.
 
     scales, codes = quantize(x, "e4m3", rule="rceil")  # x: (..., 32 * n)
     x = dequantize(scales, codes, "e4m3", dtype=torch.bfloat16)
@@ -6,11 +6,14 @@
     (scales, codes), (scales_of_columns, codes_of_columns) = quantize_both(x, "e4m3")
 
 Numbers are float32, bfloat16 or float16. Elements are rounded to nearest, ties to even, or by
-chance; the sign of zero is kept; a block with a NaN or an infinity has a NaN scale and codes 00. A
-float32 is a sign, an exponent and 24 bits of significand here, so that neither flushed subnormal
-numbers nor fast mathematics nor a rounding mode can touch it. Three conversions are left: of
-integers up to 2**23 and of float16 to float32, which are exact, and of float32 to float16, which
-is rounded to nearest. With TRITON_INTERPRET=1 all of it runs on a CPU.
+chance; the sign of zero is kept; a block with a NaN or an infinity has a NaN scale and codes 00.
+
+FP8 from sm_89 and packed FP4 and all FP6 from sm_100 are converted by the GPU (`cvt`), behind a
+product with a power of two whose instruction says how it is rounded. Everything else is integers: a
+float32 is a sign, an exponent and 24 bits of significand, so that neither flushed subnormal numbers
+nor fast mathematics nor a rounding mode can touch it. Three conversions are left there: of integers
+up to 2**23 and of float16 to float32, which are exact, and of float32 to float16, which is rounded
+to nearest. With TRITON_INTERPRET=1 all of it runs on a CPU, by integers.
 """
 
 import functools
@@ -37,6 +40,7 @@ class Kind(NamedTuple):
     WIDTH: int | None = None  # random bits of an element that is not rounded to nearest
     PACKED: bool = False  # FP4 and FP6 without unused bits
     TILED: bool = False  # scales in tiles of 128 x 4
+    CONVERSION: str | None = None  # assembly that converts a word of codes, where a GPU has it
 
 
 #: INT8 is a float without an exponent: n / 64 is subnormal, and -n is stored in two's complement.
@@ -215,13 +219,51 @@ def load_codes(codes, block, mask, K):
 
 
 @triton.jit
-def store_codes(codes, block, code, mask, K):
-    """`load_codes` undone."""
+def by_place(parts, EACH):
+    """Of tensors (blocks, numbers) those at place 0 of each so many, at place 1, and so on."""
+    for _ in tl.static_range(EACH.bit_length() - 1):
+        evens, odds = (), ()
+        for i in tl.static_range(len(parts)):
+            pairs = tl.reshape(parts[i], (parts[i].shape[0], parts[i].shape[1] // 2, 2))
+            even, odd = tl.split(pairs)
+            evens += (even,)
+            odds += (odd,)
+        parts = evens + odds
+    return parts
+
+
+@triton.jit
+def converted(bits, scale, finite, K):
+    """Words of codes of float32 patterns divided by 2**(scale - 127), by the GPU's conversion."""
+    each: tl.constexpr = 8 if K.BITS == 4 else 4
+    # What is the same in all of a block is split as its numbers are, so that it stays where it is.
+    factor = tl.broadcast_to((254 - scale << 23).to(tl.float32, bitcast=True), bits.shape)
+    keep = tl.broadcast_to(tl.where(finite, -1, 0), bits.shape)
+    parts = by_place((bits.to(tl.float32, bitcast=True),), each)
+    parts += (by_place((factor,), each)[0], by_place((keep,), each)[0])
+    word = tl.inline_asm_elementwise(
+        K.CONVERSION, "=r" + ",f" * (each + 1) + ",r", parts, tl.int32, is_pure=True, pack=1
+    )
+    if K.BITS == 6 and K.PACKED:
+        word = word & 0x3F003F | word >> 2 & 0xFC00FC0
+        word = word & 0xFFF | word >> 4 & 0xFFF000
+    return word
+
+
+@triton.jit
+def words_of(code, K):
+    """Words of 32 bits of codes; packed ones of FP6 have 24."""
     width: tl.constexpr = K.BITS if K.PACKED else 8
-    codes = codes.to(tl.pointer_type(tl.int32), bitcast=True)
     each: tl.constexpr = 8 if width == 4 else 4
     code = tl.reshape(code, (code.shape[0], code.shape[1] // each, each))
-    word = tl.sum(code << (tl.arange(0, each) * width)[None, None, :], axis=2)
+    return tl.sum(code << (tl.arange(0, each) * width)[None, None, :], axis=2)
+
+
+@triton.jit
+def store_codes(codes, block, word, mask, K):
+    """`load_codes` undone, from words."""
+    width: tl.constexpr = K.BITS if K.PACKED else 8
+    codes = codes.to(tl.pointer_type(tl.int32), bitcast=True)
     if width == 6:
         evens, odds = tl.split(tl.reshape(word, (word.shape[0], 2, 2, 2)))
         (a, c), (b, d) = tl.split(evens), tl.split(odds)
@@ -249,12 +291,32 @@ def random_words(draws, seed, block, mask, K):
 
 
 @triton.jit
-def tile_of(x, rows, columns, x_row, x_column, ROWS, COLUMNS):
-    """First row and column of this program's tile, where its numbers lie, and which there are."""
+def tile_of(rows, columns, ROWS, COLUMNS):
+    """First row and column of this program's tile."""
     tile, across = tl.program_id(0).to(tl.int64), tl.cdiv(columns, COLUMNS)
-    row, column = tile // across * ROWS, tile % across * COLUMNS
-    r, c = row + tl.arange(0, ROWS)[:, None], column + tl.arange(0, COLUMNS)[None, :]
-    return row, column, x + r * x_row + c * x_column, (r < rows) & (c < columns)
+    return tile // across * ROWS, tile % across * COLUMNS
+
+
+@triton.jit
+def load_runs(x, row, column, rows, columns, x_row, x_column, EACH, ROWS, COLUMNS):
+    """Numbers of a tile, (ROWS, COLUMNS // 16, 16), EACH of which lie side by side for a load.
+
+    A thread has all 16: what is done once in a block is not done for few numbers.
+    """
+    line = row + tl.arange(0, ROWS)[:, None, None]
+    first = column + tl.arange(0, COLUMNS // 16)[None, :, None] * 16
+    place, mask = x + line * x_row + first * x_column, (line < rows) & (first < columns)
+    parts = ()
+    for i in tl.static_range(16 // EACH):
+        step = (i * EACH + tl.arange(0, EACH)[None, None, :]).to(tl.int64)
+        parts += (tl.load(place + step * x_column, mask, 0),)
+    for _ in tl.static_range((16 // EACH).bit_length() - 1):
+        pairs = ()
+        for i in tl.static_range(len(parts) // 2):
+            pair = tl.permute(tl.join(parts[2 * i], parts[2 * i + 1]), (0, 1, 3, 2))
+            pairs += (tl.reshape(pair, (ROWS, COLUMNS // 16, 2 * parts[0].shape[2])),)
+        parts = pairs
+    return parts[0]
 
 
 @triton.jit
@@ -266,19 +328,25 @@ def blocks_of(row, column, rows, columns, ROWS, COLUMNS, K):
     block = line * blocks + number
     place = block
     if K.TILED:  # tiles of 128 x 4, in lines
-        tile = line // 128 * tl.cdiv(blocks, 4) + number // 4
-        place = tile * 512 + line % 32 * 16 + line % 128 // 32 * 4 + number % 4
+        tile = (line >> 7) * tl.cdiv(blocks, 4) + (number >> 2)
+        place = tile * 512 + (line & 31) * 16 + (line >> 5 & 3) * 4 + (number & 3)
     return block, place, (line < rows) & (number < blocks)
 
 
 @triton.jit
-def quantize_lines(bits, row, column, rows, columns, scales, codes, tensor, draws, seed, K):
+def quantize_lines(
+    x, row, column, rows, columns, x_row, x_column, scales, codes,
+    tensor, draws, seed, K, EACH, ROWS, COLUMNS,
+):  # fmt: skip
     """Scales and codes of a tile whose first number is at `row` and `column`."""
-    block, place, mask = blocks_of(row, column, rows, columns, *bits.shape, K)
-    bits = tl.reshape(bits, (mask.shape[0], K.SIZE))
+    block, place, mask = blocks_of(row, column, rows, columns, ROWS, COLUMNS, K)
+    tile = load_runs(x, row, column, rows, columns, x_row, x_column, EACH, ROWS, COLUMNS)
+    bits = tl.reshape(float_bits(tile), (mask.shape[0], K.SIZE))
     random = random_words(draws, seed, block, mask, K) if K.WIDTH is not None else 0
     if scales is None:
-        code = encoded(bits, 127, random, K)
+        scale = tl.full(mask.shape, 127, tl.int32)
+        finite = scale == 127
+        code = encoded(bits, scale, random, K)
     else:
         amax = tl.max(bits & 0x7FFFFFFF, axis=1, keep_dims=True)
         finite = amax < 0x7F800000
@@ -291,7 +359,10 @@ def quantize_lines(bits, row, column, rows, columns, scales, codes, tensor, draw
             code = encoded_nvfp4(bits, scale, unit)
         code = tl.where(finite, code, 0)
         tl.store(scales + place, scale.to(tl.uint8), mask)
-    store_codes(codes, block, code, mask, K)
+    word = words_of(code, K)
+    if K.CONVERSION is not None:
+        word = converted(bits, scale, finite, K)
+    store_codes(codes, block, word, mask, K)
 
 
 #: Tiles of whole blocks both ways: a GPU tries them when columns, their stride or the kind are new.
@@ -301,32 +372,43 @@ TILES = [
     for warps in (2, 4, 8)
     if rows * columns <= 2048 * warps  # more spill
 ]
+
+
+def _without_spills(tiles, named, **options):
+    """Tiles for a call: NVFP4 and both directions need more registers for a number."""
+    least = [t for t in tiles if t.kwargs["ROWS"] * t.kwargs["COLUMNS"] <= 1024 * t.num_warps]
+    is_large = options["K"].SCALE is not None or named.get("codes_down") is not None
+    return least if least and is_large else tiles
+
+
+PRUNED = {"early_config_prune": _without_spills}
 TRIED = [triton.Config({"ROWS": 1024, "COLUMNS": 32})] if triton.knobs.runtime.interpret else TILES
 
 
-@triton.autotune(TRIED, ["columns", "x_column", "K"])
+@triton.autotune(TRIED, ["columns", "x_column", "K"], prune_configs_by=PRUNED)
 @triton.jit(do_not_specialize=["seed"])
 def quantize_kernel(
     x, scales, codes, scales_down, codes_down, draws, seed, tensor, rows, columns, x_row, x_column,
-    K: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    K: tl.constexpr, EACH: tl.constexpr, DOWN: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """One tile: blocks along rows and, with `codes_down`, along columns; without scales, codes."""
-    row, column, place, mask = tile_of(x, rows, columns, x_row, x_column, ROWS, COLUMNS)
-    bits = float_bits(tl.load(place, mask, 0))
-    quantize_lines(bits, row, column, rows, columns, scales, codes, tensor, draws, seed, K)
-    if codes_down is not None:
-        quantize_lines(tl.trans(bits), column, row, columns, rows, scales_down, codes_down,
-                       tensor, draws, seed, K)  # fmt: skip
+    row, column = tile_of(rows, columns, ROWS, COLUMNS)
+    quantize_lines(x, row, column, rows, columns, x_row, x_column, scales, codes,
+                   tensor, draws, seed, K, EACH, ROWS, COLUMNS)  # fmt: skip
+    if codes_down is not None:  # the tile is read again while it is near
+        quantize_lines(x, column, row, columns, rows, x_column, x_row, scales_down, codes_down,
+                       tensor, draws, seed, K, DOWN, COLUMNS, ROWS)  # fmt: skip
 
 
-@triton.autotune(TRIED, ["columns", "x_column", "K"])
+@triton.autotune(TRIED, ["columns", "x_column", "K"], prune_configs_by=PRUNED)
 @triton.jit
 def dequantize_kernel(
     x, scales, codes, tensor, rows, columns, x_row, x_column,
     K: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """One tile of numbers."""
-    row, column, place, there = tile_of(x, rows, columns, x_row, x_column, ROWS, COLUMNS)
+    row, column = tile_of(rows, columns, ROWS, COLUMNS)
     block, of_scale, mask = blocks_of(row, column, rows, columns, ROWS, COLUMNS, K)
     code = load_codes(codes, block, mask, K)
     scale = tl.load(scales + of_scale, mask, 0).to(tl.int32)
@@ -337,7 +419,9 @@ def dequantize_kernel(
         values = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).to(tl.int16).to(float, bitcast=True)
     else:
         values = bits.to(tl.float32, bitcast=True).to(float)
-    tl.store(place, tl.reshape(values, (ROWS, COLUMNS)), there)
+    r, c = row + tl.arange(0, ROWS)[:, None], column + tl.arange(0, COLUMNS)[None, :]
+    there = (r < rows) & (c < columns)
+    tl.store(x + r * x_row + c * x_column, tl.reshape(values, (ROWS, COLUMNS)), there)
 
 
 def quantize(
@@ -471,7 +555,43 @@ def _launch(kernel, kind, tensor_scale, matrix, *arguments):
     grid = lambda tile: (triton.cdiv(rows, tile["ROWS"]) * triton.cdiv(columns, tile["COLUMNS"]),)  # noqa: E731
     if matrix.numel():
         with torch.cuda.device_of(matrix):
-            kernel[grid](matrix, *arguments, unit, rows, columns, *strides, K=kind)
+            more = {}
+            if kernel is quantize_kernel:  # numbers of a load of 16 bytes, where they lie so
+                down, across = (16 // matrix.element_size() if by == 1 else 1 for by in strides)
+                more, kind = {"EACH": across, "DOWN": down}, _with_conversion(kind)
+            kernel[grid](matrix, *arguments, unit, rows, columns, *strides, K=kind, **more)
+
+
+def _with_conversion(kind):
+    """A kind with the assembly of a word of codes, where it has one on the GPU at hand.
+
+    `cvt` rounds ties to even, as `encoded` does, also to subnormal numbers, and saturates. A NaN is
+    7F, or the largest number. A product that is subnormal in float32 is nothing in these formats.
+    """
+    name = next((name for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1") if _is(kind, name)), "")
+    wide = kind.BITS == 8
+    if triton.knobs.runtime.interpret or kind.WIDTH is not None or kind.SCALE is not None:
+        return kind
+    if not name or (wide and not kind.SATURATE) or not (kind.PACKED or kind.BITS > 4):
+        return kind
+    target = triton.runtime.driver.active.get_current_target()
+    if target.backend != "cuda" or target.arch < (89 if wide else 100):
+        return kind
+    count = 8 if kind.BITS == 4 else 4
+    numbers = [f"x{i}" for i in range(count)]
+    pairs = [f"p{i}" for i in range(count // 2)]
+    lines = [f".reg .f32 {', '.join(numbers)}"]
+    lines += [f".reg {'.b8' if kind.BITS == 4 else '.b16'} {', '.join(pairs)}"]
+    lines += [f"mul.rn.f32 {x}, ${i + 1}, ${count + 1}" for i, x in enumerate(numbers)]
+    cvt = f"cvt.rn.satfinite.{name}x2.f32"
+    lines += [f"{cvt} {p}, x{2 * i + 1}, x{2 * i}" for i, p in enumerate(pairs)]
+    lines += [f"mov.b32 $0, {{{', '.join(pairs)}}}", f"and.b32 $0, $0, ${count + 2}"]
+    text = ";\n  ".join(lines)
+    return kind._replace(CONVERSION=f"{{\n  {text};\n}}")
+
+
+def _is(kind, name):
+    return kind[:4] == FORMATS[name][:4]
 
 
 def _checked(codes, size=0):

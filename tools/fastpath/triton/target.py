@@ -12,7 +12,8 @@ import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # which must be there before Triton is imported
+    # Which must be there before Triton is imported; with 0 whoever asks sees to launches.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 mx: Any = importlib.import_module("mx_kernels")
 
 ARRAYS = "torch"

@@ -16,7 +16,7 @@ from ptx.parse import Instruction, bits_of_type, size_of
 if TYPE_CHECKING:
     from ptx.machine import Machine
 
-__all__ = ["accesses"]
+__all__ = ["accesses", "finder"]
 
 Array = NDArray[Any]
 _ADDRESS = re.compile(r"\[\s*([%\w$@]+)\s*(?:\+\s*(-?\w+))?\s*\]")
@@ -36,7 +36,7 @@ def accesses(machine: Machine, one: Instruction) -> Callable[[Where], None]:
     size = bits_of_type(one.type) // 8
     if loads and space == "param":
         return _parameter(machine, address, names[0], size)
-    find = _finder(machine, space, address, size * len(names))
+    find = finder(machine, space, address, size * len(names))
     if loads:
         writes = [machine.registers.writer(name) for name in names]
 
@@ -80,7 +80,7 @@ def _parsed(address: str) -> tuple[str, int]:
     return found[1], int(found[2] or "0", 0)
 
 
-def _finder(
+def finder(
     machine: Machine, space: str, address: str, bytes: int
 ) -> Callable[[Where], tuple[Arena, Array, Array]]:
     """Of lanes, the arena, the places of their addresses in it, and their numbers."""

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 import mxref
 
-__all__ = ["PAIRS", "flushed", "fma", "mul", "pair", "rcp", "saturated", "to_half", "widened"]
+__all__ = [
+    *("PAIRS", "SIGNLESS", "flushed", "fma", "mul", "pair", "rcp", "saturated", "signless"),
+    *("to_half", "widened"),
+]
 
 #: Patterns: an array, or one for all.
 Bits = Any
@@ -79,6 +82,23 @@ def saturated(bits: Bits) -> Bits:
     negative = bits >> 31 != 0
     result = np.where(bits > 0x3F800000, np.uint32(0x3F800000), bits)
     return np.where(negative | (bits > 0x7F800000), np.uint32(0), result).astype(np.uint32)
+
+
+#: By type the bits without a sign, and infinity, of each float in a word.
+SIGNLESS = {
+    "f16": ((0x7FFF, 0x7C00),),
+    "f16x2": ((0x7FFF, 0x7C00), (0x7FFF0000, 0x7C000000)),
+    "f32": ((0x7FFFFFFF, 0x7F800000),),
+}
+
+
+def signless(bits: Bits, type: str) -> Bits:
+    """`abs`: no sign; which NaN comes of a NaN the ISA leaves open: here it has all bits."""
+    found = bits & bits.dtype.type(0)
+    for mask, infinity in SIGNLESS[type]:
+        one = bits & bits.dtype.type(mask)
+        found |= np.where(one > infinity, bits.dtype.type(mask), one)
+    return found
 
 
 def flushed(bits: Bits) -> Bits:

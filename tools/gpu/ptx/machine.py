@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,9 @@ __all__ = ["FaultError", "Launch", "Machine", "run"]
 
 Array = NDArray[Any]
 Step = Callable[[Where], None]
-_ENDS = ("bra", "ret", "exit", "bar", "barrier", "shfl")
+#: What lanes wait at for each other.
+_WAITS = ("bar", "barrier", "shfl", "redux", "ldmatrix", "stmatrix")
+_ENDS = ("bra", "ret", "exit", *_WAITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class Machine:
         self.end = len(kernel.code)
         self.waiting = Waiting(self)
         self._side = 0
+        firsts = (one.operands[0] for one in kernel.code if one.operands)
+        self._written = {name for text in firsts for name in re.split(r"[{}|,\s]+", text)}
         self._pieces = self._cut()
 
     def _begin(self, launches: Sequence[Launch], memory: Memory, side: int) -> None:
@@ -97,7 +102,7 @@ class Machine:
         for i, one in enumerate(code):
             if one.opcode in _ENDS:
                 starts |= {i + 1}
-                if one.opcode in ("bar", "barrier", "shfl"):
+                if one.opcode in _WAITS:
                     starts |= {i}
         cuts = sorted(start for start in starts if start < self.end)
         pieces = {}
@@ -111,7 +116,7 @@ class Machine:
                 return self._branch(index, one)
             if one.opcode in ("ret", "exit"):
                 return self._guarded(one, lambda where: self._go(where, self.end))
-            if one.opcode in ("bar", "barrier", "shfl"):
+            if one.opcode in _WAITS:
                 if one.guard is not None:
                     raise ValueError("a guard is not known here")
                 return self.waiting.step(index, one)
@@ -179,7 +184,7 @@ class Machine:
         if source.startswith("{"):
             parts = _parts(source)
             width = int(one.type[1:]) // len(parts)
-            reads = [registers.reader(part, f"b{width}") for part in parts]
+            reads = [self._part(part, f"b{width}") for part in parts]
             write, whole = registers.writer(result), np.dtype(f"u{width * len(parts) // 8}")
 
             def join(where: Where) -> None:
@@ -204,6 +209,16 @@ class Machine:
             return split
         write = registers.writer(result)
         return lambda where: write(where, read(where))
+
+    def _part(self, name: str, type: str) -> Callable[[Where], Any]:
+        """A reader of what is joined: a register that nothing writes has any bits, as LLVM has it.
+
+        Half of a result may be of no use; where it is used, these bits are wrong.
+        """
+        if name.startswith("%") and name not in self._written:
+            bits = np.dtype(f"u{int(type[1:]) // 8}").type(0xA5A5A5A5 % (1 << int(type[1:])))
+            return lambda where: bits
+        return self.registers.reader(name, type)
 
     def run(self, launches: Sequence[Launch], memory: Memory, *, side: int = 0) -> int:
         """Run until every lane has ended; how many instructions they executed: see `run`."""

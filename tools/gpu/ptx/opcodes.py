@@ -45,7 +45,7 @@ def dtype_of(type: str) -> Any:
     if type == "pred":
         return np.dtype(bool)
     sign, bits = ("i" if type[0] == "s" else "u"), type.lstrip("busf")
-    if type == "u16x2" or type == "s16x2":
+    if type in ("u16x2", "s16x2", "f16x2"):
         return np.dtype("u4")
     return np.dtype(f"{sign}{int(bits) // 8}")
 
@@ -128,6 +128,14 @@ def _neg(modifiers: tuple[str, ...], side: Side) -> Function:
     return lambda a: -a
 
 
+def _abs(modifiers: tuple[str, ...], side: Side) -> Function:
+    if modifiers[-1] in floats.SIGNLESS and len(modifiers) == 1:
+        return functools.partial(floats.signless, type=modifiers[0])
+    if modifiers[-1][0] != "s":
+        raise ValueError(f"abs with {modifiers} is not known")
+    return np.abs
+
+
 def _halves(choose: Function) -> Function:
     low, up = np.uint32(0xFFFF), np.uint32(16)
     return lambda a, b: choose(a >> up, b >> up) << up | choose(a & low, b & low)
@@ -156,17 +164,28 @@ def _popc(a: Array) -> Any:
 
 
 def _bfe(modifiers: tuple[str, ...], side: Side) -> Function:
-    if modifiers != ("u32",):
+    if modifiers == ("s32",):
+        return _signed_field
+    if modifiers not in (("u32",), ("u64",)):
         raise ValueError(f"bfe with {modifiers} is not known")
 
     def field(a: Array, position: Array, length: Array) -> Any:
-        start, count = (np.asarray(x, np.uint64) & np.uint64(255) for x in (position, length))
-        wide = np.asarray(a, np.uint64) >> np.minimum(start, np.uint64(32))
-        return (wide & ((np.uint64(1) << np.minimum(count, np.uint64(32))) - np.uint64(1))).astype(
-            np.uint32
+        bits = 8 * a.itemsize
+        start, count = (
+            np.minimum(np.asarray(x, np.uint32) & 255, bits) for x in (position, length)
         )
+        ones = _shr(np.full(a.shape, ~a.dtype.type(0)), np.uint32(bits) - count)
+        return _shr(a, start) & ones
 
     return field
+
+
+def _signed_field(a: Array, position: Array, length: Array) -> Any:
+    """The field's last bit, or the last bit of all, above it; no bits are 0."""
+    start, count = (np.asarray(x, np.int64) & 255 for x in (position, length))
+    wide = np.asarray(a, np.int64) >> np.minimum(start, 32)
+    above = 64 - np.minimum(np.maximum(count, 1), 32)
+    return np.where(count == 0, 0, wide << above >> above).astype(np.int32)
 
 
 def _bfi(a: Array, b: Array, position: Array, length: Array) -> Array:
@@ -265,6 +284,13 @@ def _cvt(modifiers: tuple[str, ...], side: Side) -> Function:
     *how, target, source = modifiers
     if target in floats.PAIRS and how == ["rn", "satfinite"] and source == "f32":
         return lambda a, b: floats.pair(a, b, floats.PAIRS[target])
+    if (target, how) == ("f32", ["rn"]) and source in ("u32", "s32"):
+        return lambda a: a.astype(np.float32).view(np.uint32)  # to nearest even, as NumPy does
+    if (target, source, how) == ("f16x2", "f32", ["rn"]):
+        up = np.uint32(16)
+        return lambda a, b: (
+            floats.to_half(a, "f16").astype(np.uint32) << up | floats.to_half(b, "f16")
+        )
     if (target, source, how) == ("f32", "f16", []):
         return floats.widened
     if target in ("f16", "bf16") and source == "f32" and how == ["rn"]:
@@ -295,7 +321,7 @@ OPCODES: dict[str, Opcode] = {
     "div": _plain(_quotient),
     "rem": _plain(lambda a, b: a - _quotient(a, b) * b),
     "neg": Opcode(_neg),
-    "abs": _plain(np.abs),
+    "abs": Opcode(_abs),
     "min": _choice(np.minimum),
     "max": _choice(np.maximum),
     "clz": _plain(_clz),

@@ -117,7 +117,7 @@ def parse(text: str) -> dict[str, Kernel]:
     """
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     shared: dict[str, Variable] = {}
-    for line in re.findall(r"^\.(?:extern\s+)?shared\s+([^;]*);", text, re.MULTILINE):
+    for line in re.findall(r"^(?:\.extern\s+)?\.shared\s+([^;]*);", text, re.MULTILINE):
         _placed(re.sub(r"\[\]$", "[0]", line), shared)
     kernels = {}
     for entry in _ENTRY.finditer(text):

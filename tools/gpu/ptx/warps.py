@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptx.access import finder
 from ptx.memory import FaultError
 from ptx.operands import Where, selection
 from ptx.parse import Instruction
@@ -38,12 +39,15 @@ class Waiting:
         """What those wait for who will wait for ever."""
         lane = int(np.flatnonzero(self._at >= 0)[0])
         one = self._machine.kernel.code[self._at[lane]]
-        who = "the mask of a shuffle names" if one.opcode == "shfl" else "a barrier waits for"
+        is_barrier = one.opcode in ("bar", "barrier")
+        who = "a barrier waits for" if is_barrier else "the mask of a shuffle names"
         return f"{one.text}: {who} a lane that does not come"
 
     def step(self, index: int, one: Instruction) -> Callable[[Where], None]:
         """The step of an instruction: lanes wait, and go on when all are there."""
-        ready = self._shuffle(one) if one.opcode == "shfl" else self._barrier(one)
+        kinds = {"shfl": self._shuffle, "redux": self._largest}
+        kinds |= dict.fromkeys(("ldmatrix", "stmatrix"), self._matrices)
+        ready = kinds.get(one.opcode, self._barrier)(one)
 
         def arrive(where: Where) -> None:
             self._at[where] = index
@@ -68,6 +72,81 @@ class Waiting:
             size = machine.shared_size
             for number in np.unique(machine.lanes.block[gone]).tolist():
                 machine.shared.pass_barrier(number * size, (number + 1) * size)
+            return gone
+
+        return ready
+
+    def _whole(self, lanes: Array) -> Array:
+        """Of waiting lanes the warps of 32 that are all there, a row each."""
+        warp = self._machine.lanes.warp[lanes]
+        came = np.bincount(warp, minlength=self._machine.lanes.warps)
+        return np.asarray(lanes[came[warp] == 32].reshape(-1, 32))
+
+    def _largest(self, one: Instruction) -> Callable[[Array], Any]:
+        """redux.sync.max.s32 (9.7.14.9) of all 32 lanes."""
+        registers = self._machine.registers
+        if one.modifiers != ("sync", "max", "s32"):
+            raise ValueError("the reduction of a warp is not known")
+        read, mask_of = (
+            registers.reader(x, k) for x, k in zip(one.operands[1:], ("s32", "u32"), strict=True)
+        )
+        write = registers.writer(one.operands[0])
+
+        def ready(lanes: Array) -> Any:
+            if (mask_of(lanes) != 0xFFFFFFFF).any():
+                raise FaultError("the mask of a reduction lacks a lane")
+            rows = self._whole(lanes)
+            if rows.size:
+                values = np.asarray(read(rows.reshape(-1))).reshape(-1, 32)
+                largest = np.repeat(values.max(axis=1), 32).view(np.uint32)
+                write(rows.reshape(-1), largest)
+            return rows.reshape(-1)
+
+        return ready
+
+    def _matrices(self, one: Instruction) -> Callable[[Array], Any]:
+        """Ldmatrix, stmatrix (9.7.14.5.15, .16): lane 8 m + r has the address of row r of matrix m.
+
+        Rows have 16 bytes. Lane l has numbers 2 (l mod 4) and one more of row l / 4, or with .trans
+        of column l / 4.
+        """
+        machine, registers = self._machine, self._machine.registers
+        *shape, space, type = [m for m in one.modifiers if m != "trans"]
+        count = {"x1": 1, "x2": 2, "x4": 4}.get(shape[-1], 0)
+        if shape[:-1] != ["sync", "aligned", "m8n8"] or not count or type != "b16":
+            raise ValueError("matrices of this kind are not known")
+        if space not in ("shared", "shared_cta"):
+            raise ValueError("matrices lie in shared memory")
+        loads, is_turned = one.opcode == "ldmatrix", "trans" in one.modifiers
+        parts, address = one.operands if loads else one.operands[::-1]
+        names = [part.strip() for part in parts.strip("{} ").split(",")]
+        find = finder(machine, "shared", address, 16)
+        ends: list[Any] = [
+            registers.writer(name) if loads else registers.reader(name, "u32") for name in names
+        ]
+
+        def ready(lanes: Array) -> Any:
+            rows = self._whole(lanes)
+            gone = rows.reshape(-1)
+            if not gone.size:
+                return gone
+            for m, end in enumerate(ends[:count]):
+                owners = rows[:, 8 * m : 8 * m + 8]
+                arena, starts, _ = find(owners.reshape(-1))
+                starts = starts.reshape(-1, 8)
+                lane = np.arange(32)
+                word = np.zeros(len(gone), np.uint32) if loads else np.asarray(end(gone))
+                for half in (0, 1):
+                    row, column = lane // 4, 2 * (lane % 4) + half
+                    row, column = (column, row) if is_turned else (row, column)
+                    places = (starts[:, row] + 2 * column).reshape(-1)
+                    if loads:
+                        found = arena.load(places, 2, 1, gone)[0].astype(np.uint32)
+                        word |= found << np.uint32(16 * half)
+                    else:
+                        arena.store(places, (word >> np.uint32(16 * half)).astype("u2")[None], gone)
+                if loads:
+                    end(gone, word)
             return gone
 
         return ready
