@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from float_scaled import float_scaled
 
+from mxref.cases.records import VectorFile
 from mxref.conformance import target_of, verify
 from mxref.conformance.compare.compare import run_file
 from mxref.conformance.score import score
-from mxref.golden.float_scaled_cases import float_scaled_tasks
 from mxref.mutants import MUTANTS, Mutant, float_scale_mutants
 from mxref.mutants.float_scale_mutants import reader, scaler
 from mxref.policy.policy import Policy
 
-FILES = [task() for task in float_scaled_tasks()]
 OURS = [mutant for mutant in MUTANTS if mutant.group in ("C24", "D9")]
+
+
+def files() -> list[VectorFile]:
+    return [*float_scaled().values()]
 
 
 def power(a: Any) -> Any:
@@ -46,7 +50,7 @@ def kernel(op: str, function: Any) -> Any:
 def test_all_stages_right_are_the_policy(policy: str) -> None:
     """NumPy's float32 arithmetic and ml_dtypes' casts, which share nothing with `quantize`."""
     op, function = RIGHT[policy]
-    some = [file for file in FILES if file.op == op]
+    some = [file for file in files() if file.op == op]
     assert len(some) == 2
     for file in some:
         assert not run_file(kernel(op, function), file, Policy.parse(policy)).failures
@@ -62,7 +66,7 @@ def test_those_without_a_source_are_said_to_be_made_up() -> None:
 
 @pytest.mark.parametrize("mutant", OURS, ids=lambda one: one.id)
 def test_every_file_catches_it(mutant: Mutant) -> None:
-    asked = [file for file in FILES if file.op == mutant.op and file.float in mutant.floats]
+    asked = [file for file in files() if file.op == mutant.op and file.float in mutant.floats]
     cells = list(score(asked, [mutant]))
     assert [cell.verdict for cell in cells] == ["killed"] * len(asked)
 
@@ -70,7 +74,7 @@ def test_every_file_catches_it(mutant: Mutant) -> None:
 @pytest.mark.parametrize("id", ["C24h", "C24p", "C24u"])
 def test_verify_names_it(id: str) -> None:
     (mutant,) = (one for one in OURS if one.id == id)
-    files = [file for file in FILES if file.op == "quantize" and file.float == "f32"]
-    report = verify(kernel("quantize", mutant.run), files, Policy.parse(mutant.policy))
+    some = [file for file in files() if file.op == "quantize" and file.float == "f32"]
+    report = verify(kernel("quantize", mutant.run), some, Policy.parse(mutant.policy))
     assert f"has bug {id}" in report.verdict
     assert mutant.text in report.verdict

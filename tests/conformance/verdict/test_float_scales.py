@@ -7,20 +7,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from float_scaled import float_scaled
 
 import mxref
+from mxref.cases.records import VectorFile
 from mxref.conformance import target_of, verify
 from mxref.conformance.compare.compare import run_file
 from mxref.formats.catalog import FLOAT_SCALED_FORMATS
-from mxref.golden.float_scaled_cases import float_scaled_files, float_scaled_tasks
+from mxref.golden.float_scaled_cases import float_scaled_files
 from mxref.policy.policy import Policy
 from mxref.profiles.float_scales import PROFILES
 from mxref.targets.target import PythonTarget
 
 FORMAT = "fp8_e4m3_f32"
-FILES = {file.stem: file for file in (task() for task in float_scaled_tasks())}
-QUANTIZE = FILES[f"quantize/{FORMAT}.f32"]
-READ = FILES[f"dequantize/{FORMAT}.bf16"]
+
+
+def quantized() -> VectorFile:
+    return float_scaled()[f"quantize/{FORMAT}.f32"]
+
+
+def read() -> VectorFile:
+    return float_scaled()[f"dequantize/{FORMAT}.bf16"]
 
 
 def kernel(**functions: Any) -> PythonTarget:
@@ -41,23 +48,28 @@ def by(profile: mxref.profiles.Profile) -> Any:
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
 def test_a_right_kernel_conforms_to_its_profile(profile: mxref.profiles.Profile) -> None:
     target = kernel(quantize=by(profile))
-    assert not run_file(target, QUANTIZE, Policy(), profile).failures
-    assert not run_file(target, QUANTIZE, profile.policy).failures
-    assert run_file(target, QUANTIZE, Policy()).failures  # which is no kernel's
+    assert not run_file(target, quantized(), Policy(), profile).failures
+    assert not run_file(target, quantized(), profile.policy).failures
+    assert run_file(target, quantized(), Policy()).failures  # which is no kernel's
 
 
 def test_a_profile_is_told_from_the_others() -> None:
     """By codes of NaN as well, which policies have in common."""
     wrong = []
     for profile in PROFILES:
-        outcome = run_file(kernel(quantize=by(profile)), QUANTIZE, Policy(), PROFILES[0])
+        outcome = run_file(
+            kernel(quantize=by(profile)),
+            quantized(),
+            Policy(),
+            PROFILES[0],
+        )
         wrong.append(bool(outcome.failures))
     assert wrong == [False, *[True] * (len(PROFILES) - 1)]
 
 
 def test_the_policy_of_a_kernel_is_found() -> None:
     chosen = mxref.profile("deepgemm_fp8_ue8m0")
-    report = verify(kernel(quantize=by(chosen)), [QUANTIZE], Policy())
+    report = verify(kernel(quantize=by(chosen)), [quantized()], Policy())
     (row,) = report.rows
     assert report.verdict == (
         "conforms under ocp+amax_floor=1e-4+scale_power=bit_ceiling+element_from=quotient"
@@ -74,13 +86,13 @@ def test_what_reads_blocks() -> None:
         blocks = mxref.Blocks(codes, scale_codes[:, np.newaxis], fmt, -1, codes.shape)
         return blocks.dequantize(dtype)
 
-    assert not run_file(kernel(dequantize=dequantize), READ, Policy()).failures
+    assert not run_file(kernel(dequantize=dequantize), read(), Policy()).failures
 
     def twice(*arguments: Any) -> Any:
         with np.errstate(all="ignore"):
             return dequantize(*arguments) * 2
 
-    assert run_file(kernel(dequantize=twice), READ, Policy()).failures
+    assert run_file(kernel(dequantize=twice), read(), Policy()).failures
 
 
 def test_a_nan_scale_may_have_any_bits_of_a_nan() -> None:
@@ -91,7 +103,7 @@ def test_a_nan_scale_may_have_any_bits_of_a_nan() -> None:
         scales[scales > 0x7F800000] = 0xFFFFFFFF
         return scales.view(np.float32), codes
 
-    assert not run_file(kernel(quantize=quantize), QUANTIZE, Policy()).failures
+    assert not run_file(kernel(quantize=quantize), quantized(), Policy()).failures
 
 
 def test_a_tile() -> None:
