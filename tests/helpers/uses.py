@@ -1,11 +1,21 @@
-"""What a report says of the ways of calling that change answers."""
+"""Checks of calls that take no time, and what their reports say changes answers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 
+import pytest
+
+from mxref.conformance.checking import target_speed
 from mxref.conformance.verdict.call_dependence import CallDependence
+
+
+@pytest.fixture(autouse=True)
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every target takes no time, so that what is asked does not depend on the machine."""
+    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def assert_use(uses: Sequence[CallDependence], kind: str, text: str) -> CallDependence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from helpers import VECTORS, vector_file
 from right_calls import RIGHT_CALLS, quantized, tensor_scale
+from tables import rows
 
 import mxref
 from mxref import golden
@@ -19,40 +21,8 @@ from mxref.targets.needs import Needs
 
 #: Of each operation a vector file, its multiples, and the axes of its arguments that have them.
 ASKED: dict[str, tuple[str, Any, dict[int, tuple[int, ...]]]] = {
-    "encode": ("e4m3.bf16", 32, {0: (32,)}),
-    "decode": ("e2m1.f32", 24, {0: (24,)}),
-    "encode_stochastic": ("e2m1.f32", 8, {0: (8,), 1: (8,)}),
-    "quantize": ("mxfp4_e2m1.f64", 128, {0: (128,)}),
-    "dequantize": ("nvfp4.f32", 16, {0: (16,), 1: (16,)}),
-    "quantize_tensor": ("mxfp4_e2m1.f32", (32, 64), {0: (32, 64)}),
-    "linear": ("mxfp4_e2m1.f32", (16, 8, 64), {0: (1, 16, 64), 1: (8, 64)}),
-    "linear_gradients": ("mxfp8_e4m3.bf16", (8, 64), {0: (1, 1, 64), 1: (8, 64), 2: (1, 1, 8)}),
-    "pack": ("e3m2.bytes", 24, {0: (24,)}),
-    "unpack": ("e2m1.low_nibble_first", 64, {0: (32,)}),
-    "pack_scales": ("e8m0.bytes", (256, 8), {0: (256, 8)}),
-    "unpack_scales": ("e8m0.tiles_128x4", (256, 8), {0: (2048,)}),
-    "quantize_affine": ("int8_axis.f32", 7, {0: (1, 1, 7)}),
-    "dequantize_affine": ("int8.f32", 7, {0: (7,)}),
-    "pack_int4": ("int4.bytes", (8, 32), {0: (8, 32)}),
-    "unpack_int4": ("int4.bytes", (8, 32), {0: (8, 16)}),
-    "rescale": ("int32-int8.bytes", (4, 16), {0: (4, 16), 1: (16,), 2: (16,)}),
-    "grid_sample": ("int8.bytes", (4, 8), {1: (4, 8, 2)}),
-    "linear_qcs8w": ("int8.f32", (4, 8, 16), {0: (4, 16), 1: (8, 16), 2: (8,)}),
-    "linear_qcs4w": ("int4.f32", (1, 4, 2), {0: (1, 2), 1: (4, 1), 2: (4,)}),
-    "matmul_nbits": (
-        "uint4_zeros.f32",
-        (4, 8, 32),
-        {0: (4, 32), 1: (8, 1, 8), 2: (8, 1)},
-    ),
-    "qlinear_matmul": ("uint8.bytes", (8, 16, 32), {0: (8, 32), 3: (32, 16), 4: (16,)}),
-    "qlinear_add": ("int8.bytes", (4, 16), {0: (4, 16)}),
-    "qlinear_mul": ("uint8.bytes", (4, 16), {0: (4, 16)}),
-    "addmm": (
-        "nvfp4-nvfp4-f32.f32",
-        (8, 16, 32),
-        {0: (8, 2), 1: (8, 32), 2: (16, 2), 3: (16, 32), 4: (8, 16), 5: (16,), 10: (8,), 11: (16,)},
-    ),
-    "mma": ("hopper_fp8-e4m3-e4m3.f32", (8, 16, 32), {0: (8, 32), 1: (32, 16), 2: (8, 16)}),
+    op: (stem, literal_eval(steps), literal_eval(axes))
+    for op, stem, steps, axes in rows("targets", "asked")
 }
 
 TILES = "ocp+scale_layout=tiles_128x4"

@@ -17,7 +17,7 @@ from kernel_reports import file_of, files_of
 from limits import assert_limits
 from numpy.typing import NDArray
 from right_calls import quantized
-from uses import assert_use
+from uses import assert_use, no_time  # noqa: F401
 
 import mxref
 from mxref.cases.answers import fast_answers
@@ -45,12 +45,6 @@ def some_cases(stem: str, count: int = 64) -> VectorFile:
     """A file with a few of its cases, evenly from all of them."""
     file = file_of(stem)
     return replace(file, cases=file.cases[:: len(file.cases) // count])
-
-
-@pytest.fixture(autouse=True)
-def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def report_of(

@@ -17,12 +17,11 @@ from limits import assert_limits
 from numpy.typing import NDArray
 from right_calls import RIGHT_CALLS, grid_sample, quantize_affine, rescale
 from tables import rows
-from uses import assert_use
+from uses import assert_use, no_time  # noqa: F401
 
 from mxref import golden, integer
 from mxref.cases.drawn import drawn
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import target_speed
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.integer_questions import IntegerQuestion, IntegerSubject
 from mxref.operands.draws import Draws
@@ -42,12 +41,6 @@ STEMS = [
 ]
 #: Calls of every size up to this many elements, and no search.
 SIZES = Extent(elements=20_000, search=False)
-
-
-@pytest.fixture(autouse=True)
-def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def report_of(

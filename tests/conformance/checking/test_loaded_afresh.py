@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from helpers import table
 from kernel_reports import file_of, files_of
-from uses import assert_use
+from uses import assert_use, no_time  # noqa: F401
 
 from mxref.conformance import Extent, check, load_target
-from mxref.conformance.checking import target_speed
 
 KEPT_BY_WIDTH = table("kernels")["loaded_afresh_kept_by_width"]
 ALWAYS_WRONG = table("kernels")["loaded_afresh_always_wrong"]
@@ -20,12 +18,6 @@ ALWAYS_WRONG_BLOCKS = table("kernels")["loaded_afresh_always_wrong_blocks"]
 FIRST_TENSOR_SCALE = table("kernels")["loaded_afresh_first_tensor_scale"]
 READ_UNDER_THE_FIRST = table("kernels")["loaded_afresh_read_under_the_first"]
 AFTER = "not reproducible: other answers after another first call: "
-
-
-@pytest.fixture(autouse=True)
-def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 from helpers import VECTORS
 from numpy.typing import NDArray
 from tables import rows
+from uses import no_time  # noqa: F401
 
 from mxref import golden, integer
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import target_speed
 from mxref.exact.samples import grid_sample as one_sample
 from mxref.exact.samples import value as one_value
 from mxref.integer import QParams
@@ -31,11 +31,6 @@ SIZES = Extent(elements=600, search=False, unfiled=True)
 SAMPLER = CALL_OPERATIONS["grid_sample"]
 UNIT = 65534
 FORMS = ("reflection", "nearest", "nearest_reflection", "batch", "nhwc", "output", "values")
-
-
-@pytest.fixture(autouse=True)
-def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def places(g: Array, size: int, align: bool, padding: str, bug: str) -> Array:
