@@ -115,8 +115,8 @@ def matrix(
     tensor: int = 0x3F800000, chance: Chance | None = None, saturate: bool = True, first: int = 0,
 ) -> Task:  # fmt: skip
     """A matrix, and what mxref makes of it: see `task_of`."""
-    return task_of(format, float, numbers(*shape, float, first), packed=packed, rule=rule, tensor=tensor,
-                   chance=chance, saturate=saturate)  # fmt: skip
+    return task_of(format, float, numbers(*shape, float, first), packed=packed, rule=rule,
+                   tensor=tensor, chance=chance, saturate=saturate)  # fmt: skip
 
 
 def task_of(
