@@ -14,7 +14,7 @@ from ptx.layout import EDGES, PLACES, RULES
 from ptx.machine import Machine
 from ptx.parse import Kernel
 from ptx.published import block_digests
-from ptx.tasks import Chance, decoded, every_scale, level1, matrix, numbers, task_of
+from ptx.tasks import Chance, decoded, every_scale, level1, matrix, numbers, task_of, tensors
 from ptx.tensors import Answers, Questions
 from ptx.wide import TENSOR, steep, steep_both, wide, wide_both
 
@@ -47,6 +47,8 @@ def _quantize(asked: Questions, row: Row) -> None:
     saturate = encoder != "Integers<false>"
     if saturate:
         asked.quantize(level1("quantize", format, float, packed=packed))
+        for task in tensors(format, float, packed=packed):
+            asked.quantize(task, PLACES[:2])
     for rule, shape in SHAPES.items():
         if rule == "floor" or format != "nvfp4":
             task = matrix(format, float, shape, packed=packed, rule=rule, tensor=TENSOR,
