@@ -122,7 +122,7 @@ def answers(
         keep(asked)
         return
     # of NVFP4 once more on each side of where a reciprocal lies
-    for side in (0, -1, 1) if kind == "quantize" and format == "nvfp4" else (0,):
+    for side in (0, -1, 1) if format == "nvfp4" and kind != "dequantize" else (0,):
         yield asked.answers(machine, side)
     if kind == "quantize_both":
         yield wide_both(machine, row)
