@@ -147,8 +147,10 @@ INTEGERS: list[tuple[str, int, tuple[int, ...], Callable[..., int]]] = [
     *((f"selp.{kind} {{}}, {{}}, {{}}, {{}}", n, (n, n, 1), lambda a, b, p: a if p else b)
       for kind, n in (("b16", 16), ("u32", 32), ("f32", 32), ("b64", 64))),
     *((f"mov.{kind} {{}}, {{}}", n, (n,), lambda a: a)
-      for kind, n in (("pred", 1), ("u16", 16), ("u32", 32), ("f32", 32), ("u64", 64))),
-    ("setp.eq.b64 {}, {}, {}", 1, (64, 64), lambda a, b: a == b),
+      for kind, n in (("pred", 1), ("u16", 16), ("b16", 16), ("u32", 32), ("f32", 32), ("u64", 64),
+                       ("b64", 64))),
+    *((f"setp.eq.b{n} {{}}, {{}}, {{}}", 1, (n, n), lambda a, b: a == b) for n in (32, 64)),
+    ("cvt.s16.s8 {}, {}", 16, (8,), lambda a: signed(a, 8)),
     ("shl.b16 {}, {}, {}", 16, (16, 32), lambda a, b: a << min(b, 16)),
     ("cvt.u64.u32 {}, {}", 64, (32,), lambda a: a),
     ("mov.b32 {}, {{{}, {}}}", 32, (16, 16), lambda a, b: a | b << 16),
