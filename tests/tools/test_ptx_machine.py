@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import tokenize
+
 import numpy as np
 import pytest
+from helpers import ROOT
 from ptx import FaultError, Launch, Memory, parse, run
 from ptx.machine import Machine
 
@@ -209,3 +214,29 @@ def test_nothing_is_left_of_the_run_before(write: str, read: str) -> None:
     runs(0)
     with pytest.raises(FaultError, match=r"read before it is written|has not been written"):
         runs(1)
+
+
+#: Tokens that are no code.
+IGNORED = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+#: What is the interpreter; the rest of the folder are kernels, and what they are asked.
+INTERPRETER = ("parse", "memory", "access", "operands", "floats", "opcodes", "warps", "machine")
+
+
+def test_the_interpreter_is_small_enough_to_be_read() -> None:
+    """At most 1,200 lines of code: without empty lines, comments and docstrings."""
+    lines = set()
+    for name in INTERPRETER:
+        text = (ROOT / "tools" / "gpu" / "ptx" / f"{name}.py").read_text("utf-8")
+        documented = {
+            line
+            for one in ast.walk(ast.parse(text))
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+            for line in range(one.lineno, (one.end_lineno or 0) + 1)
+        }
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type not in IGNORED and token.start[0] not in documented:
+                lines |= {(name, line) for line in range(token.start[0], token.end[0] + 1)}
+    assert len(lines) <= 1200

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -164,6 +165,15 @@ INTEGERS: list[tuple[str, int, tuple[int, ...], Callable[..., int]]] = [
     ("selp.b32 {}, {}, {}, {}", 32, (32, 32, 1), lambda a, b, p: a if p else b),
     ("copysign.f32 {}, {}, {}", 32, (32, 32), lambda a, b: a & 1 << 31 | b & ~(1 << 31)),
     ("neg.f32 {}, {}", 32, (32,), lambda a: a ^ 1 << 31),
+    *((f"selp.{kind} {{}}, {{}}, {{}}, {{}}", n, (n, n, 1), lambda a, b, p: a if p else b)
+      for kind, n in (("b16", 16), ("u32", 32), ("f32", 32), ("b64", 64))),
+    *((f"mov.{kind} {{}}, {{}}", n, (n,), lambda a: a)
+      for kind, n in (("pred", 1), ("u16", 16), ("b16", 16), ("u32", 32), ("f32", 32), ("u64", 64),
+                       ("b64", 64))),
+    *((f"setp.eq.b{n} {{}}, {{}}, {{}}", 1, (n, n), lambda a, b: a == b) for n in (32, 64)),
+    ("cvt.s16.s8 {}, {}", 16, (8,), lambda a: signed(a, 8)),
+    ("shl.b16 {}, {}, {}", 16, (16, 32), lambda a, b: a << min(b, 16)),
+    ("cvt.u64.u32 {}, {}", 64, (32,), lambda a: a),
     ("mov.b32 {}, {{{}, {}}}", 32, (16, 16), lambda a, b: a | b << 16),
     ("{{ .reg .b16 t; mov.b32 {{t, {}}}, {}; }}", 16, (32,), lambda a: a >> 16),
     ("cvt.u16.u32 {}, {}", 16, (32,), lambda a: a),
@@ -222,7 +232,11 @@ def rounded(x: Fraction, how: str) -> int:
     return (x < 0) << 31 | magnitude(abs(x), ways[how])
 
 
-@pytest.mark.parametrize("how", ["rn", "rz"])
+#: What is behind the name of products and of fused products.
+PRODUCTS, FUSED = ("rn", "rz"), ("rn", "rp", "rn.sat")
+
+
+@pytest.mark.parametrize("how", PRODUCTS)
 def test_products_of_float32(how: str) -> None:
     rows = [row for row in itertools.product(FLOATS, repeat=2) if is_finite(*row)]
     columns = [(32, [row[i] for row in rows]) for i in (0, 1)]
@@ -232,7 +246,7 @@ def test_products_of_float32(how: str) -> None:
         assert word == (rounded(product, how) if product else (a ^ b) & 1 << 31), (a, b)
 
 
-@pytest.mark.parametrize("how", ["rn", "rp", "rn.sat"])
+@pytest.mark.parametrize("how", FUSED)
 def test_fused_products_of_float32(how: str) -> None:
     rows = [row for row in itertools.product(FLOATS, repeat=3) if is_finite(*row)][::5]
     rows += [(0x3F800001, 0x3F800001, 0xBF800002), (0x3F800001, 0x3F800001, 0x33800000),
@@ -250,21 +264,22 @@ def test_fused_products_of_float32(how: str) -> None:
             assert word == 0, (a, b, c)
 
 
-@pytest.mark.parametrize(
-    ("text", "rows", "want"),
-    [
-        ("mul.rn.f32 {}, {}, {}", [(0x7F800000, 0), (0x7FC00001, 1)], [0x7FFFFFFF] * 2),
-        ("mul.rn.f32 {}, {}, {}", [(0xFF800000, 0x3F800000)], [0xFF800000]),
-        ("mul.rz.f32 {}, {}, {}", [(0x7F800000, 0xBF800000)], [0xFF800000]),
-        ("mul.rn.ftz.f32 {}, {}, {}", [(1, 0x7F000000), (0x800000, 0xBF000000)], [0, 1 << 31]),
-        ("fma.rn.f32 {}, {}, {}, 0f7F800000", [(0xFF800000, 0x3F800000)], [0x7FFFFFFF]),
-        ("fma.rn.sat.f32 {}, {}, {}, 0f7FC00000", [(0, 0)], [0]),
-        ("add.f32 {}, {}, {}", [(0x3F800000, 0x33800000), (0, 1 << 31)], [0x3F800000, 0]),
-        ("sub.f32 {}, {}, {}", [(0x3F800000, 0x3F800000), (0, 1)], [0, 0x80000001]),
-        ("setp.lt.f32 {}, {}, {}", [(1 << 31, 0), (0xBF800000, 1), (0x7FC00000, 1)], [0, 1, 0]),
-        ("setp.ne.f32 {}, {}, {}", [(1 << 31, 0), (1, 2), (0x7FC00000, 1)], [0, 1, 0]),
-    ],
-)
+#: Instructions, the patterns of their operands, and of the results.
+SPECIAL: list[tuple[str, list[tuple[int, int]], list[int]]] = [
+    ("mul.rn.f32 {}, {}, {}", [(0x7F800000, 0), (0x7FC00001, 1)], [0x7FFFFFFF] * 2),
+    ("mul.rn.f32 {}, {}, {}", [(0xFF800000, 0x3F800000)], [0xFF800000]),
+    ("mul.rz.f32 {}, {}, {}", [(0x7F800000, 0xBF800000)], [0xFF800000]),
+    ("mul.rn.ftz.f32 {}, {}, {}", [(1, 0x7F000000), (0x800000, 0xBF000000)], [0, 1 << 31]),
+    ("fma.rn.f32 {}, {}, {}, 0f7F800000", [(0xFF800000, 0x3F800000)], [0x7FFFFFFF]),
+    ("fma.rn.sat.f32 {}, {}, {}, 0f7FC00000", [(0, 0)], [0]),
+    ("add.f32 {}, {}, {}", [(0x3F800000, 0x33800000), (0, 1 << 31)], [0x3F800000, 0]),
+    ("sub.f32 {}, {}, {}", [(0x3F800000, 0x3F800000), (0, 1)], [0, 0x80000001]),
+    ("setp.lt.f32 {}, {}, {}", [(1 << 31, 0), (0xBF800000, 1), (0x7FC00000, 1)], [0, 1, 0]),
+    ("setp.ne.f32 {}, {}, {}", [(1 << 31, 0), (1, 2), (0x7FC00000, 1)], [0, 1, 0]),
+]
+
+
+@pytest.mark.parametrize(("text", "rows", "want"), SPECIAL)
 def test_special_floats(text: str, rows: list[tuple[int, int]], want: list[int]) -> None:
     bits = 1 if text.startswith("setp") else 32
     assert computed(text, bits, [(32, [row[i] for row in rows]) for i in (0, 1)]) == want
@@ -337,16 +352,17 @@ def test_float16_both_ways() -> None:
     assert got == want.tolist()
 
 
-@pytest.mark.parametrize(
-    ("format", "peer", "largest", "nan"),
-    [
-        ("e5m2", ml_dtypes.float8_e5m2, 0x7B, 0x7F),
-        ("e4m3", ml_dtypes.float8_e4m3fn, 0x7E, 0x7F),
-        ("e3m2", ml_dtypes.float6_e3m2fn, 0x1F, 0x1F),
-        ("e2m3", ml_dtypes.float6_e2m3fn, 0x1F, 0x1F),
-        ("e2m1", ml_dtypes.float4_e2m1fn, 0x07, 0x07),
-    ],
-)
+#: Formats of pairs, the type of ml_dtypes, and the codes of the largest number and of NaN.
+PAIRS = [
+    ("e5m2", ml_dtypes.float8_e5m2, 0x7B, 0x7F),
+    ("e4m3", ml_dtypes.float8_e4m3fn, 0x7E, 0x7F),
+    ("e3m2", ml_dtypes.float6_e3m2fn, 0x1F, 0x1F),
+    ("e2m3", ml_dtypes.float6_e2m3fn, 0x1F, 0x1F),
+    ("e2m1", ml_dtypes.float4_e2m1fn, 0x07, 0x07),
+]
+
+
+@pytest.mark.parametrize(("format", "peer", "largest", "nan"), PAIRS)
 def test_conversions_of_pairs(format: str, peer: Any, largest: int, nan: int) -> None:
     """Every bfloat16 number, by the conversion of ml_dtypes where it is in range."""
     low = np.arange(1 << 16, dtype=np.uint32) << 16
@@ -368,6 +384,24 @@ def test_conversions_of_pairs(format: str, peer: Any, largest: int, nan: int) ->
         assert (codes == want).all()
 
 
+def name_of(text: str) -> str:
+    """An instruction with its modifiers, without operands and the variables that it is given."""
+    return text.removeprefix("{{ .reg .b16 t; ").split()[0]
+
+
+#: Every instruction that is computed above, with its modifiers.
+TESTED = {name_of(text) for text, *_ in (*INTEGERS, *SPECIAL)}
+TESTED |= {f"mul.{how}.f32" for how in PRODUCTS} | {f"fma.{how}.f32" for how in FUSED}
+TESTED |= {f"cvt.rn.satfinite.{format}x2.f32" for format, *_ in PAIRS}
+TESTED |= {"rcp.approx.ftz.f32", "cvt.f32.f16", "cvt.rn.f16.f32"}
+
+
 def test_every_opcode_has_a_test() -> None:
-    tested = {text.replace("{{ .reg .b16 t; ", "").split(".")[0] for text, *_ in INTEGERS}
-    assert set(OPCODES) <= tested | {"fma", "rcp"}
+    assert set(OPCODES) <= {name.split(".")[0] for name in TESTED}
+
+
+def test_every_instruction_of_the_kernels_has_a_test() -> None:
+    """Those that compute; `test_fastpath_ptx.py` has it that the list is what nvcc makes."""
+    listed = (Path(__file__).parent / "data" / "ptx_instructions.txt").read_text("ascii").split()
+    computing = {name for name in listed if name.split(".")[0] in {*OPCODES, "mov"}}
+    assert " ".join(sorted(computing - TESTED)) == ""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptx.memory import Arena, FaultError
+from ptx.opcodes import dtype_of
 from ptx.operands import Where, numbers
 from ptx.parse import Instruction, bits_of_type, size_of
 
@@ -38,14 +39,13 @@ def accesses(machine: Machine, one: Instruction) -> Callable[[Where], None]:
         return _parameter(machine, address, names[0], size)
     find = finder(machine, space, address, size * len(names))
     if loads:
-        writes = [machine.registers.writer(name) for name in names]
+        writes, kind = [machine.registers.writer(name) for name in names], dtype_of(one.type)
 
         def load(where: Where) -> None:
             arena, places, lanes = find(where)
-            for write, word in zip(
-                writes, arena.load(places, size, len(writes), lanes), strict=True
-            ):
-                write(where, word)
+            words = arena.load(places, size, len(writes), lanes)
+            for write, word in zip(writes, words, strict=True):
+                write(where, word.view(kind))  # a wider register has its sign
 
         return load
     reads = [machine.registers.reader(name, f"u{8 * size}") for name in names]

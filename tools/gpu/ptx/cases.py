@@ -14,7 +14,7 @@ from ptx.layout import EDGES, PLACES, RULES
 from ptx.machine import Machine
 from ptx.parse import Kernel
 from ptx.published import block_digests
-from ptx.tasks import Chance, decoded, every_scale, level1, matrix, numbers, task_of
+from ptx.tasks import Chance, decoded, every_scale, level1, matrix, numbers, task_of, tensors
 from ptx.tensors import Answers, Questions
 from ptx.wide import TENSOR, steep, steep_both, wide, wide_both
 
@@ -47,6 +47,8 @@ def _quantize(asked: Questions, row: Row) -> None:
     saturate = encoder != "Integers<false>"
     if saturate:
         asked.quantize(level1("quantize", format, float, packed=packed))
+        for task in tensors(format, float, packed=packed):
+            asked.quantize(task, PLACES[:2])
     for rule, shape in SHAPES.items():
         if rule == "floor" or format != "nvfp4":
             task = matrix(format, float, shape, packed=packed, rule=rule, tensor=TENSOR,
@@ -120,7 +122,7 @@ def answers(
         keep(asked)
         return
     # of NVFP4 once more on each side of where a reciprocal lies
-    for side in (0, -1, 1) if kind == "quantize" and format == "nvfp4" else (0,):
+    for side in (0, -1, 1) if format == "nvfp4" and kind != "dequantize" else (0,):
         yield asked.answers(machine, side)
     if kind == "quantize_both":
         yield wide_both(machine, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = [
     "numbers",
     "philox",
     "task_of",
+    "tensors",
 ]
 
 Array = NDArray[Any]
@@ -77,6 +79,29 @@ def level1(op: str, format: str, float: str, *, packed: bool) -> Task:
     )  # fmt: skip
 
 
+def tensors(format: str, float: str, *, packed: bool) -> Iterator[Task]:
+    """The cases of a file of `quantize_tensor` with numbers: blocks along rows or columns."""
+    path = VECTORS / "quantize_tensor" / f"{format}.{float}.txt"
+    lines = path.read_text("ascii").splitlines() if path.exists() else []
+    for line in lines:
+        words = np.array([int(word, 16) for word in line.split()], np.uint64)
+        rows, columns, along = words[:3].tolist()
+        if rows and columns:
+            count, length = (rows, columns) if along else (columns, rows)
+            blocks = -(-length // 32)
+            order = np.cumsum([3, rows * columns, count * blocks])
+            _, values, scales, codes = np.split(words, order)
+            parts = (
+                values.reshape(rows, columns),
+                *(part.reshape((count, -1) if along else (-1, count)) for part in (scales, codes)),
+            )
+            values, scales, codes = parts if along else (np.ascontiguousarray(x.T) for x in parts)
+            yield Task(
+                format, packed, values.astype(FLOATS[float][0]), scales.astype(np.uint8),
+                codes.astype(np.uint8), np.full(count, 0x3F800000), infinity=FLOATS[float][2],
+            )  # fmt: skip
+
+
 def philox(key: int, counters: Array) -> Array:
     """The four words of Philox 4x32 with ten rounds (Salmon and others, 2011) of each counter."""
     mask, up = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -115,17 +140,8 @@ def matrix(
     tensor: int = 0x3F800000, chance: Chance | None = None, saturate: bool = True, first: int = 0,
 ) -> Task:  # fmt: skip
     """A matrix, and what mxref makes of it: see `task_of`."""
-    values = numbers(*shape, float, first)
-    return task_of(
-        format,
-        float,
-        values,
-        packed=packed,
-        rule=rule,
-        tensor=tensor,
-        chance=chance,
-        saturate=saturate,
-    )
+    return task_of(format, float, numbers(*shape, float, first), packed=packed, rule=rule,
+                   tensor=tensor, chance=chance, saturate=saturate)  # fmt: skip
 
 
 def task_of(
