@@ -44,6 +44,8 @@ _ROWS = {False: (64, 1024, 16_384), True: (8, 128, 512)}
 #: The part of the largest call that one of these has at most, since there are many of them; and
 #: the words that each may have.
 _SHARE, _LEAST = 64, 256
+#: The words of a call that are drawn at most where fewer are asked.
+_DRAWN = 1 << 18
 #: Wrong rows that are asked again among cases of the vectors.
 _AGAIN = 64
 #: Wrong rows that are put into other calls, to see which of these are wrong.
@@ -111,11 +113,16 @@ class _Subject:
         is_block = bool(REGISTRY[self.files[0].op].blocks)
         every, longest = _ROWS[is_block], min(most, max(most // _SHARE, _LEAST))
         for number, file in enumerate(self.files):
+            sorts = sorts_of(file)
+            width = max(sorts.numbers.stop, sorts.codes.stop, 1)
             for place, kinds in enumerate(kinds_of(file)):
                 is_every = number == 0 and not all(kinds)
                 other = (place + place // len(CODES) + number) % 3  # of each pair of kinds
                 for turn in range(3) if is_every else (other,):
-                    words = ordinary_words(file, kinds, every[turn], seed)
+                    rows = every[turn]
+                    if rows * width > _DRAWN:  # of large tiles only what is asked is drawn
+                        rows = min(rows, max(longest // width, 2))
+                    words = ordinary_words(file, kinds, rows, seed)
                     words = words[: max(longest // words.shape[1], 2)]
                     special = special_words(file, words, place + turn + number)
                     for when, some in enumerate((words, special, words)):
