@@ -13,11 +13,12 @@ from typing import Any
 
 from gpu_matrices import numbers, only, random_bits, unlike
 from triton_child import covered, stochastic, target, with_bugs
+from triton_counts import KERNELS, count
 from triton_planting import patches
 
 import mxref
 
-__all__ = ["OF_PTX", "answers", "bugs", "chance", "matrices", "vectors"]
+__all__ = ["OF_PTX", "answers", "bugs", "chance", "counts", "matrices", "vectors"]
 
 OF_PTX = patches("compiled")
 #: Formats, floats, rules and options of matrices: every format, float, rule, layout, and both
@@ -154,6 +155,12 @@ def matrices(architecture: str) -> dict[str, list[int]]:
     """By matrix: bytes and numbers, and those unlike mxref's."""
     target()
     return dict(answers(kernels(), int(architecture)))
+
+
+def counts(share: str, shares: str) -> dict[str, dict[str, float]]:
+    """Counts of machine instructions of a share of the kernels that are watched."""
+    found: dict[str, dict[str, float]] = count(KERNELS[int(share) :: int(shares)])
+    return found
 
 
 def bugs(architecture: str, *names: str) -> dict[str, str]:
