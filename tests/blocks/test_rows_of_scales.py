@@ -136,7 +136,7 @@ def test_products_are_those_of_each_row(arithmetic: str, target: str) -> None:
 
 
 TILES = catalog.BlockFormat("tiles", E2M1, UE4M3, (16, 16), tensor_scale=True)
-LONG = catalog.BlockFormat("long", E2M1, UE4M3, 1 << 17, tensor_scale=True)
+LONG = catalog.BlockFormat("long", E2M1, UE4M3, 1 << 18, tensor_scale=True)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ LONG = catalog.BlockFormat("long", E2M1, UE4M3, 1 << 17, tensor_scale=True)
         ((3, 40, 70), 1, NVFP4, (3, 1, 70)),
         ((3, 40, 20), (1, 2), TILES, (3, 1, 1)),
         ((40, 3, 20), (0, 2), TILES, (1, 3, 1)),
-        ((3, (1 << 17) + 9), 1, LONG, (3, 1)),
+        ((3, (1 << 18) + 9), 1, LONG, (3, 1)),
         ((0, 40), 1, NVFP4, (0, 1)),
     ],
 )
@@ -191,7 +191,7 @@ def test_rows_along_any_axes(
         ((5, 40), 1, NVFP4),
         ((3, 40, 70), 1, NVFP4),
         ((3, 40, 20), (1, 2), TILES),
-        ((3, (1 << 17) + 9), 1, LONG),
+        ((3, (1 << 18) + 9), 1, LONG),
     ],
 )
 def test_amax_is_that_of_a_row_along_any_axes(
