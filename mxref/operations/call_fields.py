@@ -32,6 +32,8 @@ class CallFields(ChoosingOperation):
     slot: ClassVar[str] = "bytes"
     #: How many of its fields, the last ones, are what it works on; those before are parameters.
     worked_on: ClassVar[int] = 1
+    #: Two sizes that a kernel may mix up, as reports call them, which shows where they differ.
+    sides: ClassVar[tuple[str, ...]] = ()
 
     def slot_of(self, format: str) -> str:
         """What the file of a format has in place of a float type."""

@@ -47,6 +47,7 @@ class _Elementwise(CallOperation):
     formats = ("int8", "uint8")
     clauses = {"Q16": "sums and products of codes"}  # noqa: RUF012
     worked_on = 2
+    sides = "rows", "columns"
     #: The fast path and the slow twin.
     fast_codes: ClassVar[Callable[..., NDArray[Any]]]
     slow_code: ClassVar[Callable[..., int]]

@@ -34,6 +34,7 @@ class Mma(MatrixOperation):
 
     one_nan = True
     name = "mma"
+    sides = "rows", "columns"
     parameters = "a, b, c, adder, format_a, format_b"
     formats = (
         "hopper_fp8-e4m3-e4m3",

@@ -32,6 +32,7 @@ class QlinearMatmul(CallOperation):
     """The product of a and b, each with a scale and a zero point, b with one for each column."""
 
     name = "qlinear_matmul"
+    sides = "rows", "columns"
     parameters = "a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero"
     formats = ("int8", "uint8")
     clauses = {"Q14": "quantized matrix products"}  # noqa: RUF012

@@ -55,6 +55,7 @@ class Rescale(CallOperation):
     """Integers times a fixed-point number, to integers of another width."""
 
     name = "rescale"
+    sides = "rows", "channels"
     parameters = "values, multipliers, shifts, input_zero, output_zero, dtype, multiplier_bits"
     formats, further = _FORMATS, _FURTHER
 

@@ -56,6 +56,7 @@ class GridSample(CallOperation):
     """Pixels between pixels."""
 
     name = "grid_sample"
+    sides = "pixels down", "pixels across"
     parameters = "codes, grid, align_corners, padding, zero_point"
     further = {  # noqa: RUF012
         f"{codes}_{option}": {"ties": codes} for codes in _OTHER for option in _OPTIONS

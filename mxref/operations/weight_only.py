@@ -49,6 +49,7 @@ class WeightOnlyOperation(CallOperation):
 
     one_nan = True
     slot = "f32"
+    sides = "rows", "outputs"
     #: The largest |w + 8| + 8.
     reach: ClassVar[int]
 

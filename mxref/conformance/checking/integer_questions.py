@@ -38,17 +38,6 @@ _RARE = 300
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
-#: Two sizes of a kind that a kernel may mix up, which shows where they differ.
-_EQUAL = {
-    "rescale": ("rows", "channels"),
-    "grid_sample": ("pixels down", "pixels across"),
-    "layer": ("rows", "outputs"),
-    "layer_groups": ("rows", "outputs"),
-    "qlinear_matmul": ("rows", "columns"),
-    "elementwise": ("rows", "columns"),
-    "mma": ("rows", "columns"),
-    "addmm": ("rows", "columns"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +175,8 @@ class IntegerQuestion(PlainQuestion):
             found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
         elif kind == "layer_groups":
             found["columns"] = math.prod(self.sizes[2:])
-        if kind in _EQUAL:
-            found["sides"] = alike(found, *_EQUAL[kind])
+        if sides := CALL_OPERATIONS[self.subject.op].sides:
+            found["sides"] = alike(found, *sides)
         if kind in ("int4", "rescale"):
             found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
         return found
