@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from mxref.support.host_arrays import unpacked_array
+from mxref.support.host_arrays import refuse_masked, unpacked_array
 
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]
@@ -123,18 +123,6 @@ def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
     if native in _OF_DTYPE:
         return _OF_DTYPE[native]
     raise TypeError(f"{parameter} must be {known}, got {wanted}")
-
-
-def refuse_masked(values: object, parameter: str) -> None:
-    """Refuse masked arrays (told by their methods, since numpy.ma computes when it is imported).
-
-    Raises:
-        TypeError: a masked array.
-    """
-    if hasattr(values, "mask") and hasattr(values, "filled"):
-        raise TypeError(
-            f"{parameter} must not be masked: use .filled(...) to say what masked means"
-        )
 
 
 def plain_layout(values: object) -> FloatLayout | None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref.bits.floats import U8, FloatLayout, Floats, refuse_masked
+from mxref.bits.floats import U8, FloatLayout, Floats
+from mxref.support.host_arrays import refuse_masked
 
 
 def codes_out(

@@ -22,10 +22,9 @@ from mxref.bits.floats import (
     compose,
     layout_of,
     patterns,
-    refuse_masked,
     split,
 )
-from mxref.support.host_arrays import unpacked_array
+from mxref.support.host_arrays import refuse_masked, unpacked_array
 
 Array = NDArray[Any]
 

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.floats import U8, Parts, refuse_masked
+from mxref.bits.floats import U8, Parts
 from mxref.formats.catalog import CodeFormat
-from mxref.support.host_arrays import host_array, unpacked_array
+from mxref.support.host_arrays import host_array, refuse_masked, unpacked_array
 
 
 def dtype_of(fmt: CodeFormat) -> np.dtype[Any] | None:

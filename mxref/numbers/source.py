@@ -21,14 +21,13 @@ from mxref.bits.floats import (
     float_array,
     patterns,
     plain_layout,
-    refuse_masked,
     split,
 )
 from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS, OWN_FORMATS
 from mxref.numbers.codes import dtype_of, every_code
 from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
 from mxref.policy.groups import ElementPolicy
-from mxref.support.host_arrays import unpacked_array
+from mxref.support.host_arrays import refuse_masked, unpacked_array
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
 

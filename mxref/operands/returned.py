@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import FloatLayout, refuse_masked
+from mxref.bits.floats import FloatLayout
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import dtype_of, word_of
-from mxref.support.host_arrays import host_array
+from mxref.support.host_arrays import host_array, refuse_masked
 
 __all__ = ["AnswerError", "array_of", "code_array", "code_words", "float_words", "pair_of"]
 

@@ -15,12 +15,11 @@ from mxref.bits.floats import (
     float_array,
     layout_of,
     patterns,
-    refuse_masked,
 )
 from mxref.formats.catalog import CODE_FORMATS, ElementFormat
 from mxref.products.adders import Adder
 from mxref.products.steps import Factors, every_code, every_number, exponents_of
-from mxref.support.host_arrays import unpacked_array
+from mxref.support.host_arrays import refuse_masked, unpacked_array
 
 __all__ = ["arrays_of", "matrix_of", "slices", "terms"]
 

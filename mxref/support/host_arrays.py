@@ -96,3 +96,15 @@ class _OnHost:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _HOST
+
+
+def refuse_masked(values: object, parameter: str) -> None:
+    """Refuse masked arrays (told by their methods, since numpy.ma computes when it is imported).
+
+    Raises:
+        TypeError: a masked array.
+    """
+    if hasattr(values, "mask") and hasattr(values, "filled"):
+        raise TypeError(
+            f"{parameter} must not be masked: use .filled(...) to say what masked means"
+        )

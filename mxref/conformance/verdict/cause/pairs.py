@@ -46,6 +46,8 @@ def pair_of(op: str, policy: Policy, few: Evidence, whole: Sequence[Evidence]) -
         whole: all of a target's answers.
     """
     every = [one for some in suspects(op, few.questions.file.format) for one in some]
+    if not every:  # a format of one's own
+        return None
     lacks = np.array([~one.given(few, policy) for one in every], np.float32)
     covers = lacks @ lacks.T == 0  # which two together give all
     some = itertools.compress(every, covers.any(axis=1))
