@@ -207,6 +207,25 @@ def test_transformer_engine(transformer_engine: Any, format: str, power: bool) -
             assert compare(name, x, found, f"fp8_{format}_{blocks}") > 1_000_000
 
 
+@pytest.mark.parametrize("tile", [(1, 128), (128, 128)])
+def test_transformer_engine_stores_scales(transformer_engine: Any, tile: tuple[int, int]) -> None:
+    """Along the rows and along the columns, which are the rows of the transposed matrix."""
+    blocks = "fp8_e4m3_f32" + "_128x128" * (tile[0] > 1)
+    for rows, columns in ((1, 128), (5, 384), (130, 640), (300, 1100)):
+        x = at_thresholds(rows)[:rows, :columns].copy()
+        found = transformer_engine.quantize(
+            tensor(x), TORCH["e4m3"], return_transpose=True, eps=0.0, pow_2_scales=False,
+            quant_tile_shape=tile, munge_scale_shapes=True,
+        )  # fmt: skip
+        for matrix, theirs in ((x, found.scale), (x.T.copy(), found.scale_t)):
+            axis: Any = -1 if tile[0] == 1 else (0, 1)
+            profile = mxref.profile("transformer_engine_fp8_block_float32")
+            scales = profile.quantize(matrix, blocks, axis=axis).scales.astype("<f4")
+            words = np.ascontiguousarray(scales if tile[0] == 1 else scales.T).view(np.uint8)
+            packed = mxref.pack_scales(words, scale_layout="mn_major_words").view("<f4")
+            assert packed.tolist() == theirs.numpy().reshape(-1).tolist()
+
+
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("format", TORCH)
 def test_transformer_engine_current_scaling(format: str, power: bool) -> None:
