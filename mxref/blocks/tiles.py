@@ -133,7 +133,7 @@ class Tiling:
         """The only one of `tiles` if it has all elements."""
         return tuple(map(slice, self.padded)), tuple(map(slice, self.counts))
 
-    @cached_property
+    @property
     def is_long(self) -> bool:
         """Whether a block has more elements than a tile, so that it is taken in parts."""
         return math.prod(self.block_shape) > TILE

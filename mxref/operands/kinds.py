@@ -153,17 +153,18 @@ class Size(Integers):
     """How many: the length of axes of other fields, no argument of the function.
 
     Args:
-        most: the greatest size of random cases.
+        most: the greatest size of random cases, in units.
         least: the least of any case.
+        unit: what it is a multiple of.
     """
 
-    def __init__(self, most: int = 9, least: int = 1) -> None:
-        super().__init__("int32", least, (1 << 31) - 1, easy=1)
-        self.most = most
+    def __init__(self, most: int = 9, least: int = 1, unit: int = 1) -> None:
+        super().__init__("int32", least, (1 << 31) - 1, easy=unit)
+        self.most, self.unit = most, unit
 
     def drawn(self, draws: Draws, shape: tuple[int, ...]) -> Ints:
-        """From 1 to `most`."""
-        return draws.between(1, self.most, shape)
+        """From one unit to `most`."""
+        return draws.between(1, self.most, shape) * self.unit
 
 
 class Flags(Integers):

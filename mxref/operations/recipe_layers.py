@@ -324,19 +324,14 @@ class RecipeLayer(CallOperation):
         """A layer of these sizes; x and grad may be small, with zeros in their first rows."""
         every = [getattr(self.recipe_of(format), one).format for one in self.operands]
         few_bits = any(one is not None and one.element.exponent_bits < 3 for one in every)
-        parts = drawn_layer(
-            self.fields(format),
-            draws,
-            sizes,
-            reach=1 if few_bits else 8,
-            tile=self._longest(format),
-            **more,
-        )
-        return joined(self.fields(format), parts)
+        fields, of_all = self.fields(format), {"reach": 1 if few_bits else 8, **more}
+        parts = drawn_layer(fields, draws, sizes, tile=self._longest(format), **of_all)
+        return joined(fields, parts)
 
-    def first_fields(self) -> tuple[Field, ...]:
+    def first_fields(self, format: str) -> tuple[Field, ...]:
         """Sizes, x and the weight."""
-        sizes = (Field(name, Size(most)) for name, most in zip("smkn", (2, 9, 9, 9), strict=True))
+        units = (Size(9, unit=self._unit(format, name)) for name in "mkn")
+        sizes = (Field(name, kind) for name, kind in zip("smkn", (Size(2), *units), strict=True))
         x = Field("x", Ordinary(), ("s", "m", "k"))
         return (*sizes, x, Field("w", Ordinary(), ("n", "k")))
 

@@ -36,7 +36,7 @@ class RecipeLinear(RecipeLayer):
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Sizes, x and the weight."""
-        return self.first_fields()
+        return self.first_fields(format)
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """The output."""
@@ -81,7 +81,7 @@ class RecipeGradients(RecipeLayer):
             Field(f"bits_{one}", RandomBits(getattr(self.recipe_of(format), one)), shape)
             for one in self.random(format)
         )
-        return (*self.first_fields(), Field("grad", Ordinary(), shape), *bits)
+        return (*self.first_fields(format), Field("grad", Ordinary(), shape), *bits)
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """The numbers of both gradients."""

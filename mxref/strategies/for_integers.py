@@ -14,6 +14,7 @@ from mxref.operands.kinds import Codes, Floats, Integers, Kind, Scales, Size
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.strategies.for_floats import patterns
+from mxref.support.integers import rounded_up
 
 __all__ = ["integer_cases"]
 
@@ -77,7 +78,8 @@ def _like(draw: st.DrawFn, one: CallOperation, format: str, seeds: st.SearchStra
     left, sizes = _WORDS, {"*": min(draw(_COUNTS), 1025)}
     for field in fields:
         if isinstance(field.kind, Size):
-            sizes[field.name] = 1 if field.kind.most == 1 else min(draw(_COUNTS), max(left, 1))
+            count = 1 if field.kind.most == 1 else min(draw(_COUNTS), max(left, 1))
+            sizes[field.name] = rounded_up(count, field.kind.unit)
             left //= sizes[field.name]
             sizes["*"] = min(sizes["*"], max(left, 1))
             parts[field.name] = np.int64(sizes[field.name])
@@ -109,5 +111,5 @@ def _values(kind: Kind) -> st.SearchStrategy[int]:
     if isinstance(kind, Floats):
         dtype, uint = kind.layout.dtype, kind.layout.uint
         small = st.integers(-20, 20).map(lambda n: int(np.array(n).astype(dtype).view(uint)))
-        return small | patterns(kind.layout.name)
+        return (small | patterns(kind.layout.name)).filter(kind.is_legal)
     raise TypeError(f"kind must be one of mxref.operands.kinds, got {type(kind).__name__}")

@@ -58,7 +58,7 @@ _INTEGERS = (
 )
 _FLOATS = (
     *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
-    *("quantize_tensor", "linear", "linear_gradients", "mma"),
+    *("quantize_tensor", "linear", "linear_gradients", "recipe_linear", "recipe_gradients", "mma"),
 )
 _PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w", "matmul_nbits")
 #: The kinds that operations' calls cannot have, by the reason.

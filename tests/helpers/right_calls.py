@@ -112,6 +112,16 @@ def addmm(*arguments: Any) -> Array:
     return mxref.matmul(a, b.T, arguments[4].dtype, **more)
 
 
+def recipe_linear(x: Array, w: Array, recipe: str) -> Array:
+    return mxref.linear(x, w, mxref.recipe(recipe))
+
+
+def recipe_gradients(x: Array, w: Array, grad: Array, recipe: str, *bits: Array) -> Any:
+    how = mxref.recipe(recipe)
+    drawn = dict(zip(how.stochastic, bits, strict=True)) or None
+    return mxref.linear_gradients(x, w, grad, how, random_bits=drawn)
+
+
 RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "encode": mxref.encode,
     "decode": mxref.decode,
@@ -131,6 +141,8 @@ RIGHT_CALLS: dict[str, Callable[..., Any]] = {
     "matmul": matmul,
     "linear": linear,
     "linear_gradients": linear_gradients,
+    "recipe_linear": recipe_linear,
+    "recipe_gradients": recipe_gradients,
     "quantize_affine": quantize_affine,
     "dequantize_affine": dequantize_affine,
     "pack_int4": integer.pack_int4,

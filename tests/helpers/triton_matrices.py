@@ -17,6 +17,7 @@ from gpu_matrices import (
     WIDTH,
     count,
     numbers,
+    nvfp4_at_midpoints,
     only,
     random_bits,
     tiles,
@@ -72,6 +73,7 @@ def answers(mx: Any, *, complete: bool) -> Iterator[tuple[str, list[int]]]:
     with only(mx, tiles(mx)[4]):
         for format in formats[:-1] if complete else formats[:1]:
             yield f"{format} by chance", unlike_chance(mx, numbers((96, 64), 1), format, draws)
+    yield "nvfp4 at midpoints", nvfp4_at_midpoints(mx)
 
 
 def sizes(mx: Any) -> dict[str, list[int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,8 +19,8 @@ import mxref
 from mxref.formats.catalog import BLOCK_FORMATS
 
 __all__ = [
-    *("count", "every_nvfp4", "numbers", "on_device", "only", "random_bits", "tiles"),
-    *("unlike", "unlike_chance"),
+    *("count", "every_nvfp4", "numbers", "nvfp4_at_midpoints", "on_device", "only"),
+    *("random_bits", "tiles", "unlike", "unlike_chance"),
 ]
 
 SEED, WIDTH = 0x9E3779B97F4A7C15, 11
@@ -28,6 +29,8 @@ SEED, WIDTH = 0x9E3779B97F4A7C15, 11
 TENSOR_SCALE = np.float32(11233963 * 2.0**-30)
 #: Scales of tensors: 1, 3, 1/3, the ends of float32 and of its subnormal numbers.
 TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x00000001, 0x007FFFFF, 0x7F7FFFFF)
+#: The midpoints between E2M1's numbers.
+MIDPOINTS = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5])
 #: The exponents of the elements of a block, less that of its first one.
 BELOW = np.array([0, 0, 0, -1, -1, -1, -2, -2, -2, -2, -3, -3, -3, -4, -4, -5])
 
@@ -52,6 +55,7 @@ def on_device(mx: Any, device: str, shape: tuple[int, int]) -> Iterator[tuple[st
         x = numbers(shape, 1).to(device)
         yield f"{format} by chance", unlike_chance(mx, x, format, draws)
     yield from every_nvfp4(mx, device).items()
+    yield "nvfp4 at midpoints", nvfp4_at_midpoints(mx, device)
 
 
 def tiles(mx: Any) -> list[Any]:
@@ -167,16 +171,17 @@ def _apart(codes: Any) -> Any:
 
 
 def unlike_chance(mx: Any, x: Any, format: str, draws: NDArray[np.uint32]) -> list[int]:
-    """Philox's bits in rows and in columns."""
+    """Philox's bits in rows and in columns, and whole words of them."""
     element, counts = BLOCK_FORMATS[format].element.name, [0, 0]
-    for values in (x, x.T):
-        found = mx.quantize(values, element, "rceil", seed=SEED, random_width=WIDTH)
+    of_width = {WIDTH: draws, 32: random_bits(draws.size, SEED, 32)}
+    for values, (width, bits) in itertools.product((x, x.T), of_width.items()):
+        found = mx.quantize(values, element, "rceil", seed=SEED, random_width=width)
         want = mxref.quantize(
             values.cpu(),
             format,
             "ocp+scale_rule=rceil+rounding=stochastic_a",
-            random_bits=draws.reshape(values.shape),
-            random_width=WIDTH,
+            random_bits=bits.reshape(values.shape),
+            random_width=width,
         )
         count(counts, [part.cpu().numpy() for part in found], [want.scale_codes, want.codes])
     return counts
@@ -218,6 +223,29 @@ def every_nvfp4(mx: Any, device: str = "cpu") -> dict[str, list[int]]:
             count(counts, [np.where(read.isnan().numpy(), 1, bits)], [own])
         found[f"nvfp4 of a tensor scaled by {word:08x}"] = counts
     return found
+
+
+def nvfp4_at_midpoints(mx: Any, device: str = "cpu") -> list[int]:
+    """Answers to the floats on each side of every midpoint under every scale, and wrong ones.
+
+    Under scales of tensors of all significands: a midpoint times both scales has up to 31 bits.
+    """
+    import torch
+
+    counts = [0, 0]
+    scales = mxref.decode(np.arange(1, 127, dtype=np.uint8), "ue4m3", np.float64)[:, np.newaxis]
+    for word in np.random.default_rng(7).integers(0x3F000000, 0x40000000, 16, dtype=np.uint32):
+        tensor: Any = word.view(np.float32)
+        exact = MIDPOINTS * scales * np.float64(tensor)
+        near = exact.astype(np.float32)
+        least = np.where(near < exact, near, np.nextafter(near, np.float32(0)))
+        above = np.nextafter(least, np.float32(np.inf))
+        largest = (6 * scales * np.float64(tensor)).astype(np.float32)
+        values = torch.from_numpy(np.concatenate([largest, least, -above, -largest], axis=1))
+        want = mxref.quantize(values, "nvfp4", tensor_scale=tensor)
+        found = mx.quantize(values.to(device), "nvfp4", tensor_scale=float(tensor))
+        count(counts, [one.cpu().numpy() for one in found], [want.scale_codes, want.codes])
+    return counts
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[Any]:

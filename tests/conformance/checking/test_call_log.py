@@ -26,6 +26,7 @@ FILES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("encode_scale", "decode_scale"), ("e8m0.f32", "")),
     **dict.fromkeys(("quantize", "dequantize", "quantize_tensor"), ("mxfp8_e4m3.f32", "")),
     **dict.fromkeys(("linear", "linear_gradients"), ("mxfp8_e4m3.f32", "")),
+    **dict.fromkeys(("recipe_linear", "recipe_gradients"), ("mxfp8_torchao.f32", "")),
     "pack": ("e2m1.bytes", ""),
     "unpack": ("e2m1.low_nibble_first", ""),
     "pack_scales": ("e8m0.bytes", "scale_layout=tiles_128x4"),
@@ -45,7 +46,7 @@ FILES: dict[str, tuple[str, str]] = {
     "matmul_nbits": ("uint4_zeros.f32", ""),
 }
 #: The largest calls of a fast kernel; of layers, whose right answers take long, smaller ones.
-ELEMENTS, OF_LAYERS = 2_200_000, 30_000
+ELEMENTS, OF_LAYERS, OF_RECIPES = 2_200_000, 30_000, 100_000
 
 PAGE = ROOT / "docs" / "check.md"
 #: The table of the page, between two comments.
@@ -85,7 +86,8 @@ def test_no_kind_is_left_out_and_the_page_has_the_counts(
     log, (name, policy) = CallLog(), FILES[op]
     functions = log.wrapped(**{op: RIGHT_CALLS[op]})
     functions.POLICY = f"ocp+{policy}" if policy else "ocp"
-    elements = OF_LAYERS if op.startswith("linear") or op == "matmul_nbits" else ELEMENTS
+    of_layers = op.startswith("linear") or op == "matmul_nbits"
+    elements = OF_LAYERS if of_layers else OF_RECIPES if op.startswith("recipe") else ELEMENTS
     target, file = target_of(functions, "target"), vector_file(f"{op}/{name}")
     assert check(target, [file], extent=Extent(elements=elements)).passed
     assert [kind for kind in kinds_of(op) if log.largest[op, kind] < 1000] == []

@@ -84,7 +84,7 @@ EVERY_FILE = [
     (op, format)
     for op, one in CALL_OPERATIONS.items()
     for format in one.formats
-    if not op.startswith("linear")
+    if not op.startswith(("linear", "recipe"))
 ]
 
 
