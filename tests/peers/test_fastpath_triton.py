@@ -5,6 +5,7 @@ No GPU takes part; the kernels are compiled for three architectures, and their i
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from mxref.mutants import MUTANTS, Mutant, equivalent
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}
+#: Bugs by somebody who had not seen the checks: old and new text, and why it is wrong.
+OUTSIDER: list[dict[str, str]] = json.loads(
+    (ROOT / "tests" / "helpers" / "data" / "triton" / "outsider.json").read_text("utf-8")
+)
 #: What the kernels have.
 OPERATIONS = (
     *("encode", "decode", "shared_scale", "quantize", "dequantize"),
@@ -113,7 +118,7 @@ def test_what_is_packed_at_once() -> None:
 def test_the_parts_of_a_gpu_check() -> None:
     """What `gpu_check.py` asks beside level 1 and sweeps, of few numbers and interpreted."""
     found = interpreted("gpu_parts")
-    assert len(found) == 12 + len(BLOCK_FORMATS) + 6 + 2
+    assert len(found) == 12 + len(BLOCK_FORMATS) + 6 + 1 + 2
     assert not {name: wrong for name, (answers, wrong) in found.items() if wrong or not answers}
 
 
@@ -128,7 +133,7 @@ def test_stochastic_rounding_by_given_bits() -> None:
 def test_matrices() -> None:
     """Both directions, strides, layouts, float16, and random bits of the CUDA fast path."""
     found = interpreted("matrices")
-    assert len(found) == 24 + len(BLOCK_FORMATS) + 1
+    assert len(found) == 24 + len(BLOCK_FORMATS) + 2
     assert not {name: wrong for name, (_, wrong) in found.items() if wrong}
 
 
@@ -136,7 +141,7 @@ def test_bugs_of_matrices() -> None:
     """A few matrices and all sizes of tiles are right, and kernels with a bug are not."""
     found = interpreted("matrix_bugs")
     bugs = {name: found.pop(f"bug: {name}") for name in OF_MATRICES}
-    assert len(found) == 6 + 5
+    assert len(found) == 6 + 6
     assert not {name: wrong for name, (answers, wrong) in found.items() if wrong or not answers}
     assert not {name for name, (answers, wrong) in bugs.items() if not 0 < wrong <= answers}
 
@@ -216,6 +221,14 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
     without_reason = {id for id in of_classes if can_be_planted(BY_ID[id])}
     assert without_reason == (PLANTED_IDS & of_classes) | LEFT_OUT.keys()
     assert len(PLANTED_IDS) == 273
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("bug", OUTSIDER, ids=lambda bug: bug["id"])
+def test_a_bug_by_somebody_else_is_caught(bug: dict[str, str]) -> None:
+    """Who had not seen the checks: some check finds each, a process that ends included."""
+    asked = bug["id"], bug["old"], bug["new"]
+    assert child(*asked, script="triton_outsider", TRITON_INTERPRET="1")
 
 
 @pytest.mark.sampled(6)

@@ -228,14 +228,16 @@ def every_nvfp4(mx: Any, device: str = "cpu") -> dict[str, list[int]]:
 def nvfp4_at_midpoints(mx: Any, device: str = "cpu") -> list[int]:
     """Answers to the floats on each side of every midpoint under every scale, and wrong ones.
 
-    Under scales of tensors of all significands: a midpoint times both scales has up to 31 bits.
+    A midpoint times the scale of a block is k, of up to 7 bits, times a power of two. The scales of
+    tensors are such that k times their significand misses a float32 by the last of its 31 bits.
     """
     import torch
 
     counts = [0, 0]
     scales = mxref.decode(np.arange(1, 127, dtype=np.uint8), "ue4m3", np.float64)[:, np.newaxis]
-    for word in np.random.default_rng(7).integers(0x3F000000, 0x40000000, 16, dtype=np.uint32):
-        tensor: Any = word.view(np.float32)
+    for k, side in itertools.product((1, 9, 11, 13, 15, 27, 33, 39, 45, 55, 63, 77, 91), (1, -1)):
+        word = 0x3F654380 + side * pow(k, -1, 128) % 128
+        tensor: Any = np.uint32(word).view(np.float32)
         exact = MIDPOINTS * scales * np.float64(tensor)
         near = exact.astype(np.float32)
         least = np.where(near < exact, near, np.nextafter(near, np.float32(0)))
