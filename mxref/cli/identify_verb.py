@@ -69,6 +69,7 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
     from mxref.cases.own_formats import notes_on_references
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.operations.registry import OPERATIONS
+    from mxref.targets.recipe_functions import BY_RECIPE
 
     name = target.name
     # Each operation takes time to import, and a module has few.
@@ -102,8 +103,8 @@ def _identify(options: argparse.Namespace, target: Target) -> int:
 
             print("\n".join(unit_lines(unit)), end="\n\n")
         if found or not (more or units):
-            by_recipe = any("recipe_" in op for op in own)
-            _print(name, found, options, by_recipe=by_recipe and own is not OPERATIONS)
+            by_recipe = not BY_RECIPE.isdisjoint(getattr(target, "operations", ()))
+            _print(name, found, options, by_recipe=by_recipe)
         for note in notes_on_references(one.setting.format for one in found):
             print(f"note: {note}")
     if ending:  # with --json it goes to stderr

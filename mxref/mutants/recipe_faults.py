@@ -262,11 +262,10 @@ def _operands(
     layer: RecipeLayer, recipe: Recipe, change: Change, arguments: Sequence[Any]
 ) -> list[tuple[Operand, Operand]]:
     """What each product of a layer multiplies."""
-    count = len(layer.parameters.split(", ")) - 1
-    x, w, *more = arguments[:count]
-    drawn = list(arguments[count + 1 :])
+    x, w, *more = arguments[: layer.inputs]
+    format, *drawn = arguments[layer.inputs :]
     drawn = [drawn[i] for i in change.bits] or drawn
-    bits = dict(zip(layer.random(arguments[count]), drawn, strict=True))
+    bits = dict(zip(layer.random(format), drawn, strict=True))
     rows = as_rows(x)
 
     def operand(name: str, values: Array, axis: int) -> Operand:

@@ -81,10 +81,9 @@ def _mutants(layer: RecipeLayer) -> Iterator[tuple[str, Mutant]]:
 
 def _run(layer: RecipeLayer, by_format: Mapping[str, Change]) -> Callable[..., Array]:
     """The function of an operation, with a change."""
-    place = len(layer.parameters.split(", ")) - 1
 
     def run(*arguments: Any) -> Array:
-        name = arguments[place]
+        name = arguments[layer.inputs]
         return changed_layer(layer, RECIPES[name], by_format[name])(*arguments)
 
     return run
@@ -94,10 +93,9 @@ def _admits(
     layer: RecipeLayer, by_format: Mapping[str, Change]
 ) -> Callable[[AskedCall, Array], bool]:
     """Whether a result may be one of a change."""
-    place = len(layer.parameters.split(", ")) - 1
 
     def admits(call: AskedCall, result: Array) -> bool:
-        name = call.arguments[place]
+        name = call.arguments[layer.inputs]
         return inside_changed(layer, RECIPES[name], by_format[name])(call, result)
 
     return admits

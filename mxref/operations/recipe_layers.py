@@ -101,6 +101,11 @@ class RecipeLayer(CallOperation):
         }
         vars(self).update(own, admitting=own["formats"])  # what other operations have as a class
 
+    @property
+    def inputs(self) -> int:
+        """How many arrays a call has, before the name of the recipe and random bits."""
+        return len(self.parameters.split(", ")) - 1
+
     def recipe_of(self, format: str) -> Recipe:
         """The recipe of a format."""
         return RECIPES[format] if self._recipe is None else self._recipe
@@ -203,13 +208,9 @@ class RecipeLayer(CallOperation):
 
     def given(self, call: AskedCall) -> tuple[list[Array], Recipe, dict[str, Array]]:
         """The arrays of a call, the recipe, and random bits by operand."""
-        count = len(self.parameters.split(", ")) - 1
-        arrays, format, bits = call.arguments[:count], call.arguments[count], call.arguments
-        return (
-            list(arrays),
-            self.recipe_of(format),
-            dict(zip(self.random(format), bits[count + 1 :], strict=True)),
-        )
+        arrays, (format, *bits) = call.arguments[: self.inputs], call.arguments[self.inputs :]
+        drawn = dict(zip(self.random(format), bits, strict=True))
+        return list(arrays), self.recipe_of(format), drawn
 
     def admits(self, call: AskedCall, result: Array) -> bool:
         """Whether all numbers are inside of the bounds of float32 sums, see `inside`."""

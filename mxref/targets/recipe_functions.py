@@ -9,11 +9,20 @@ import numpy as np
 
 from mxref.operands.returned import AnswerError, array_of
 
-__all__ = ["GRADIENTS", "gradients_as_one", "layers_renamed", "refuse_layers", "unread"]
+__all__ = [
+    "BY_RECIPE",
+    "GRADIENTS",
+    "gradients_as_one",
+    "layers_renamed",
+    "refuse_layers",
+    "unread",
+]
 
 Function = Callable[..., Any]
 #: The operations on layers by a recipe, by those of a target.
 _LAYERS = {"linear": "recipe_linear", "linear_gradients": "recipe_gradients"}
+#: The names of these operations, those of a recipe that is made by hand too.
+BY_RECIPE = frozenset([*_LAYERS.values(), *(f"own_{name}" for name in _LAYERS.values())])
 #: The names of those whose results are gradients.
 GRADIENTS = (_LAYERS["linear_gradients"], f"own_{_LAYERS['linear_gradients']}")
 
@@ -59,9 +68,8 @@ def unread(has: Mapping[str, Any], operations: Collection[str]) -> tuple[str, ..
     >>> unread({"RECIPE": "deepseek_v3", "POLICY": "ocp"}, ["recipe_linear"])
     ('POLICY is not read: a RECIPE has the formats and choices of its layers',)
     """
-    layers = {*_LAYERS.values(), *(f"own_{name}" for name in _LAYERS.values())}
     said = [one for one in ("FORMATS", "POLICY", "PROFILE") if one in has]
-    if "RECIPE" not in has or not said or not layers.issuperset(operations):
+    if "RECIPE" not in has or not said or not BY_RECIPE.issuperset(operations):
         return ()
     text = f"{' and '.join(said)} {'is' if len(said) == 1 else 'are'} not read"
     return (f"{text}: a RECIPE has the formats and choices of its layers",)

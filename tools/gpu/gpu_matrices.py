@@ -206,10 +206,7 @@ def every_nvfp4(mx: Any, device: str = "cpu") -> dict[str, list[int]]:
         x = torch.from_numpy(rest.astype(np.uint32).view(np.float32))
         counts = [0, 0]
         for values in (x, x.bfloat16(), (x / x.abs().nan_to_num(1, 1).amax() * 6e4).half()):
-            want = mxref.quantize(values, "nvfp4", tensor_scale=scale)
-            scales, codes = mx.quantize(values.to(device), "nvfp4", tensor_scale=float(scale))
-            found_ones = [scales.cpu().numpy(), codes.cpu().numpy()]
-            count(counts, found_ones, [want.scale_codes, want.codes])
+            _count_nvfp4(counts, mx, values, scale, device)
         scales = np.arange(128, dtype=np.uint8)[:, np.newaxis]
         codes = np.tile(np.arange(16, dtype=np.uint8), (128, 1))
         for name in ("float32", "bfloat16", "float16"):
@@ -244,10 +241,15 @@ def nvfp4_at_midpoints(mx: Any, device: str = "cpu") -> list[int]:
         above = np.nextafter(least, np.float32(np.inf))
         largest = (6 * scales * np.float64(tensor)).astype(np.float32)
         values = torch.from_numpy(np.concatenate([largest, least, -above, -largest], axis=1))
-        want = mxref.quantize(values, "nvfp4", tensor_scale=tensor)
-        found = mx.quantize(values.to(device), "nvfp4", tensor_scale=float(tensor))
-        count(counts, [one.cpu().numpy() for one in found], [want.scale_codes, want.codes])
+        _count_nvfp4(counts, mx, values, tensor, device)
     return counts
+
+
+def _count_nvfp4(counts: list[int], mx: Any, values: Any, tensor: Any, device: str) -> None:
+    """Adds the scales and codes of blocks under a scale of their tensor, and the wrong ones."""
+    want = mxref.quantize(values, "nvfp4", tensor_scale=tensor)
+    found = mx.quantize(values.to(device), "nvfp4", tensor_scale=float(tensor))
+    count(counts, [one.cpu().numpy() for one in found], [want.scale_codes, want.codes])
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[Any]:

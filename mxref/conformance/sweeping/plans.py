@@ -84,22 +84,20 @@ def _covered(target: Target, op: str, float: str, policy: Policy) -> tuple[str, 
     if on_blocks(op):
         found = tuple(one for one in found if has_power_scales(one) or not _unread(op, one, policy))
     if not found:
-        if on_blocks(op):
-            _refuse_float_scales(
-                op, [o for o in FLOAT_SCALED_FORMATS if target.covers(op, o, float)]
-            )
+        for one in FLOAT_SCALED_FORMATS if on_blocks(op) else ():
+            if target.covers(op, one, float):
+                _refuse_float_scales(op, one)
         raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
     return found
 
 
-def _refuse_float_scales(op: str, formats: Iterable[str]) -> None:
+def _refuse_float_scales(op: str, format: str) -> None:
     """Raise ValueError if a format has float32 scales: all blocks are too many."""
-    for one in formats:
-        if one in FLOAT_SCALED_FORMATS:
-            raise ValueError(
-                f"format of {op} must have scales of 8 bits for a sweep, got {one!r}, which has "
-                "2**31 of them: `mxref verify` asks both sides of their thresholds"
-            )
+    if format in FLOAT_SCALED_FORMATS:
+        raise ValueError(
+            f"format of {op} must have scales of 8 bits for a sweep, got {format!r}, which has "
+            "2**31 of them: `mxref verify` asks both sides of their thresholds"
+        )
 
 
 def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
@@ -128,7 +126,7 @@ def _plan(
     if float not in floats:
         raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
     if on_blocks(op) and format not in _BLOCKS:
-        _refuse_float_scales(op, [format])
+        _refuse_float_scales(op, format)
         raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(_BLOCKS)))
     if op in ("encode_scale", "decode_scale") and format != E8M0.name:
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")

@@ -563,19 +563,27 @@ def _launch(kernel, kind, tensor_scale, matrix, *arguments):
 
 
 def _with_conversion(kind):
-    """A kind with the assembly of a word of codes, where it has one on the GPU at hand.
+    """A kind with the assembly of a word of codes, where it has one on the GPU at hand."""
+    if triton.knobs.runtime.interpret:
+        return kind
+    target = triton.runtime.driver.active.get_current_target()
+    return _converting(kind, target.arch) if target.backend == "cuda" else kind
+
+
+@functools.lru_cache
+def _converting(kind, architecture):
+    """A kind with the assembly that an architecture has for it.
 
     `cvt` rounds ties to even, as `encoded` does, also to subnormal numbers, and saturates. A NaN is
     7F, or the largest number. A product that is subnormal in float32 is nothing in these formats.
     """
     name = next((name for name in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1") if _is(kind, name)), "")
     wide = kind.BITS == 8
-    if triton.knobs.runtime.interpret or kind.WIDTH is not None or kind.SCALE is not None:
+    if kind.WIDTH is not None or kind.SCALE is not None:
         return kind
     if not name or (wide and not kind.SATURATE) or not (kind.PACKED or kind.BITS > 4):
         return kind
-    target = triton.runtime.driver.active.get_current_target()
-    if target.backend != "cuda" or target.arch < (89 if wide else 100):
+    if architecture < (89 if wide else 100):
         return kind
     count = 8 if kind.BITS == 4 else 4
     numbers = [f"x{i}" for i in range(count)]
