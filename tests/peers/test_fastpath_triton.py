@@ -224,10 +224,10 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
 
 
 @pytest.mark.sampled(8)
-@pytest.mark.parametrize("bug", OUTSIDER, ids=lambda bug: bug["id"])
-def test_a_bug_by_somebody_else_is_caught(bug: dict[str, str]) -> None:
+@pytest.mark.parametrize("edit", OUTSIDER, ids=lambda edit: edit["id"])
+def test_a_bug_by_somebody_else_is_caught(edit: dict[str, str]) -> None:
     """Who had not seen the checks: some check finds each, a process that ends included."""
-    asked = bug["id"], bug["old"], bug["new"]
+    asked = edit["id"], edit["old"], edit["new"]
     assert child(*asked, script="triton_outsider", TRITON_INTERPRET="1")
 
 
