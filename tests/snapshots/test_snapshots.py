@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kernel_texts import kernel_texts, written
 
 from mxref.cli import main
 from mxref.operations.registry import OPERATIONS
 
 FOLDER = Path(__file__).resolve().parent
-KERNELS = sorted(path.stem for path in (FOLDER / "kernels").glob("*.py"))
+TEXTS = FOLDER / "kernels.toml"
+KERNELS = sorted(kernel_texts(TEXTS))
 REPORTS = FOLDER / "reports"
 #: At most 3200 elements in a call: products of more are asked only if the target is fast.
 VERBS = {"verify": ["--sizes", "3000"], "fuzz": ["--examples", "60"], "identify": []}
@@ -61,6 +63,12 @@ FINDINGS = {
 FAILURES, LINE = 6, 300
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernels."""
+    return written(TEXTS, tmp_path_factory.mktemp("kernels"))
+
+
 def once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which is called once, and gives that result again."""
     found: list[Any] = []
@@ -93,13 +101,13 @@ def shortened(value: Any) -> Any:
     return found
 
 
-def as_file(said: str, status: int, ending: str) -> str:
+def as_file(said: str, status: int, ending: str, folder: Path) -> str:
     """What a command has printed, without what differs between machines and versions.
 
     That is the folder of the kernels; the lines of mxref's own files that raise; and after how many
     questions `fuzz` has found a wrong answer: that is another number with another hypothesis.
     """
-    said = said.replace(str(FOLDER / "kernels"), "/kernels")
+    said = said.replace(str(folder), "/kernels")
     said = re.sub(r"\((\w+)\.py:\d+\)", lambda at: at[0] if at[1] in KERNELS else "(mxref)", said)
     if ending == "json" and status < 2:
         told = json.loads(said)
@@ -121,11 +129,12 @@ def expected(verb: str, kernel: str, ending: str) -> Path:
 def test_a_report_is_as_it_was(
     kernel: str,
     verb: str,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     pytestconfig: pytest.Config,
 ) -> None:
-    monkeypatch.chdir(FOLDER / "kernels")
+    monkeypatch.chdir(folder)
     # Every kernel counts as fast: it is asked the same on every machine.
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
     for name in FINDINGS[verb]:
@@ -136,7 +145,7 @@ def test_a_report_is_as_it_was(
     for ending in ("txt", "json"):
         status = main([verb, f"{kernel}.py", *options, *["--json"] * (ending == "json")])
         printed = capsys.readouterr()
-        said = as_file(printed.err if status == 2 else printed.out, status, ending)
+        said = as_file(printed.err if status == 2 else printed.out, status, ending, folder)
         path = expected(verb, kernel, ending)
         if pytestconfig.getoption("--update"):
             path.write_bytes(said.encode())
@@ -144,13 +153,13 @@ def test_a_report_is_as_it_was(
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
-def test_a_cause_does_not_depend_on_the_seed_of_hashes(seed: str) -> None:
+def test_a_cause_does_not_depend_on_the_seed_of_hashes(seed: str, folder: Path) -> None:
     """Of a kernel whose rules were told in the order of a set: seeds 0 and 1 gave two orders."""
     report = expected("verify", "elementwise_exchanged", "txt").read_text()
     cause = next(line for line in report.splitlines() if line.startswith("CAUSE"))
     said = subprocess.run(
         [sys.executable, "-m", "mxref", *["verify", "elementwise_exchanged.py", "--sizes", "3000"]],
-        cwd=FOLDER / "kernels",
+        cwd=folder,
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,
