@@ -11,14 +11,7 @@ from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
 from mxref.conformance.verdict.stages.steps import View
 
-__all__ = [
-    "VIEWS",
-    "lanes_in_words",
-    "other_of_pair",
-    "pattern_of",
-    "variants",
-    "without_lanes",
-]
+__all__ = ["VIEWS", "lanes_in_words", "other_of_pair", "pattern_of", "variants", "without_lanes"]
 
 
 def _signed(words: Words, layout: FloatLayout) -> Words:
@@ -190,10 +183,7 @@ def variants(view: View) -> Iterator[View]:
         return
     if view.mixes:
         yield _of_numbers(view)
-    for name, text, least in (
-        ("specials", "infinities and NaN", 0),
-        ("nan", "NaN", 1),
-    ):
+    for name, text, least in (("specials", "infinities and NaN", 0), ("nan", "NaN", 1)):
 
         def words(some: Words, layout: FloatLayout, least: int = least) -> Words:
             kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
