@@ -10,7 +10,6 @@ import math
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 from features_by_hand import INF, PARITY, SIGNS, fourth, input_class, magnitude, parity, significand
@@ -80,7 +79,7 @@ def integer_facts(
         case "grid_sample" if format not in BITS:
             units = list(of_another_form(format, words, want))
         case _:
-            units = list(sampled(words, want, format, chosen))
+            units = list(sampled(words, want, format))
     more = (
         {**counted("element", i), "elements behind": len(want) - 1 - i} for i in range(len(want))
     )
@@ -157,19 +156,18 @@ def quantized(
 
 
 def int4(op: str, words: list[int], want: list[int]) -> Iterator[Facts]:
-    rows, k, codes = words[0], words[1], words[2:]
+    rows, k = words[:2]
     columns = len(want) // rows if rows else 0
     for i, word in enumerate(want):
-        row, column = divmod(i, columns)
-        unit = {"row": row, "column": column, "columns behind": columns - 1 - column}
-        unit |= {"column parity": parity(column), "row length": k, "row length parity": parity(k)}
-        if op == "unpack_int4":
-            unit |= {"byte": codes[row * -(-k // 2) + column // 2], **result(signed(word, 8))}
-        else:
-            line = [*map(signed, codes[row * k : row * k + k]), None]
-            unit |= {"first code": line[2 * column], "second code": line[2 * column + 1]}
-            unit["wanted word"] = word
-        yield unit
+        code = word if op == "pack_int4" else signed(word, 8)
+        yield {"k": k, **placed(i, rows, columns), **result(code)}
+
+
+def placed(i: int, rows: int, columns: int) -> Facts:
+    """The place of an element in a matrix."""
+    column = i % columns
+    place = {"rows": rows, "columns": columns, "row": i // columns, "column": column}
+    return place | {"columns behind": columns - 1 - column, "column parity": parity(column)}
 
 
 def rescaled(
@@ -181,12 +179,13 @@ def rescaled(
     low, high = (0, (1 << bits) - 1) if target[0] == "u" else (-1 << bits - 1, (1 << bits - 1) - 1)
     values = words[3 + 2 * channels :]
     for i, value in enumerate(values):
-        row, channel = divmod(i, channels)
+        channel = i % channels
         m, shift = words[3 + channel], words[3 + channels + channel]
-        code, difference = signed(value), signed(value) - zero_in
-        unit = {"integer code": code, "difference": difference, "multiplier": m, "shift": shift}
-        unit |= {"input zero point": zero_in, "zero point": zero_out, "row": row}
-        unit |= counted("channel", channel) | {"channels behind": channels - 1 - channel}
+        difference = signed(value) - zero_in
+        unit = {"input_zero": zero_in, "output_zero": zero_out, "channels": channels}
+        unit |= placed(i, len(want) // channels, channels)
+        for name, code in (("multiplier", m), ("shift", shift), ("q", signed(value))):
+            unit |= sided(name, code)
         number = Fraction(difference * m, 1 << shift)
         up = number - math.floor(number) >= Fraction(1, 2)
         if chosen.get("rounding") == "double" and shift > 31:
@@ -197,16 +196,19 @@ def rescaled(
         yield unit | rounded(number, got, zero_out, low, high, up)
 
 
+def sided(name: str, code: int) -> Facts:
+    side = "negative" if code < 0 else "positive" if code else "0"
+    return {name: code, f"{name} parity": parity(code), f"{name} side": side}
+
+
 def multiplied(format: str, words: list[int], want: list[int]) -> Iterator[Facts]:
     m, k, n, a_zero, y_zero, *rest = words
     scales, zeros = {"a_scale": rest[:1] * n, "y_scale": rest[1:2] * n}, rest[2 + n : 2 + 2 * n]
     scales["b_scale"] = rest[2 : 2 + n]
     for i, word in enumerate(want):
-        row, column = divmod(i, n)
+        column = i % n
         zero = signed(zeros[column])
-        unit = {"m": m, "k": k, "n": n, "rows": m, "columns": n, "row": row, "column": column}
-        unit |= {"columns behind": n - 1 - column, "b_zero": zero, "b_zero parity": parity(zero)}
-        unit |= {"b_zero side": "negative" if zero < 0 else "positive" if zero else "0"}
+        unit = {"m": m, "k": k, "n": n} | placed(i, m, n) | sided("b_zero", zero)
         unit |= {"a_zero": signed(a_zero), "y_zero": signed(y_zero)}
         for name, each in scales.items():
             size = magnitude(each[column], "f32")
@@ -229,20 +231,18 @@ def elementwise(format: str, words: list[int], want: list[int]) -> Iterator[Fact
         common |= {f"{name}_scale sign": SIGNS[word >> 31], f"{name}_scale magnitude": size}
         common |= {f"{name}_scale significand": significand(size)}
     for i, word in enumerate(want):
-        row, column = divmod(i, columns)
-        unit = common | {"row": row, "column": column, "columns behind": columns - 1 - column}
+        column = i % columns
+        unit = common | placed(i, rows, columns)
         place = (i, column, 0)[has]
         for name, code in (("a", codes[i]), ("b", codes[rows * columns + place])):
-            unit |= {name: code, f"{name} parity": parity(code)}
-            unit |= {f"{name} side": "negative" if code < 0 else "positive" if code else "0"}
+            unit |= sided(name, code)
         yield unit | result(signed(word, 8) if format == "int8" else word)
 
 
 def added(words: list[int], want: list[int]) -> Iterator[Facts]:
     m, k, n, *rest = words
     for i, word in enumerate(rest[: len(want)]):
-        unit = {"m": m, "k": k, "n": n, "rows": m, "columns": n, "row": i // n, "column": i % n}
-        unit |= {"columns behind": n - 1 - i % n, "c input": input_class(word, "f32")}
+        unit = {"m": m, "k": k, "n": n} | placed(i, m, n) | {"c input": input_class(word, "f32")}
         size = magnitude(word, "f32")
         yield unit | {
             "c sign": SIGNS[word >> 31],
@@ -256,8 +256,7 @@ def of_outputs(words: list[int], want: list[int], names: tuple[str, ...]) -> Ite
     sizes: Facts = dict(zip(names, words, strict=False))
     m, n = sizes["m"], sizes["n"]
     for i in range(len(want)):
-        place = {"rows": m, "columns": n, "row": i // n, "column": i % n}
-        yield sizes | place | {"columns behind": n - 1 - i % n}
+        yield sizes | placed(i, m, n)
 
 
 def number(name: str, word: int, type: str) -> Facts:
@@ -306,44 +305,16 @@ def of_another_form(format: str, words: list[int], want: list[int]) -> Iterator[
         )
 
 
-def sampled(
-    words: list[int], want: list[int], format: str, chosen: dict[str, str]
-) -> Iterator[Facts]:
-    align, border, zero, channels, height, width, h, w, *rest = words
-    zero, size = signed(zero), channels * height * width
-    grid = list(map(signed, rest[size:]))
-    low, high = (0, 255) if format == "uint8" else (-128, 127)
+def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
+    align, border, zero, *sizes, h, w = words[:8]
+    grid = list(map(signed, words[8 + math.prod(sizes) :]))
+    unit: Facts = {
+        "align_corners": ("off", "on")[align],
+        "padding": ("zeros", "border")[border],
+        "zero_point": signed(zero),
+        **dict(zip(("channels", "height", "width", "down", "across"), (*sizes, h, w), strict=True)),
+    }
     for i, word in enumerate(want):
-        channel, row, column = i // (h * w), i // w % h, i % w
-        x, y = grid[2 * (row * w + column) :][:2]
-        ends = []
-        for g, count in ((x, width), (y, height)):
-            place = Fraction(g, 32767) + 1
-            place = place * (count - 1) / 2 if align else (place * count - 1) / 2
-            place = min(max(place, Fraction(0)), Fraction(count - 1)) if border else place
-            first = math.floor(place)
-            pair = ((first, first + 1 - place), (first + 1, place - first))
-            ends.append([(at, weight, 0 <= at < count) for at, weight in pair if weight])
-        number, seen = Fraction(0), []
-        for (j, across, in_width), (k, down, in_height) in product(*ends):
-            seen.append(in_width and in_height)
-            place = (channel * height + k) * width + j
-            number += across * down * (signed(rest[place]) if seen[-1] else zero)
-        sample = "inside the image" if all(seen) else "partly outside of the image"
-        unit = {
-            "align_corners": ("off", "on")[align],
-            "padding": ("zeros", "border")[border],
-            "zero point": zero,
-            "image rows": height,
-            "image columns": width,
-            "grid x": x,
-            "grid y": y,
-            "sample": sample if any(seen) else "outside of the image",
-            "row": row,
-            "column": column,
-            "channels behind": channels - 1 - channel,
-        }
+        x, y = grid[2 * (i % (h * w)) :][:2]
         code = signed(word, 8) if format == "int8" else word
-        origin = zero if chosen.get("ties") == "even_step" else 0
-        up = round(number - origin) + origin > number
-        yield unit | counted("channel", channel) | rounded(number, code, 0, low, high, up)
+        yield unit | {"grid x": x, "grid y": y} | result(code)

@@ -11,7 +11,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.checking.computed import KEPT, Compared, file_of
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.compare.product_intervals import inside_all, tolerated
-from mxref.conformance.verdict.cause.accumulations import named_accumulations
+from mxref.conformance.verdict.describe.product_description import named_accumulations
 from mxref.operands.word_rows import padded
 from mxref.operations.product_words import pair_formats
 from mxref.operations.products import groups, outputs

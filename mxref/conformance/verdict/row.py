@@ -10,8 +10,10 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.describe.description import Description
-from mxref.conformance.verdict.describe.product_description import ProductDescription
-from mxref.conformance.verdict.describe.weight_only_description import WeightOnlyDescription
+from mxref.conformance.verdict.describe.product_description import (
+    ProductDescription,
+    WeightOnlyDescription,
+)
 from mxref.conformance.verdict.failure_kinds import listed_as
 
 __all__ = ["VerifyRow"]

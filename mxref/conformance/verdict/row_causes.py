@@ -67,9 +67,9 @@ def with_causes(
     if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
         return replace(row, causes=(), sought=True)
     # The museum of known bugs is imported where something is wrong.
+    from mxref.conformance.verdict.cause.diagnose import profile_causes
     from mxref.conformance.verdict.cause.integer_causes import integer_causes
     from mxref.conformance.verdict.cause.product_causes import product_causes
-    from mxref.conformance.verdict.cause.profile_causes import profile_causes
     from mxref.conformance.verdict.causes import find_causes
 
     if row.op in CALL_OPERATIONS:

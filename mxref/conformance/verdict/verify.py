@@ -26,8 +26,8 @@ from mxref.conformance.verdict.describe.description import Description, describe
 from mxref.conformance.verdict.describe.product_description import (
     ProductDescription,
     describe_products,
+    describe_weight_only,
 )
-from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow

@@ -1,16 +1,20 @@
-"""Which policy a target follows, if not the one that it was compared with."""
+"""Which policy or profile a target follows, if not the one that it was compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from mxref.cases.answers import reads
-from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.compare.compare import Outcome, judged
+from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of, total
 from mxref.policy.choices import BlockInf
 from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES, Profile
+from mxref.targets.calls import Answers
+from mxref.targets.profile_target import speaks_of
 
-__all__ = ["answers_differ", "closest_policy", "other_choices", "pared"]
+__all__ = ["answers_differ", "closest_policy", "other_choices", "pared", "profile_causes"]
 
 
 def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Policy:
@@ -90,3 +94,26 @@ def _neighbours(op: str, format: str, policy: Policy) -> Iterator[Policy]:
     if {"block_inf", "scaling"} <= {*names} and policy.scale.block_inf is BlockInf.NAN_BLOCK:
         # The scale FE and what a reciprocal makes of it show together, in blocks with infinities.
         yield policy.replace(block_inf="largest_scale", scaling="reciprocal_flushed")
+
+
+def profile_causes(op: str, outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
+    """The profiles that give all answers of a target to the files of an operation and format.
+
+    Args:
+        op: the operation.
+        outcomes: the answers to its files.
+    """
+    total = sum(len(outcome.file.cases) for outcome in outcomes)
+    return tuple(
+        Cause("profile", one.name, "", "", op, (), str(one.policy), (), total, total)
+        for one in PROFILES.values()
+        if all(_gives(one, outcome) for outcome in outcomes)
+    )
+
+
+def _gives(profile: Profile, outcome: Outcome) -> bool:
+    """Whether a profile speaks of a file and gives all answers to it, bit for bit."""
+    file, answers = outcome.file, Answers(outcome.answers, outcome.errors)
+    if not speaks_of(profile, file.op, file.format, file.float):
+        return False
+    return not judged(file, outcome.inputs, answers, profile.policy, profile).failures

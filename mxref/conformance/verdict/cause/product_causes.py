@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import layers_inside
-from mxref.conformance.verdict.cause.accumulations import named_accumulations, same_product
 from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.describe.product_description import named_accumulations, same_product
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
 from mxref.mutants.matmul_operands import OPERANDS
 from mxref.mutants.scaled_product_mutants import NUMBERS, wrong_numbers
-from mxref.operands.word_rows import stripped
 from mxref.operations.intervals import held
-from mxref.operations.product_words import DotSide, operands, pair_formats
+from mxref.operations.product_words import DotSide, pair_formats
 from mxref.operations.products import bounds, groups
 from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
@@ -32,6 +32,8 @@ __all__ = ["BIAS_GRADIENTS", "product_causes"]
 Words = NDArray[np.uint64]
 #: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
 _PRECISION = ("H1", "H1b", "H2")
+#: The mutant whose numbers are those that float32 holds.
+_OF_FLOAT32 = "H3b"
 #: The axis along which the gradient is quantized before it is summed for the bias.
 BIAS_GRADIENTS = {1: "H21b", 0: "H21"}
 #: Choices that other axes or operands of linear layers show.
@@ -106,12 +108,8 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
     """Whether a mutant gives all answers to a vector file."""
     if mutant.op == "matmul" and outcome.answers.shape[1] != 1:
         return False
-    if mutant.id in OPERANDS:
-        return _inside_changed(mutant.id, outcome)
-    if mutant.id == "H3b":
-        return _inside_float32_numbers(outcome)
-    if mutant.id in NUMBERS:
-        return _inside_numbers(mutant.id, outcome)
+    if mutant.id in (*OPERANDS, *NUMBERS, _OF_FLOAT32):
+        return _inside(mutant.id, outcome)
     try:
         return same_product(
             outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs)
@@ -124,56 +122,36 @@ def _nothing(*arguments: object) -> None:
     """What a mutant does that cannot be run."""
 
 
-def _inside_float32_numbers(outcome: Outcome) -> bool:
-    """Whether all answers are inside the intervals of numbers that float32 holds."""
-    file, formats = outcome.file, pair_formats(outcome.file.format)
-    layout = LAYOUTS[file.float]
-    for inputs, got in zip(outcome.inputs, outcome.answers, strict=True):
-        x, y = (
-            float32_numbers(np.array([s.scales], np.uint8), np.array([s.codes], np.uint8), f.name)
-            for s, f in zip(operands(stripped(inputs), file.format), formats, strict=True)
-        )
-        ends = float_product_bounds(x, y.T, layout, "any")
-        if not held(Bounds(*(end.reshape(-1) for end in ends)), got, file.float).all():
-            return False
-    return True
-
-
-def _inside_numbers(id: str, outcome: Outcome) -> bool:
-    """Whether all answers are inside the intervals of wrong numbers, as a call has them."""
-    file, operation = outcome.file, DOT_OPERATIONS[outcome.file.op]
+def _inside(id: str, outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of a mutant's operands, as a call has them."""
+    file = outcome.file
     for some, a, b in groups(outcome.inputs, file.format):
-        call = operation.call(file.format, file.float, a, b[::-1])
         with np.errstate(all="ignore"):
-            x, y = wrong_numbers(id, *call.arguments.values())
-        ends = float_product_bounds(x, y.T, LAYOUTS[file.float], "any")
+            ends = _ends(id, file, a, b[::-1])
         ends = Bounds(*(np.diagonal(end[:, ::-1]) for end in ends))
         if not held(ends, outcome.answers[some, 0], file.float).all():
             return False
     return True
 
 
-def _inside_changed(id: str, outcome: Outcome) -> bool:
-    """Whether all answers are inside the intervals of wrong operands, as a call has them."""
-    file, change = outcome.file, OPERANDS[id][0]
+def _ends(id: str, file: VectorFile, a: Sequence[DotSide], b: Sequence[DotSide]) -> Bounds:
+    """The intervals of every row of a side with every row of the other, as a mutant reads them."""
+    if id in NUMBERS:
+        call = DOT_OPERATIONS[file.op].call(file.format, file.float, a, b)
+        x, y = wrong_numbers(id, *call.arguments.values())
+        return Bounds(*float_product_bounds(x, y.T, LAYOUTS[file.float], "any"))
     names = [fmt.name for fmt in pair_formats(file.format)]
-    for some, a, b in groups(outcome.inputs, file.format):
-        arrays = [
-            np.array([getattr(row, part) for row in rows], np.uint8)
-            for rows in (a, b[::-1])
-            for part in ("scales", "codes")
-        ]
-        *changed, left, right = change(*arrays, *names)
-        x, y = (
-            [
-                DotSide(tuple(s), tuple(c))
-                for s, c in zip(scales.tolist(), codes.tolist(), strict=True)
-            ]
-            for scales, codes in (changed[:2], changed[2:])
-        )
-        formats = pair_formats(f"{left}-{right}")
-        ends = bounds(x, y, formats, file.float, "any")
-        ends = Bounds(*(np.diagonal(end[:, ::-1]) for end in ends))
-        if not held(ends, outcome.answers[some, 0], file.float).all():
-            return False
-    return True
+    arrays = [
+        np.array([getattr(row, part) for row in rows], np.uint8)
+        for rows in (a, b)
+        for part in ("scales", "codes")
+    ]
+    if id == _OF_FLOAT32:
+        x, y = (float32_numbers(arrays[2 * i], arrays[2 * i + 1], names[i]) for i in (0, 1))
+        return Bounds(*float_product_bounds(x, y.T, LAYOUTS[file.float], "any"))
+    *changed, left, right = OPERANDS[id][0](*arrays, *names)
+    one, other = (
+        [DotSide(tuple(s), tuple(c)) for s, c in zip(scales.tolist(), codes.tolist(), strict=True)]
+        for scales, codes in (changed[:2], changed[2:])
+    )
+    return bounds(one, other, pair_formats(f"{left}-{right}"), file.float, "any")

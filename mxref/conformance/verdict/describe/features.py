@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -113,24 +114,16 @@ class Feature:
         return f"0x1{digits}p{exponent:+d}"
 
 
-_SIGNS, _PARITY = ("positive", "negative"), ("even", "odd")
-_INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
-_SIDES = ("exact", "below a tie", "a tie", "above a tie")
-_ROUNDING = ("exact", "rounded toward zero", "rounded away from zero", "clamped")
-_NUMBERS = ("a subnormal number", "a normal number but the largest", "the largest number")
-_CODES = ("+0", "-0", *_NUMBERS, "an infinity", "NaN")
-_BLOCKS = ("only zeros", "only numbers, not all zero", "an infinity and no NaN", "a NaN")
-_FRACTIONS = ("an integer", *_SIDES[1:])
-_SAMPLES = ("inside the image", "partly outside of the image", "outside of the image")
-_SIDES_OF_ZERO = ("negative", "0", "positive")
-_FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
-
 #: Neighbouring classes by their names, and both in words.
 _TOGETHER = {
-    _NUMBERS[1:]: "a normal number",
-    _BLOCKS[:2]: "only numbers",
-    _BLOCKS[2:]: "an infinity or a NaN",
+    ("a normal number but the largest", "the largest number"): "a normal number",
+    ("only zeros", "only numbers, not all zero"): "only numbers",
+    ("an infinity and no NaN", "a NaN"): "an infinity or a NaN",
 }
+#: The names of the values of each class.
+_CLASSES = {"float types": tuple(LAYOUTS)}
+#: The classes of what the last word of a name says of a field.
+_OF_FIELDS = {"sign": "signs", "input": "inputs", "parity": "parity", "side": "sides of zero"}
 
 
 class _Features(dict[str, Feature]):
@@ -143,9 +136,8 @@ class _Features(dict[str, Feature]):
         ('`offset` is 3', '`offset` is odd')
         """
         field, _, what = name.rpartition(" ")
-        names = {"sign": _SIGNS, "input": _INPUTS, "parity": _PARITY, "side": _SIDES_OF_ZERO}
-        if what in names:
-            return Feature(f"`{field}` is {{}}", names[what])
+        if what in _OF_FIELDS:
+            return Feature(f"`{field}` is {{}}", _CLASSES[_OF_FIELDS[what]])
         if what in ("magnitude", "significand"):
             return Feature(f"the {what} of `{field}` is {{}}", kind="real")
         return Feature(f"`{name}` is {{}}")
@@ -155,100 +147,16 @@ class _Features(dict[str, Feature]):
 #: may be of any size, to the next, and a tie is half a step from both. `scale` is the wanted scale
 #: of the block, products are rounded to the float type. Positions count from 0; amax is the block's
 #: largest magnitude, NaN aside, and its position that of the first such element.
-FEATURES = _Features(
-    {
-        # numbers that come in
-        "float type": Feature("the float type is {}", tuple(LAYOUTS)),
-        "sign": Feature("x is {}", _SIGNS),
-        "input": Feature("x is {}", _INPUTS),
-        "magnitude": Feature("|x| is {}", kind="real", floats=True),
-        "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
-        "significand": Feature("the significand of |x| is {}", kind="real", floats=True),
-        "remainder": Feature("x is {}", _SIDES),
-        "part of a step": Feature("x lies {} of a step above a number", kind="real"),
-        "rounding": Feature("the result is {}", _ROUNDING),
-        # random bits
-        "random width": Feature("the number of random bits is {}"),
-        "random bits": Feature("the random bits are {}", kind="code"),
-        # products
-        "product": Feature("|scale * element| is {}", kind="real", floats=True),
-        "product class": Feature("scale * element is {}", _INPUTS),
-        # blocks
-        "scale code": Feature("the scale code is {}", kind="code"),
-        "block": Feature("the block has {}", _BLOCKS),
-        "amax": Feature("amax is {}", kind="real", floats=True),
-        "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
-        "amax sign": Feature("the largest element is {}", _SIGNS),
-        "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
-        "tensor scale": Feature("the tensor scale is {}", kind="real"),
-        # tensors
-        "axis": Feature("the axis is {}", ("0", "1")),
-        "rows": Feature("the number of rows is {}"),
-        "columns": Feature("the number of columns is {}"),
-        "row": Feature("the row is {}"),
-        "column": Feature("the column is {}"),
-        "rows behind": Feature("the number of rows behind it is {}"),
-        "columns behind": Feature("the number of columns behind it is {}"),
-        "block length": Feature("the number of the block's elements inside the tensor is {}"),
-        "inside": Feature("the element is {}", ("padding", "inside the tensor")),
-        # integers: the number that is rounded is exact, of affine quantization in float32
-        "fraction": Feature("the number that is rounded is {}", _FRACTIONS),
-        "scale": Feature("the scale is {}", kind="real"),
-        "scale's number": Feature("the number of its scale is {}"),
-        "zero point": Feature("the zero point is {}"),
-        "input zero point": Feature("the input zero point is {}"),
-        "quant_min": Feature("quant_min is {}"),
-        "quant_max": Feature("quant_max is {}"),
-        "multiplier": Feature("the multiplier is {}"),
-        "shift": Feature("the shift is {}"),
-        "integer code": Feature("the code is {}"),
-        "difference": Feature("the code less the zero point is {}"),
-        "result": Feature("the wanted code is {}"),
-        "result parity": Feature("the wanted code is {}", _PARITY),
-        "result sign": Feature("the wanted code is {}", ("negative", "0", "positive")),
-        "channels behind": Feature("the number of channels behind it is {}"),
-        "elements behind": Feature("the number of elements behind it is {}"),
-        "first code": Feature("the first code of the byte is {}"),
-        "second code": Feature("the second code of the byte is {}"),
-        "byte": Feature("the byte is {}", kind="code"),
-        "column parity": Feature("the column is {}", _PARITY),
-        "row length": Feature("the number of codes in a row is {}"),
-        "row length parity": Feature("the number of codes in a row is {}", _PARITY),
-        "align_corners": Feature("align_corners is {}", ("off", "on")),
-        "padding": Feature("padding is {}", ("zeros", "border")),
-        "image rows": Feature("the number of the image's rows is {}"),
-        "image columns": Feature("the number of the image's columns is {}"),
-        "grid x": Feature("x of the grid is {}"),
-        "grid y": Feature("y of the grid is {}"),
-        "sample": Feature("the sample is {}", _SAMPLES),
-        # outputs of products
-        "least scale of A": Feature("the least scale code of A is {}", kind="code"),
-        "largest scale of A": Feature("the largest scale code of A is {}", kind="code"),
-        "least scale of B": Feature("the least scale code of B is {}", kind="code"),
-        "largest scale of B": Feature("the largest scale code of B is {}", kind="code"),
-        "least product of scales": Feature("log2 of the least product of two scales is {}"),
-        "largest product of scales": Feature("log2 of the largest product of two scales is {}"),
-        "blocks summed": Feature("the number of blocks in a row is {}"),
-        # words of layouts
-        "words behind": Feature("the number of words behind it is {}"),
-        "wanted word": Feature("the wanted word is {}", kind="code"),
-    }
-)
-for _name, _words in {
-    "position": "the position in the block",
-    "amax position": "the largest element's position",
-    "nan position": "the position of the only NaN",
-    "word": "the word's number",
-    "length": "the number of codes",
-    "channel": "the channel",
-    "element": "the element's number",
-}.items():
-    FEATURES[_name] = Feature(f"{_words} is {{}}")
-    FEATURES[f"{_name} parity"] = Feature(f"{_words} is {{}}", _PARITY)
-    FEATURES[f"{_name} of four"] = Feature(f"{_words} is {{}}", _FOURTHS)
-for _name, _words in {"code": "the code", "wanted": "the result's code"}.items():
-    FEATURES[_name] = Feature(f"{_words} is {{}}", kind="code")
-    FEATURES[f"{_name} sign"] = Feature(f"{_words} is {{}}", _SIGNS)
-    FEATURES[f"{_name} class"] = Feature(f"{_words} is {{}}", _CODES)
-    FEATURES[f"{_name} parity"] = Feature(f"{_words} is {{}}", _PARITY)
-    FEATURES[f"{_name} magnitude"] = Feature(f"{_words} without its sign is {{}}", kind="code")
+FEATURES = _Features()
+for _line in Path(__file__).with_name("features.txt").read_text("utf-8").splitlines():
+    match re.split(" {2,}", _line):
+        case name, names:
+            _CLASSES[name] = tuple(names.split("; "))
+        case name, phrase, "index":
+            FEATURES[name] = Feature(phrase)
+            FEATURES[f"{name} parity"] = Feature(phrase, _CLASSES["parity"])
+            FEATURES[f"{name} of four"] = Feature(phrase, _CLASSES["fourths"])
+        case name, phrase, "real" | "float" as kind:
+            FEATURES[name] = Feature(phrase, kind="real", floats=kind == "float")
+        case name, phrase, kind:
+            FEATURES[name] = Feature(phrase, _CLASSES.get(kind, ()), kind)

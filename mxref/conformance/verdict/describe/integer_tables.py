@@ -19,9 +19,6 @@ from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_table"]
 
-#: Coordinates of `grid_sample` are multiples of 1/_UNIT of a pixel.
-_UNIT = 2 * 32767
-
 
 def integer_table(
     op: str, format: str, words: Sequence[int], want: NDArray[np.uint64], policy: str
@@ -41,10 +38,9 @@ def integer_table(
     table = index_table("element", places) | {"elements behind": places[::-1]}
     if op.endswith("_affine"):
         return table | _affine(op, format, words, codes, policy)
-    if op.endswith("_int4"):
-        return _int4(op, asked.arguments[0], words[1], want, table)
+    table |= _of_fields(op, format, words, codes, asked.shape)
     if op not in _MAKERS or format in CALL_OPERATIONS[op].further:
-        return table | _of_fields(op, format, words, codes, asked.shape)
+        return table
     return table | _MAKERS[op](asked.arguments, codes, policy)
 
 
@@ -74,6 +70,7 @@ def _of_fields(
         row, column = np.indices(shape).reshape(2, -1)
         table |= {"row": row, "column": column, "columns behind": shape[1] - 1 - column}
         table |= {"columns": np.array(shape[1]), "rows": np.array(shape[0])}
+        table["column parity"] = column & 1
     if codes.dtype.kind in "iu":
         return table | _result(codes)
     return table | {
@@ -123,7 +120,6 @@ def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], pol
 
 def _rescale(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -> Table:
     q, multiplier, shift, zero_in, zero_out, dtype, _ = arguments
-    rows, channels = np.indices(q.shape)
     difference, long = q.astype(object) - zero_in, shift.astype(object)
     product, unit = difference * multiplier.astype(object), 1 << long
     whole, rest = (product >> long).astype(np.int64), product & unit - 1
@@ -131,80 +127,18 @@ def _rescale(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -> Ta
     rounded = product + unit // 2 + np.where(difference < 0, -away, away) >> long
     info = np.iinfo(dtype)
     ends = int(info.min) - zero_out, int(info.max) - zero_out
-    table = {
-        "integer code": q.astype(np.int64),
-        "difference": difference.astype(np.int64),
-        "multiplier": np.broadcast_to(multiplier.astype(np.int64), q.shape),
-        "shift": np.broadcast_to(shift.astype(np.int64), q.shape),
-        "input zero point": np.array(zero_in),
-        "zero point": np.array(zero_out),
-        "row": rows,
-        "channels behind": q.shape[1] - 1 - channels,
-    }
-    table |= index_table("channel", channels)
-    up, below = rounded.astype(np.int64) - whole, np.asarray(difference < 0, bool)
-    table |= _rounded(whole, _side(rest, unit), up > 0, below, *ends, codes.reshape(q.shape))
-    return _flat(table, q.size)
+    up, below = rounded.astype(np.int64) > whole, np.asarray(difference < 0, bool)
+    table = _rounded(whole, _side(rest, unit), up, below, *ends, codes.reshape(q.shape))
+    return {name: column.reshape(-1) for name, column in table.items()}
 
 
 def _grid_sample(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -> Table:
-    image, grid, align, padding, zero = arguments
-    (channels, height, width), (h, w, _) = image.shape, grid.shape
-    shape = channels, h, w
-    channel, row, column = np.indices(shape)
-    taps = []
-    for g, size in ((grid[..., 0], width), (grid[..., 1], height)):
-        from_end = g.astype(np.int64) + 32767
-        place = from_end * (size - 1) if align else from_end * size - 32767
-        place = np.clip(place, 0, (size - 1) * _UNIT) if padding == "border" else place
-        first, rest = np.divmod(place, _UNIT)
-        taps.append([(first, _UNIT - rest), (first + 1, rest)])
-    total, inside, outside = (np.zeros(shape, np.int64), *np.zeros((2, h, w), bool))
-    for j, across in taps[0]:
-        for i, down in taps[1]:
-            here = (i >= 0) & (i < height) & (j >= 0) & (j < width)
-            pixel = image[:, np.where(here, i, 0), np.where(here, j, 0)].astype(np.int64)
-            total += across * down * np.where(here, pixel, zero)
-            inside |= here & (across * down > 0)
-            outside |= ~here & (across * down > 0)
-    whole, rest = np.divmod(total, _UNIT**2)
-    table = {
-        "align_corners": np.array(int(align)),
-        "padding": np.array(int(padding == "border")),
-        "zero point": np.array(zero),
-        "image rows": np.array(height),
-        "image columns": np.array(width),
-        "grid x": np.broadcast_to(grid[..., 0].astype(np.int64), shape),
-        "grid y": np.broadcast_to(grid[..., 1].astype(np.int64), shape),
-        "sample": np.broadcast_to(np.where(outside, 1 + ~inside, 0), shape),
-        "row": row,
-        "column": column,
-        "channels behind": channels - 1 - channel,
-    }
-    table |= index_table("channel", channel)
-    found = codes.reshape(shape)
-    side = _side(rest, np.full(shape, _UNIT**2))
-    up = found.astype(np.int64) > whole
-    ends = int(np.iinfo(codes.dtype).min), int(np.iinfo(codes.dtype).max)
-    return _flat(table | _rounded(whole, side, up, total < 0, *ends, found), total.size)
+    grid = arguments[1].astype(np.int64)
+    count = codes.size // grid[..., 0].size
+    return {f"grid {name}": np.tile(grid[..., i].reshape(-1), count) for i, name in enumerate("xy")}
 
 
 _MAKERS = {"rescale": _rescale, "grid_sample": _grid_sample}
-
-
-def _int4(op: str, codes: NDArray[Any], k: int, want: NDArray[np.uint64], table: Table) -> Table:
-    columns = -(-k // 2) if op == "pack_int4" else k
-    row, column = np.divmod(np.arange(len(want)), columns)
-    table |= {"row": row, "column": column, "columns behind": columns - 1 - column}
-    table |= {"column parity": column & 1, "row length": np.array(k)}
-    table |= {"row length parity": np.array(k & 1)}
-    if op == "unpack_int4":
-        packed = codes[row, column // 2].astype(np.int64)
-        return table | {"byte": packed} | _result(want.astype(np.uint8).view(np.int8))
-    second = np.minimum(2 * column + 1, k - 1)
-    table |= {"first code": codes[row, 2 * column].astype(np.int64)}
-    table |= {"second code": known(codes[row, second], 2 * column + 1 < k)}
-    return table | {"wanted word": want.astype(np.int64)}
 
 
 def _rounded(
@@ -243,8 +177,3 @@ def _side(rest: Any, unit: Any) -> I64:
 
 def _size(numbers: NDArray[np.float64]) -> I64:
     return number_table(split(numbers.view(np.uint64), F64))["magnitude"]
-
-
-def _flat(table: Table, count: int) -> Table:
-    """Columns of any shape as rows of one entry for each word."""
-    return {n: c.reshape(-1) if c.size == count else c for n, c in table.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,17 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
-from mxref.conformance.verdict.cause.accumulations import named_accumulations
+from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.compare.integer_policies import answers_of, misses
+from mxref.conformance.compare.product_intervals import (
+    Rounding,
+    inside,
+    layer_inside,
+    nibbles_of,
+    sums_inside,
+)
 from mxref.conformance.verdict.describe.product_tables import where_wrong
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
 from mxref.operations.product_words import terms
-from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.products import accumulations
+from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
+from mxref.targets.calls import Answers
 
-__all__ = ["OUTSIDE", "ProductDescription", "describe_products"]
+__all__ = [
+    "OUTSIDE",
+    "ProductDescription",
+    "WeightOnlyDescription",
+    "describe_products",
+    "describe_weight_only",
+    "named_accumulations",
+    "same_product",
+]
 
 #: The verdict where no clause is violated and no named accumulation gives the answers.
 OUTSIDE = "outside every float32 accumulation"
@@ -187,3 +203,90 @@ def _most_bits(outcome: Outcome, case: int) -> int:
     # Jeannerod and Rump, with the rounding of each product and of the result as additions.
     reach = (count + 1) * magnitude / distance
     return max(int(reach).bit_length() - 1, 0)
+
+
+def named_accumulations(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """The accumulations whose bits all answers are; the sign of zeros is left aside."""
+    for name in accumulations(outcomes[0].file.format):
+        policy = Policy().replace(accumulation=name)
+        if all(same_product(one, one.wanted(policy)) for one in outcomes):
+            yield name
+
+
+def same_product(outcome: Outcome, wanted: NDArray[np.uint64]) -> bool:
+    """Whether all answers are these; the sign of zeros is left aside."""
+    got, zeros = outcome.answers, (0, LAYOUTS[outcome.file.float].sign_bit)
+    same = same_answers(outcome.file, wanted, got)
+    if got.shape == wanted.shape:
+        same |= np.isin(wanted, zeros) & np.isin(got, zeros)
+    return bool(same.all())
+
+
+# --- weight-only layers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOnlyDescription:
+    """Where a target applies the scales, as far as its answers tell.
+
+    Args:
+        order: the named order whose bits all answers have; empty if none has them.
+        inside: else the orders in whose intervals all answers are, as sums are added in another
+            order; `offset`, whose intervals hold the others, is among them only if alone.
+        outside: how many answers are in no interval.
+        compared: number of answers.
+    """
+
+    order: str
+    inside: tuple[str, ...]
+    outside: int
+    compared: int
+
+    @property
+    def text(self) -> str:
+        """The order in words."""
+        if self.order:
+            return f"all {self.compared} answers have the bits of order={self.order}"
+        if self.inside:
+            names = " and ".join(f"order={name}" for name in self.inside)
+            return (
+                f"all {self.compared} answers are inside what float32 sums in some order give for "
+                f"{names}, and have the bits of no named order"
+            )
+        return (
+            f"{self.outside} of {self.compared} answers are outside what float32 sums give in any "
+            "order, with the scales before or after them"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"text": self.text, **asdict(self), "inside": list(self.inside)}
+
+
+def describe_weight_only(outcomes: Sequence[Outcome]) -> WeightOnlyDescription | None:
+    """The order of a target's operations that its answers show; None of errors."""
+    if any(one.errors for one in outcomes):
+        return None
+    file, policy = outcomes[0].file, outcomes[0].policy
+    compared = sum(len(one.inputs) for one in outcomes)
+    orders = CALL_OPERATIONS[file.op].choices(file.format)["order"]
+    order = CALL_OPERATIONS[file.op].parse(file.format, policy).get("order", orders[0])
+    if not any(_missed(one) for one in outcomes):
+        return WeightOnlyDescription(order, (), 0, compared)
+    nibbles = nibbles_of(file, policy)
+    left = {name: _outside(outcomes, nibbles, name) for name in orders[1:]}
+    names = tuple(name for name in orders[1:3] if not left[name]) or orders[3:]
+    outside = left[names[-1]]
+    return WeightOnlyDescription("", () if outside else names, outside, compared)
+
+
+def _outside(outcomes: Sequence[Outcome], nibbles: str, order: str) -> int:
+    """How many answers are outside the intervals of an order."""
+    found = (sums_inside(one.file, one.inputs, one.answers, nibbles, order) for one in outcomes)
+    return sum(int((~some).sum()) for some in found)
+
+
+def _missed(outcome: Outcome) -> int:
+    """How many answers have other bits than those of the policy."""
+    own = answers_of(outcome.file, outcome.inputs, outcome.policy)
+    return misses(outcome.file, own, Answers(outcome.answers, outcome.errors))

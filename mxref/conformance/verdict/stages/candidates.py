@@ -13,12 +13,7 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floo
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import (
-    encoded,
-    nan_scale,
-    numbers_of,
-    quotients_under,
-)
+from mxref.conformance.verdict.cause.parts import encoded, nan_scale, numbers_of, quotients_under
 from mxref.conformance.verdict.cause.shifts import Shift, raw_scales
 from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, suspects
 from mxref.conformance.verdict.stages.steps import Change, Divisor, Elements, Scale

@@ -13,11 +13,7 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence
 from mxref.conformance.verdict.cause.suspects import Answer, over, suspects
 from mxref.conformance.verdict.stages import candidates
-from mxref.conformance.verdict.stages.element_fit import (
-    bad_codes,
-    fit_codes,
-    fit_places,
-)
+from mxref.conformance.verdict.stages.element_fit import bad_codes, fit_codes, fit_places
 from mxref.conformance.verdict.stages.mixtures import Way
 from mxref.conformance.verdict.stages.scale_fit import bad_scales
 from mxref.conformance.verdict.stages.sides import Count, Side, Sides

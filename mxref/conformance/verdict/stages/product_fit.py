@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, Bool
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.stages.product_cases import Indices, ProductCases
-from mxref.conformance.verdict.stages.product_steps import (
-    ProductStep,
-    right_codes,
-    right_scales,
-)
+from mxref.conformance.verdict.stages.product_steps import ProductStep, right_codes, right_scales
 from mxref.conformance.verdict.stages.product_sums import Products, any_order
 from mxref.operations.intervals import held
 from mxref.operations.product_words import pair_formats

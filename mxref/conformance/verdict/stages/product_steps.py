@@ -102,7 +102,7 @@ _MOVES: dict[str, Callable[[Indices, Indices], Indices]] = {
 _IN_BLOCKS: dict[str, Callable[[Indices, Indices], Indices]] = {
     "the next block, for the last of each four": lambda i, n: np.where(
         (i % 4 == 3) & (i + 1 < n), i + 1, i
-    ),
+    )
 }
 
 
@@ -116,22 +116,26 @@ def _moves() -> Iterator[tuple[str, Move]]:
 
 def _scales(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
     """Other tables of scales, in words."""
-    yield from _powers(fmt) if fmt.scale == E8M0 else _fractions(fmt)
-
-
-def _fractions(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
-    """Those of scales that have fractions."""
-    right, code, bits = right_scales(fmt), np.arange(256), fmt.scale.mantissa_bits
-    missing = np.isnan(right)
+    right, code, power = right_scales(fmt), np.arange(256), fmt.scale == E8M0
+    missing, other = np.isnan(right), E4M3 if power else E8M0
+    yield from _codes_of_powers(right) if power else ()
     yield "divide instead of multiplying", 1 / np.where(right == 0, np.inf, right)
     yield "multiply twice", right**2
     yield "are left out", np.where(missing, np.nan, 1.0)
     yield "are left out, those of NaN, too", np.ones(256)
     yield "are numbers: the byte itself", code.astype(np.float64)
-    yield "are read as E8M0", np.array([E8M0.value(i) for i in range(256)], np.float64)
-    yield "that are subnormal are 0", np.where(right < 2.0**fmt.scale.emin, 0.0, right)
-    normal = np.where(right < 2.0**fmt.scale.emin, 2.0**fmt.scale.emin, right)
-    yield f"are at least 2^{fmt.scale.emin}", normal
+    yield f"are read as {other.name.upper()}", np.array([other.value(i) for i in range(256)], float)
+    if power:
+        for least in (-126, -32, -16, 0):
+            yield f"are at least 2^{least}", np.maximum(right, 2.0**least)
+        for least in (-126, -64, -32, -16):
+            yield f"are 0 below 2^{least}", np.where(right < 2.0**least, 0.0, right)
+        for most in (126, 32, 16, 0):
+            yield f"are at most 2^{most}", np.minimum(right, 2.0**most)
+        return
+    normal, bits = 2.0**fmt.scale.emin, fmt.scale.mantissa_bits
+    yield "that are subnormal are 0", np.where(right < normal, 0.0, right)
+    yield f"are at least 2^{fmt.scale.emin}", np.where(right < normal, normal, right)
     yield "have no fraction: powers of two, cut off", right[code >> bits << bits]
     for text, value in (("1", 1.0), ("0", 0.0), ("infinite", np.inf)):
         yield f"that are NaN are {text}", np.where(missing, value, right)
@@ -140,9 +144,9 @@ def _fractions(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
     yield "are read without the bias", right * 2.0**fmt.scale.bias
 
 
-def _powers(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
-    """Those of E8M0."""
-    right, code = right_scales(fmt), np.arange(256)
+def _codes_of_powers(right: Table) -> Iterator[tuple[str, Table]]:
+    """What becomes of single codes of E8M0, of its range in float16, and of its bias."""
+    code = np.arange(256)
     with np.errstate(all="ignore"):
         half = through(np.float16)(right)
     yield "are held in float16: infinite from 2^16 on, 0 below 2^-24", half
@@ -155,18 +159,6 @@ def _powers(fmt: BlockFormat) -> Iterator[tuple[str, Table]]:
     signed = np.where(code < 128, code, code - 256)
     yield "are read without the bias", np.ldexp(np.where(code == 255, np.nan, 1.0), code)
     yield "are read as signed bytes without the bias", np.ldexp(1.0, signed)
-    yield "divide instead of multiplying", 1 / right
-    yield "multiply twice", right**2
-    yield "are left out", np.where(code == 255, np.nan, 1.0)
-    yield "are left out, those of NaN, too", np.ones(256)
-    yield "are numbers: the byte itself", code.astype(np.float64)
-    yield "are read as E4M3", np.array([E4M3.value(i) for i in range(256)], np.float64)
-    for least in (-126, -32, -16, 0):
-        yield f"are at least 2^{least}", np.maximum(right, 2.0**least)
-    for least in (-126, -64, -32, -16):
-        yield f"are 0 below 2^{least}", np.where(right < 2.0**least, 0.0, right)
-    for most in (126, 32, 16, 0):
-        yield f"are at most 2^{most}", np.minimum(right, 2.0**most)
 
 
 def _lanes(size: int) -> Iterator[tuple[str, Indices]]:

@@ -13,11 +13,7 @@ from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.stages import candidates
-from mxref.conformance.verdict.stages.block_scales import (
-    BlockScale,
-    block_scales,
-    right_scale,
-)
+from mxref.conformance.verdict.stages.block_scales import BlockScale, block_scales, right_scale
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Side, Sides
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
@@ -94,10 +90,7 @@ def _simple(
 ) -> Iterator[tuple[View, Scale]]:
     """Pairs of which one is right; what was tried is put into `rules` and `views`."""
     everything, right = View(), right_scale(sides.policy, sides.fmt)
-    of_choices = [
-        *block_scales(sides.policy, sides.fmt),
-        *candidates.scales(sides.policy),
-    ]
+    of_choices = [*block_scales(sides.policy, sides.fmt), *candidates.scales(sides.policy)]
     for rule in of_choices:
         rules.append(rule)
         yield everything, rule

@@ -12,11 +12,7 @@ from mxref.bits.floats import I64, Bool
 from mxref.conformance.verdict.cause.evidence import Evidence, total
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.stages.mixtures import classes_of
-from mxref.conformance.verdict.stages.steps import (
-    RIGHT,
-    BlockSteps,
-    element_classes,
-)
+from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, element_classes
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.policy import Policy
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mxref.conformance.compare.compare import Outcome, judged
-from mxref.conformance.verdict.cause.cause import Cause, first_cause
+from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
+from mxref.conformance.verdict.cause.suspects import of_stage
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
 from mxref.conformance.verdict.stages.dequantize_fit import fit_products
+from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
-from mxref.conformance.verdict.stages.tensor_cause import block_cause, tensor_cause
+from mxref.conformance.verdict.stages.tensor_fit import FittedTensor, fit_tensor
 from mxref.formats.catalog import ScaleKind
 from mxref.formats.scale_kinds import scale_kind
 from mxref.policy.policy import Policy
@@ -34,6 +36,17 @@ _FITS: dict[str, Fit] = {
     "decode": fit_products,
     "dequantize": fit_products,
 }
+#: What the units of each stage of a block are called, and the clause about it.
+_STAGES = {
+    "tensor scale": ("blocks", "N41, N42"),
+    "scale": ("scales", "MX-6.3"),
+    "special blocks": ("blocks", "N4 to N6"),
+    "elements": ("elements", "N17"),
+    "special elements": ("elements", "N13, N14, N25"),
+    "places": ("lanes", "MX-5.1"),
+}
+#: The clause about each stage of a tensor.
+_OF_TENSORS = {"axis": "N30", "tail": "N29", "scale matrix": "N30"}
 
 
 def stage_cause(
@@ -53,9 +66,9 @@ def stage_cause(
     if scale_kind(whole[0].questions.file.format) is ScaleKind.FLOAT32:
         return None  # its steps are those of policies
     if op == "quantize_tensor":
-        return first_cause(policies, lambda policy: tensor_cause(whole, policy))
+        return first_cause(policies, lambda policy: _tensor_cause(whole, policy))
     if op == "quantize":
-        return first_cause(policies, lambda policy: block_cause(whole, policy, like))
+        return first_cause(policies, lambda policy: _block_cause(whole, policy, like))
     if op not in _FITS or not all(one.answered.all() for one in whole):
         return None
     wrong = {policy: sum(one.misses_under(policy) for one in whole) for policy in policies}
@@ -66,6 +79,58 @@ def stage_cause(
         return chain_cause(op, whole, policy, _FITS[op])
 
     return first_cause(some, find, lambda cause: cause.same)
+
+
+def _tensor_cause(whole: Sequence[Evidence], policy: Policy) -> Cause | None:
+    """The stages of tensors that deviate over a policy, if there are some.
+
+    Args:
+        whole: all of a target's answers.
+        policy: what all else follows.
+    """
+    found = fit_tensor(whole, policy)
+    return _cause("quantize_tensor", found, whole, _lines(found)) if found else None
+
+
+def _block_cause(whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
+    """The stages of blocks that deviate over a policy, if there are some.
+
+    Args:
+        whole: all of a target's answers.
+        policy: what all else follows.
+        like: steps that give all answers in another format, which are tried first.
+    """
+    found = fit(whole, policy, like)
+    if found is None or not (found.steps.wrong or len(found.counts) > 1):
+        return None
+    return _cause("quantize", found, whole, _lines_of_blocks(found))
+
+
+def _cause(
+    op: str, found: Fitted | FittedTensor, whole: Sequence[Evidence], lines: Iterator[Stage]
+) -> Cause:
+    wrong = found.steps.wrong
+    name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
+    suspect = of_stage(op, name, text, found.steps.answer)
+    cause = suspect.cause(op, found.policy, whole, found.misses)
+    return replace(cause, stages=tuple(lines), steps=found.steps)
+
+
+def _lines(found: FittedTensor) -> Iterator[Stage]:
+    """One line for each stage that deviates."""
+    own = {step.stage: step.text for step in found.steps.wrong}
+    for name, (wrong, left, total) in found.counts.items():
+        yield Stage(name, own[name], wrong, left, total, "tensors", _OF_TENSORS[name])
+    if found.blocks is not None:
+        yield from _lines_of_blocks(found.blocks)
+
+
+def _lines_of_blocks(found: Fitted) -> Iterator[Stage]:
+    """One line for each stage of blocks that deviates."""
+    for name, (wrong, left, total) in found.counts.items():
+        text = "; ".join(step.text for step in found.steps.wrong if step.stage == name)
+        unit, clause = _STAGES[name]
+        yield Stage(name, text, wrong, left, total, unit, clause)
 
 
 def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:

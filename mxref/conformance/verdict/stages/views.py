@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
-from mxref.conformance.verdict.stages.reductions import REDUCED
 from mxref.conformance.verdict.stages.steps import View
 
-__all__ = [
-    "VIEWS",
-    "lanes_in_words",
-    "other_of_pair",
-    "pattern_of",
-    "variants",
-    "without_lanes",
-]
+__all__ = ["VIEWS", "lanes_in_words", "other_of_pair", "pattern_of", "variants", "without_lanes"]
 
 
 def _signed(words: Words, layout: FloatLayout) -> Words:
@@ -90,6 +82,36 @@ def _of_numbers(view: View) -> View:
     return View(f"{view.name}_numbers", text, words, mixes=True)
 
 
+def _larger(count: int, *, apart: bool) -> Callable[[Words, FloatLayout], Words]:
+    """The largest signed number of each few elements, NaN not counting, and 0 for the others."""
+
+    def words(some: Words, layout: FloatLayout) -> Words:
+        rows, lanes = some.shape
+        grouped = some.reshape(rows, *((count, -1) if apart else (-1, count)))
+        axis = 1 if apart else 2
+        sign, low = np.uint64(layout.sign_bit), np.uint64(layout.sign_bit - 1)
+        magnitude = (grouped & low).astype(np.int64)
+        order = np.where(grouped & sign != 0, -magnitude, magnitude)
+        order = np.where(magnitude > layout.inf_bits, np.iinfo(np.int64).min, order)
+        kept = order == order.max(axis=axis, keepdims=True)
+        return np.where(kept, grouped, np.uint64(0)).reshape(rows, lanes)
+
+    return words
+
+
+def _reduced(count: int, *, apart: bool) -> View:
+    number = {2: "two", 4: "four", 8: "eight"}[count]
+    where = f"lanes {count}i to {count}i + {count - 1}" if count > 2 else "lanes 2i and 2i + 1"
+    which = f"{number} neighbouring elements ({where})"
+    if apart:
+        which = f"{number} elements a {'half' if count == 2 else 'quarter'} of a block apart"
+    text = f"of each {which} amax sees the largest signed number alone"
+    name = f"signed_in_{number}{'_apart' * apart}"
+    return View(
+        name, text.replace("largest", "larger") if count == 2 else text, _larger(count, apart=apart)
+    )
+
+
 VIEWS = (
     View("signed", "amax takes no magnitudes: a negative element does not count", _signed),
     View("negative_only", "amax sees negative elements alone", _negative),
@@ -97,7 +119,9 @@ VIEWS = (
     View("of_two_blocks", "amax is that of blocks 2i and 2i + 1 together", _pair, mixes=True),
     _rows(1),
     _rows(-1),
-    *REDUCED,
+    # The first steps of a reduction compare signed numbers.
+    *(_reduced(count, apart=False) for count in (2, 4, 8)),
+    *(_reduced(count, apart=True) for count in (2, 4)),
 )
 
 
@@ -159,10 +183,7 @@ def variants(view: View) -> Iterator[View]:
         return
     if view.mixes:
         yield _of_numbers(view)
-    for name, text, least in (
-        ("specials", "infinities and NaN", 0),
-        ("nan", "NaN", 1),
-    ):
+    for name, text, least in (("specials", "infinities and NaN", 0), ("nan", "NaN", 1)):
 
         def words(some: Words, layout: FloatLayout, least: int = least) -> Words:
             kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
