@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tables import rows
 
 import mxref
 from mxref.conformance import TargetError, target_of, verify
@@ -95,45 +97,15 @@ def test_a_recipe_by_hand_and_sums_in_float32() -> None:
     assert not report_on(SimpleNamespace(RECIPE=mine, linear=short)).passed
 
 
-WRONG: dict[str, tuple[str, dict[str, Any]]] = {
-    "quantizes w for y in blocks of 16 along the sum, not in tiles of 16x16": (
-        "nvfp4_transformer_engine",
-        {"y_w": {"block_format": "nvfp4"}},
-    ),
-    "quantizes grad for dw with rounding to nearest, not stochastic": (
-        "nvfp4_transformer_engine",
-        {"dw_grad": {"by": "ocp+scale_arithmetic=transformer_engine", "random_width": None}},
-    ),
-    "quantizes both operands of dw without the Hadamard transform": (
-        "nvfp4_transformer_engine",
-        {"dw_grad": {"transform": None}, "dw_x": {"transform": None}},
-    ),
-    "quantizes x for dw itself, not as it was stored": ("deepseek_v3", {"dw_x": {"stored": None}}),
-    "quantizes w for dx in blocks of 32 along the sum, not in tiles of 32x32": (
-        "mxfp8_transformer_engine_2d",
-        {"dx_w": {"block_format": "mxfp8_e4m3"}},
-    ),
-    "quantizes x for y with scale_rule=floor": ("mxfp8_torchao", {"y_x": {"by": "ocp"}}),
-    "quantizes every operand with scale_rule=floor": (
-        "mxfp8_torchao",
-        {"y_x": {"by": "ocp"}, "y_w": {"by": "ocp"}},
-    ),
-    "quantizes grad for dx in the other FP8 format": (
-        "mxfp8_torchao",
-        {"dx_grad": {"block_format": "mxfp8_e5m2", "by": "ocp+scale_rule=rceil"}},
-    ),
-}
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_what_is_quantized_otherwise_is_named(text: str) -> None:
-    name, parts = WRONG[text]
+@pytest.mark.parametrize(("text", "name", "parts"), rows("conformance", "recipe_faults"))
+def test_what_is_quantized_otherwise_is_named(text: str, name: str, parts: str) -> None:
+    changed = json.loads(parts)
     recipe = RECIPES[name]
     other = dataclasses.replace(
         recipe,
-        **{one: dataclasses.replace(getattr(recipe, one), **how) for one, how in parts.items()},
+        **{one: dataclasses.replace(getattr(recipe, one), **how) for one, how in changed.items()},
     )
-    products = {one.partition("_")[0] for one in parts}
+    products = {one.partition("_")[0] for one in changed}
     known = re.sub(r" of [0-9]+(x[0-9]+)?", "", text)  # of every recipe that has the change
     some = {"linear": None} if products != {"y"} else {"linear_gradients": None}
     verdict = verdict_text(report_on(kernel(name, other, **some)))

@@ -15,6 +15,7 @@ import pytest
 from helpers import VECTORS
 from kernel_reports import file_of, files_of
 from right_calls import quantized
+from tables import rows
 
 import mxref
 from mxref import golden
@@ -29,10 +30,8 @@ from mxref.policy.policy import Policy
 
 TILES = "ocp+scale_layout=tiles_128x4"
 BEFORE = "ocp+scale_place=before"
-SIGNED = "ocp+scale_place=before+scale_byte=signed"
 STOCHASTIC = "ocp+rounding=stochastic_a"
 NONSATURATING = "ocp+overflow=nonsaturating"
-HALVES = "ocp+fp4_packing=halves"
 
 
 def report_on(stems: str, policy: str = "ocp", **wrong: Any) -> Report:
@@ -118,15 +117,8 @@ OWN = [
 ]
 #: Mutants of the museum.
 MUSEUM = [
-    Planted("encode/e2m3.f64 encode/e2m3.f32", mutant("A14b"), "A14b"),
-    Planted("encode_scale/e8m0.f32", mutant("C6b"), "C6b"),
-    Planted("quantize/mxfp8_e5m2.f64", mutant("D2"), "D2"),
-    Planted("quantize/mxfp6_e3m2.bf16", mutant("G8"), "G8"),
-    Planted("quantize/fp4_ue4m3.f32", mutant("C12b"), "C12b"),
-    Planted("dequantize/mxint8.bf16", mutant("E8"), "E8"),
-    Planted("unpack/e3m2.lsb_first", mutant("G2v"), "G2v"),
-    Planted("pack_blocks/mxint8.bytes", mutant("G8d"), f"{BEFORE}+scale_byte=signed", BEFORE),
-    Planted("pack/e2m1.bytes", mutant("G3b"), "G3b", HALVES),
+    Planted(stems, mutant(id), *(more or [id]))
+    for stems, id, *more in rows("conformance/verdict", "museum")
 ]
 
 

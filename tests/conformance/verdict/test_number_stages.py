@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from helpers import vector_file
 from numpy.typing import NDArray
+from staged_kernels import Stages, assert_stages, cause_of, checked, named, stages_of
 
 import mxref
 from mxref.conformance import Extent, check, target_of
-from mxref.conformance.verdict.cause.cause import Cause
 
 Values = NDArray[Any]
 Encode = Callable[[Values, str], Values]
@@ -27,21 +27,6 @@ TYPES = {
     "e2m3": ml_dtypes.float6_e2m3fn,
     "e2m1": ml_dtypes.float4_e2m1fn,
 }
-
-
-def cause_of(stem: str, function: Callable[..., Any], policy: str = "ocp") -> Cause:
-    """The cause by the vectors of a file and the search."""
-    op, _, rest = stem.partition("/")
-    claims = {"FORMATS": [rest.rpartition(".")[0]], "POLICY": policy}
-    target = target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
-    report = check(target, [vector_file(stem)], extent=Extent(elements=0))
-    (row,) = report.rows
-    assert row.causes, report.verdict
-    return row.causes[0]
-
-
-def told(cause: Cause) -> list[tuple[str, str]]:
-    return [(stage.name, stage.text) for stage in cause.stages]
 
 
 # --- encode ---------------------------------------------------------------------------------------
@@ -88,54 +73,25 @@ def in_some(some: Callable[[Values], Values], one: Encode, other: Encode) -> Enc
 right = rounded("ties_to_even")
 
 
-@pytest.mark.parametrize(
-    ("stem", "encode", "says"),
-    [
-        (
-            "encode/e2m1.f32",
-            with_code(np.isnan, 3, through(np.trunc, rounded("toward_positive"))),
-            [
-                ("value", "numbers are cast to integers on the way"),
-                ("rounding", "follows rounding=toward_positive"),
-                ("special numbers", "NaN and -NaN become 03 = 1.5, not 07 = 6"),
-            ],
-        ),
-        (
-            "encode/e4m3.f32",
-            with_code(np.isposinf, 0x7F, through(cut_to_float16, right)),
-            [
-                ("value", "numbers are cast to float16, toward zero, on the way"),
-                ("special numbers", "infinity becomes 7f = nan, not 7e = 448"),
-            ],
-        ),
-        (
-            "encode/e3m2.f32",
-            with_code(np.isinf, 0, in_some(lambda x: abs(x) < 0.25, rounded("toward_zero"), right)),
-            [
-                (
-                    "rounding",
-                    "where |x| is below the smallest normal number, follows rounding=toward_zero",
-                ),
-                ("special numbers", "infinity and -infinity become 00 = 0"),
-            ],
-        ),
-        (
-            "encode/e5m2.bf16",
-            with_code(
-                np.isnan,
-                0x7B,
-                in_some(lambda x: x.astype(np.float32) < 0, rounded("toward_zero"), right),
-            ),
-            [
-                ("rounding", "where x is negative, follows rounding=toward_zero"),
-                ("special numbers", "NaN and -NaN become 7b = 57344, not 7f = nan"),
-            ],
-        ),
-    ],
-)
-def test_faults_of_encode_are_named(stem: str, encode: Encode, says: list[tuple[str, str]]) -> None:
-    cause = cause_of(stem, encode)
-    assert (cause.kind, told(cause), cause.complete) == ("stages", says, True)
+#: Of each kernel in the table of stages how it encodes.
+ENCODERS = {
+    "ceil_as_integers": with_code(np.isnan, 3, through(np.trunc, rounded("toward_positive"))),
+    "cut_to_float16": with_code(np.isposinf, 0x7F, through(cut_to_float16, right)),
+    "subnormals_cut": with_code(
+        np.isinf, 0, in_some(lambda x: abs(x) < 0.25, rounded("toward_zero"), right)
+    ),
+    "negatives_cut": with_code(
+        np.isnan,
+        0x7B,
+        in_some(lambda x: x.astype(np.float32) < 0, rounded("toward_zero"), right),
+    ),
+}
+
+
+@pytest.mark.parametrize(("kernel", "said"), stages_of("encode").items())
+def test_faults_of_encode_are_named(kernel: str, said: tuple[str, Stages]) -> None:
+    stem, stages = said
+    assert_stages(checked(ENCODERS[kernel], stem), stages)
 
 
 def test_what_no_rule_gives_is_described_beside_special_numbers() -> None:
@@ -143,9 +99,9 @@ def test_what_no_rule_gives_is_described_beside_special_numbers() -> None:
     shifted = in_some(
         lambda x: (abs(x) >= 0.375) & (abs(x) < 0.5), lambda v, f: right(v, f) + 1, right
     )
-    cause = cause_of("encode/e4m3.f32", with_code(np.isnan, 1, shifted))
+    cause = cause_of(checked(with_code(np.isnan, 1, shifted), "encode/e4m3.f32"))
     assert not cause.complete
-    assert told(cause) == [
+    assert named(cause) == [
         ("special numbers", "NaN and -NaN become 01 = 0.001953125, not 7f = nan"),
         ("numbers", ""),
     ]
@@ -172,10 +128,11 @@ def test_random_bits_and_special_numbers_are_told_apart() -> None:
                              random_width=width)  # fmt: skip
         return np.where(np.isnan(values), 0, codes).astype(np.uint8)
 
-    cause = cause_of("encode_stochastic/e2m1.f32", encode_stochastic, "ocp+rounding=stochastic_a")
+    stem = "encode_stochastic/e2m1.f32"
+    cause = cause_of(checked(encode_stochastic, stem, "ocp+rounding=stochastic_a"))
     assert cause.complete
-    assert told(cause)[0] == ("rounding", "adds the random bits 2 places too low")
-    assert told(cause)[1] == ("special numbers", "-NaN becomes 00 = 0, not 07 = 6")
+    assert named(cause)[0] == ("rounding", "adds the random bits 2 places too low")
+    assert named(cause)[1] == ("special numbers", "-NaN becomes 00 = 0, not 07 = 6")
 
 
 # --- decode and dequantize ------------------------------------------------------------------------
@@ -251,70 +208,23 @@ def odd_lanes_before(codes: Values) -> Values:
     return rows
 
 
-REVERSED = ("places", "reverses a block")
-HALVES = ("places", "exchanges the halves of a block")
+#: Of each kernel in the table of stages how it dequantizes.
+DEQUANTIZERS = {
+    "reversed_no_nan": dequantizer(without_nan, lanes=lambda v: v[:, ::-1], output=saturated),
+    "twice_as_e3m2": dequantizer(as_other("e3m2"), lambda codes: 2 * scales_of(codes)),
+    "zero_and_power": dequantizer(hidden_bit, zero_and_power),
+    "odd_lanes_before": dequantizer(ones_complement, rows=odd_lanes_before),
+    "halves_flushed": dequantizer(lanes=lambda v: np.roll(v, 16, axis=1), output=flushed),
+    "through_float16": dequantizer(
+        output=lambda v, d: v.astype(np.float16).astype(d), lanes=lambda v: v[:, ::-1]
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("stem", "dequantize", "says"),
-    [
-        (
-            "dequantize/mxfp8_e4m3.f32",
-            dequantizer(without_nan, lanes=lambda v: v[:, ::-1], output=saturated),
-            [
-                ("codes", "reads NaN as 480 with its sign"),
-                ("output", "products that are too large saturate"),
-                REVERSED,
-            ],
-        ),
-        (
-            "dequantize/mxfp6_e2m3.f32",
-            dequantizer(as_other("e3m2"), lambda codes: 2 * scales_of(codes)),
-            [
-                ("scale", "reads every scale 2 times too large"),
-                ("codes", "reads codes as those of e3m2"),
-            ],
-        ),
-        (
-            "dequantize/mxfp6_e2m3.f32",
-            dequantizer(hidden_bit, zero_and_power),
-            [
-                ("scale", "reads scale code FF as 2**128"),
-                ("scale", "reads scale code 00 as 0, or flushes 2**-127"),
-                ("codes", "reads subnormal codes with a hidden one"),
-            ],
-        ),
-        (
-            "dequantize/mxint8.f32",
-            dequantizer(ones_complement, rows=odd_lanes_before),
-            [
-                (
-                    "scale",
-                    "in the odd lanes, elements are multiplied by the scale of the previous block, "
-                    "in the first one by its own",
-                ),
-                ("codes", "reads negative codes as the ones' complement"),
-            ],
-        ),
-        (
-            "dequantize/mxint8.f32",
-            dequantizer(lanes=lambda v: np.roll(v, 16, axis=1), output=flushed),
-            [("output", "subnormal products become zeros"), HALVES],
-        ),
-        (
-            "dequantize/mxfp8_e5m2.f32",
-            dequantizer(
-                output=lambda v, d: v.astype(np.float16).astype(d), lanes=lambda v: v[:, ::-1]
-            ),
-            [("output", "products are cast to float16 on the way"), REVERSED],
-        ),
-    ],
-)
-def test_faults_of_dequantize_are_named(
-    stem: str, dequantize: Callable[..., Values], says: list[tuple[str, str]]
-) -> None:
-    cause = cause_of(stem, dequantize)
-    assert (cause.kind, told(cause), cause.complete) == ("stages", says, True)
+@pytest.mark.parametrize(("kernel", "said"), stages_of("dequantize").items())
+def test_faults_of_dequantize_are_named(kernel: str, said: tuple[str, Stages]) -> None:
+    stem, stages = said
+    assert_stages(checked(DEQUANTIZERS[kernel], stem), stages)
 
 
 def test_codes_read_in_three_wrong_ways_are_named() -> None:
@@ -325,7 +235,7 @@ def test_codes_read_in_three_wrong_ways_are_named() -> None:
         numbers = np.where(low & (numbers != 0), hidden, numbers)
         return np.where(codes == 0x80, 0, numbers).astype(np.float32)
 
-    cause = cause_of("decode/e4m3.f32", decode)
+    cause = cause_of(checked(decode, "decode/e4m3.f32"))
     assert cause.complete
     assert "reads subnormal codes with a hidden one" in cause.text
     assert "reads NaN as 480 with its sign" in cause.text
@@ -340,7 +250,7 @@ def test_a_stage_is_named_beside_one_of_which_no_rule_is_known() -> None:
         wrong[:, 5] *= 1.5
         return wrong[:, ::-1]
 
-    cause = cause_of("dequantize/mxint8.f32", dequantizer(lanes=lanes))
+    cause = cause_of(checked(dequantizer(lanes=lanes), "dequantize/mxint8.f32"))
     assert not cause.complete
-    assert told(cause)[0] == REVERSED
+    assert named(cause)[0] == ("places", "reverses a block")
     assert "position in the block is 26" in " ".join(stage.rest for stage in cause.stages)

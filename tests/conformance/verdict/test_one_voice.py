@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from html import unescape
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,99 +16,19 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 HEAD = "import numpy as np\nimport mxref\n"
-BY_POLICY = """
-def {op}(values, format):
-    found = mxref.{op}(values, format, policy="{policy}")
-    return {result}
-"""
+#: Kernels with the files of vectors that they are asked, and what the verdict must say.
+KERNELS = tomllib.loads((Path(__file__).parent / "data" / "one_voice.toml").read_text("utf-8"))
 
 
-def by_policy(op: str, policy: str, format: str) -> str:
-    result = "(found.scale_codes, found.codes)" if op == "quantize" else "found"
-    return BY_POLICY.format(op=op, policy=policy, result=result) + f"FORMATS = ['{format}']\n"
-
-
-#: Kernels with the stems of the vectors that they are asked, and what the verdict must say.
-KERNELS: dict[str, tuple[str, str, str]] = {
-    "policy": (
-        by_policy("encode", "ocp+zero_sign=dropped", "e2m1"),
-        "encode/e2m1.f32",
-        "conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1)",
-    ),
-    "policy that contradicts a clause": (
-        by_policy(
-            "quantize", "ocp+pre_rounding=float32+scale_rule=floor_log2_float32", "mxfp8_e4m3"
-        ),
-        "quantize/mxfp8_e4m3.f32 quantize/mxfp8_e4m3.f64",
-        "gives scale_rule=floor_log2_float32 everywhere, which contradicts N2; "
-        "else conforms under ocp+pre_rounding=float32",
-    ),
-    "bug": (
-        "def quantize(values, format):\n"
-        "    blocks = mxref.quantize(values, format)\n"
-        "    last = np.arange(32) == 31\n"
-        "    return blocks.scale_codes, np.where(last, blocks.codes & 0x7F, blocks.codes)\n"
-        "FORMATS = ['mxfp8_e4m3']\n",
-        "quantize/mxfp8_e4m3.f32",
-        "has bug L7.31: loses the sign in lane 31; violates MX-6.3",
-    ),
-    "two deviations": (
-        by_policy("encode", "ocp+zero_sign=dropped+overflow=nonsaturating", "e4m3"),
-        "encode/e4m3.f32",
-        "lacks overflow=saturate (required); gives nonsaturating everywhere; "
-        "gives zero_sign=dropped everywhere, which contradicts N25 "
-        "(zero_sign=dropped: contradicts for e4m3)",
-    ),
-    "policy in one row, unknown in another": (
-        by_policy("encode", "ocp+zero_sign=dropped", "e2m1") + "def decode(codes, format):\n"
-        "    return np.where(codes == 5, 0, mxref.decode(codes, format))\n",
-        "encode/e2m1.f32 decode/e2m1.f32",
-        "violates MX-5.3.3; in the cases asked, wrong exactly where the code is 05 (1 of 1): "
-        "becomes 0; "
-        "elsewhere conforms under ocp+zero_sign=dropped in encode e2m1",
-    ),
-    "unknown": (
-        "def decode(codes, format):\n"
-        "    return np.where(codes == 0x3B, 3, mxref.decode(codes, format))\n"
-        "FORMATS = ['e4m3']\n",
-        "decode/e4m3.f32",
-        "violates MX-5.3.1; in the cases asked, wrong exactly where the code is 3b (1 of 1): "
-        "becomes 40400000",
-    ),
-    "errors": (
-        "def decode(codes, format):\n"
-        "    if (codes == 3).any():\n"
-        "        raise ValueError('no three')\n"
-        "    return mxref.decode(codes, format)\n"
-        "FORMATS = ['e2m1']\n",
-        "decode/e2m1.f32",
-        "fails with errors: ValueError: no three (target.py:5)",
-    ),
-    "no answer": (
-        "def decode(codes, format):\n    raise ValueError('none')\nFORMATS = ['e2m1', 'e4m3']\n",
-        "decode/e2m1.f32 decode/e4m3.f32",
-        "no question was answered: ValueError: none (target.py:4)",
-    ),
-    "right": (
-        "def decode(codes, format):\n    return mxref.decode(codes, format)\nFORMATS = ['e2m1']\n",
-        "decode/e2m1.f32",
-        "conforms",
-    ),
-}
-
-
-@pytest.mark.parametrize(("source", "stems", "verdict"), KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("name", KERNELS)
 def test_every_output_carries_the_same_verdict(
-    source: str,
-    stems: str,
-    verdict: str,
-    kit: Kit,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    source, verdict = KERNELS[name]["source"], KERNELS[name]["verdict"]
     summary, page = kit.folder / "summary", kit.folder / "page.html"
     junit, badge = kit.folder / "junit", kit.folder / "badge"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    asked = (kit.target(HEAD + source), "--vectors", kit.vectors(*stems.split()))
+    asked = (kit.target(HEAD + source), "--vectors", kit.vectors(*KERNELS[name]["files"].split()))
     files = ("--html", page, "--junit", junit, "--badge", badge)
     run = kit.run(*asked, *files, "--github")
     record = kit.run(*asked, "--json").json

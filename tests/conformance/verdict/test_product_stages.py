@@ -13,6 +13,7 @@ import pytest
 from helpers import vector_file
 from numpy.typing import NDArray
 from product_targets import E4M3, Product, limit_shapes, product_file, product_target
+from staged_kernels import Stages, assert_stages, stages_of
 
 import mxref
 from mxref.conformance import Report, check, target_of
@@ -105,61 +106,28 @@ def checked(matmul: Product, pair: str = E4M3) -> Report:
     return check(product_target(matmul, pair), [product_file(pair)])
 
 
-#: The other stages of a kernel, its formats, and what a report says of each.
-PAIRS: dict[str, tuple[dict[str, Callable[..., Array]], str, tuple[str, str]]] = {
-    "row and output": (
-        {"scales_a": next_row, "output": half},
-        E4M3,
-        (
-            "the scales of the first operand are those of the next row, of the first for the last",
-            "sums are rounded to float16",
-        ),
-    ),
-    "codes and blocks": (
-        {"codes_b": pairs_exchanged, "keep": lambda block, blocks: block < 2},
-        INT8,
-        (
-            "in codes of one operand, lanes i and i ^ 1 are exchanged",
-            "only the first 2 blocks of a row are added",
-        ),
-    ),
-    "scales and subnormal codes": (
-        {"powers_b": ends_at(2.0**16), "numbers_a": hidden_one},
-        E4M3,
-        (
-            "the scales of the second operand are at most 2^16",
-            "of the first operand: reads subnormal codes with a hidden one",
-        ),
-    ),
-    "both operands": (
-        {"scales_a": last_row, "powers_b": lambda codes: np.maximum(powers(codes), 2.0**-16)},
-        INT8,
-        (
-            "the scales of the first operand are those of the last row",
-            "the scales of the second operand are at least 2^-16",
-        ),
-    ),
-    "product of scales and sum": (
-        {"scale": half, "sum": narrow},
-        E4M3,
-        (
-            "the product of two scales is a float16: infinite from 2^16 on, 0 below 2^-24",
-            "the sum is rounded to bfloat16 after each block",
-        ),
-    ),
+#: The other stages of each kernel in the table of stages.
+PAIRS: dict[str, dict[str, Callable[..., Array]]] = {
+    "row and output": {"scales_a": next_row, "output": half},
+    "codes and blocks": {"codes_b": pairs_exchanged, "keep": lambda block, blocks: block < 2},
+    "scales and subnormal codes": {"powers_b": ends_at(2.0**16), "numbers_a": hidden_one},
+    "both operands": {
+        "scales_a": last_row,
+        "powers_b": lambda codes: np.maximum(powers(codes), 2.0**-16),
+    },
+    "product of scales and sum": {"scale": half, "sum": narrow},
 }
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", PAIRS)
-def test_both_stages_are_named(name: str) -> None:
-    stages, pair, texts = PAIRS[name]
-    report = checked(product(**stages), pair)
+@pytest.mark.parametrize(("name", "said"), stages_of("products").items())
+def test_both_stages_are_named(name: str, said: tuple[str, Stages]) -> None:
+    pair, stages = said
+    report = checked(product(**PAIRS[name]), pair)
+    assert_stages(report, stages)
     (cause,) = report.rows[0].causes
-    assert cause.complete
-    assert {stage.text for stage in cause.stages} == {*texts}
     assert all(stage.wrong > 0 and not stage.left for stage in cause.stages)
-    assert all(text in report.verdict for text in texts)
+    assert all(text in report.verdict for _, text in stages)
     assert not report.rows[0].description
 
 
@@ -255,39 +223,14 @@ def test_zeros_are_told_that_other_numbers_show_too(lost: bool, said: bool) -> N
     assert ("where every wrong output is 0" in reply.question.remarks(reply.got)) is said
 
 
-#: Two faults in blocks of 16, and what a report says of each.
-OF_16: dict[str, tuple[str, Callable[..., Any], tuple[str, ...]]] = {
-    "scale and row": (
-        "fp4_ue4m3-fp4_ue4m3",
-        lambda a, b, s, t, p, q: (a, b, np.roll(s, -1, axis=0), t * 2, 1.0),
-        (
-            "the scales of the first operand are those of the next row, of the first for the last",
-            "the scales of the first operand are twice what they are",
-        ),
-    ),
-    "tensors and subnormals": (
-        "nvfp4-nvfp4",
-        lambda a, b, s, t, p, q: (a, b, np.where(s < 2.0**-6, 0, s), t, p),
-        (
-            "the scales of the first operand that are subnormal are 0",
-            "the scale of the second tensor is left out",
-        ),
-    ),
-    "lanes and tensors": (
-        "nvfp4-nvfp4",
-        lambda a, b, s, t, p, q: (a, exchanged(b), s, t, p * p * q * q),
-        (
-            "in codes of one operand, lanes i and i ^ 1 are exchanged",
-            "the scales of both tensors multiply twice",
-        ),
-    ),
-    "a block": (
-        "fp4_e8m0-fp4_e8m0",
-        lambda a, b, s, t, p, q: (a, b, s[:, np.zeros(s.shape[1], int)], np.minimum(t, 1), 1.0),
-        (
-            "the scales of the first operand are those of the first block",
-            "the scales of the second operand are at most 2^0",
-        ),
+#: Two faults in blocks of 16 of each kernel in the table of stages, which has what is said of them.
+OF_16: dict[str, Callable[..., Any]] = {
+    "scale and row": lambda a, b, s, t, p, q: (a, b, np.roll(s, -1, axis=0), t * 2, 1.0),
+    "tensors and subnormals": lambda a, b, s, t, p, q: (a, b, np.where(s < 2.0**-6, 0, s), t, p),
+    "lanes and tensors": lambda a, b, s, t, p, q: (a, exchanged(b), s, t, p * p * q * q),
+    "a block": lambda a, b, s, t, p, q: (
+        *(a, b, s[:, np.zeros(s.shape[1], int)]),
+        *(np.minimum(t, 1), 1.0),
     ),
 }
 
@@ -297,9 +240,9 @@ def exchanged(numbers: Array) -> Array:
     return whole.reshape(len(whole), -1, 2)[:, :, ::-1].reshape(whole.shape)
 
 
-@pytest.mark.parametrize("name", OF_16)
-def test_two_faults_in_blocks_of_16_are_named(name: str) -> None:
-    pair, change, texts = OF_16[name]
+@pytest.mark.parametrize(("name", "said"), stages_of("blocks of 16").items())
+def test_two_faults_in_blocks_of_16_are_named(name: str, said: tuple[str, Stages]) -> None:
+    pair, stages = said
 
     def matmul(
         sa: Array, ca: Array, sb: Array, cb: Array, fa: str, fb: str, *,
@@ -316,7 +259,7 @@ def test_two_faults_in_blocks_of_16_are_named(name: str) -> None:
             )
         with np.errstate(all="ignore"):
             tensors = float(tensor_scale_a), float(tensor_scale_b)
-            x, y, s, t, by = change(*sides, *scales, *tensors)
+            x, y, s, t, by = OF_16[name](*sides, *scales, *tensors)
             wide = [
                 numbers * np.repeat(one, 16, axis=1)[:, : numbers.shape[1]]
                 for numbers, one in (
@@ -328,8 +271,5 @@ def test_two_faults_in_blocks_of_16_are_named(name: str) -> None:
 
     kernel = SimpleNamespace(matmul=matmul, FORMATS=[pair.split("-")[0]])
     report = check(target_of(kernel, "kernel"), [vector_file(f"matmul/{pair}.f32")])
-    (row,) = report.rows
-    (cause,) = row.causes
-    assert cause.kind == "stages"
-    assert cause.complete
-    assert [one.text for one in cause.stages] == list(texts)
+    assert_stages(report, stages)
+    assert len(report.rows[0].causes) == 1

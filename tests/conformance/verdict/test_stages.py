@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from helpers import vector_file
 from numpy.typing import NDArray
+from staged_kernels import Stages, assert_stages, checked, stages_of, target_with, told
 
 import mxref
-from mxref.conformance import Extent, Report, check, target_of
+from mxref.conformance import Extent, check
 from mxref.conformance.checking.search import Search
-from mxref.conformance.verdict.report_text import report_lines
-from mxref.targets.target import PythonTarget
 
 Values = NDArray[Any]
 Pair = tuple[Values, Values]
@@ -113,75 +112,23 @@ def blocks_of_e5m2(scales: Values, codes: Values, format: str, dtype: Any) -> Va
         return np.where(scales[:, np.newaxis] == 255, np.nan, values).astype(dtype)
 
 
-def target_with(function: Callable[..., Any], stem: str, policy: str = "ocp") -> PythonTarget:
-    """A target of one operation and one format."""
-    op, _, rest = stem.partition("/")
-    claims = {"FORMATS": [rest.rpartition(".")[0]], "POLICY": policy}
-    return target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
-
-
-def checked(function: Callable[..., Any], stem: str, policy: str = "ocp") -> Report:
-    """The vectors of a file, and the search."""
-    target = target_with(function, stem, policy)
-    return check(target, [vector_file(stem)], extent=Extent(elements=0))
-
-
-def told(report: Report) -> str:
-    return "\n".join(report_lines(report, 5))
-
-
-NAN_0F = "an element that is -NaN becomes 0f = -6, not 07 = 6"
 STOCHASTIC = "ocp+rounding=stochastic_a"
 MXFP4, MXFP8 = "quantize/mxfp4_e2m1.f32", "quantize/mxfp8_e4m3.f32"
+#: Of each kernel in the table of stages how it quantizes.
+KERNELS = {
+    "abs_nan": kernel(amax=without_abs, scales=other_nan),
+    "lane_31_nan": kernel(amax=without_lane(31), encode=negative_nan(0xF)),
+    "lane_0_nan": kernel(amax=without_lane(0), encode=negative_nan(0xF)),
+    "log2_nan_blocks": kernel(scales=nearest_log2),
+    "other_scale": kernel(divisors=lambda codes: codes + 1, encode=away),
+    "lane_rounding": kernel(amax=without_lane(7), encode=away),
+}
 
 
-@pytest.mark.parametrize(
-    ("stem", "function", "stages"),
-    [
-        (
-            MXFP4,
-            kernel(amax=without_abs, scales=other_nan),
-            {"scale": "takes no magnitudes", "special blocks": "a block with a NaN has scale fe"},
-        ),
-        (
-            MXFP4,
-            kernel(amax=without_lane(31), encode=negative_nan(0xF)),
-            {"scale": "amax does not see lane 31", "special elements": NAN_0F},
-        ),
-        (
-            MXFP4,
-            kernel(amax=without_lane(0), encode=negative_nan(0xF)),
-            {"scale": "amax does not see lane 0", "special elements": NAN_0F},
-        ),
-        (
-            MXFP8,
-            kernel(scales=nearest_log2),
-            {"scale": "nearest_log2", "special blocks": "a block with a NaN has scale 00 = 2^-127"},
-        ),
-        (
-            MXFP8,
-            kernel(divisors=lambda codes: codes + 1, encode=away),
-            {"elements": "1 code larger than the stored one; elements are rounded as by rounding="},
-        ),
-        (
-            MXFP8,
-            kernel(amax=without_lane(7), encode=away),
-            {"scale": "amax does not see lane 7", "elements": "rounding=ties_to_away"},
-        ),
-    ],
-    ids=["abs_nan", "lane_31_nan", "lane_0_nan", "log2_nan_blocks", "other_scale", "lane_rounding"],
-)
-def test_both_faults_are_named(
-    stem: str, function: Callable[..., Any], stages: dict[str, str]
-) -> None:
-    report = checked(function, stem)
-    (row,) = report.rows
-    cause = row.causes[0]
-    assert cause.complete, told(report)
-    found = {stage.name: stage.text for stage in cause.stages}
-    for name, text in stages.items():
-        assert text in found[name], told(report)
-    assert {*found} == {*stages}, told(report)
+@pytest.mark.parametrize(("name", "said"), stages_of("blocks").items())
+def test_both_faults_are_named(name: str, said: tuple[str, Stages]) -> None:
+    stem, stages = said
+    assert_stages(checked(KERNELS[name], stem), stages)
 
 
 @pytest.mark.parametrize("places", [1, 2, 3, 4, 8])

@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import vector_file
 from numpy.typing import NDArray
+from staged_kernels import Stages, assert_stages, checked, stages_of, told
 
 import mxref
-from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.verdict.report_text import report_lines
 from mxref.formats import element_format
-from mxref.targets.target import PythonTarget
 
 Values = NDArray[Any]
 Pair = tuple[Values, Values]
@@ -176,122 +173,36 @@ def element_of(format: str) -> str:
 # ---- what is said of them ------------------------------------------------------------------------
 
 
-def target_with(function: Callable[..., Any], stem: str) -> PythonTarget:
-    """A target of one operation and one format."""
-    op, _, rest = stem.partition("/")
-    claims = {"FORMATS": [rest.rpartition(".")[0]], "POLICY": "ocp", "FLOATS": ["f32"]}
-    return target_of(type("Kernel", (), {op: staticmethod(function), **claims}), "kernel")
+TENSOR = "quantize_tensor/mxfp8_e4m3.f32"
+#: Of each kernel in the table of stages how it quantizes.
+KERNELS = {
+    "power_up": nvfp4(power_below, up),
+    "above_away": nvfp4(above_for_scales, encode=away),
+    "cut_flushed": nvfp4(cut_for_elements, flushed),
+    "power_down_lane": nvfp4(power_below, down, without_lane(3)),
+    "halves_away": nvfp4(amax=halves_compared, encode=away),
+    "tail_matrix": tensors(tail=mirrored, matrix=line_before),
+    "tail_lane": tensors(tail=no_tail, of_amax=unseen_lane),
+    "tail_lane_matrix": tensors(tail=mirrored, of_amax=unseen_lane, matrix=line_before),
+}
 
 
-def checked(function: Callable[..., Any], stem: str, elements: int = 0) -> Report:
-    """The vectors of a file, and the search."""
-    extent = Extent(elements=elements)
-    return check(target_with(function, stem), [vector_file(stem)], extent=extent)
-
-
-def told(report: Report) -> str:
-    return "\n".join(report_lines(report, 5))
-
-
-NVFP4, TENSOR = "quantize/nvfp4.f32", "quantize_tensor/mxfp8_e4m3.f32"
-OF_TENSOR = "the scale of the tensor is"
+@pytest.mark.parametrize(("kernel", "said"), stages_of("tensors").items())
+def test_every_fault_is_named_with_its_stage(kernel: str, said: tuple[str, Stages]) -> None:
+    stem, stages = said
+    assert_stages(checked(KERNELS[kernel], stem, FLOATS=["f32"]), stages)
 
 
 @pytest.mark.parametrize(
-    ("stem", "function", "stages"),
-    [
-        (NVFP4, nvfp4(), {}),
-        (
-            NVFP4,
-            nvfp4(power_below, up),
-            {
-                "tensor scale": f"{OF_TENSOR} rounded down to a power of two",
-                "scale": "the scale of a block is rounded up",
-            },
-        ),
-        (
-            NVFP4,
-            nvfp4(above_for_scales, encode=away),
-            {
-                "tensor scale": "for the scales of blocks, but not for elements, the scale of the "
-                "tensor is rounded up to a power of two",
-                "elements": "elements are rounded as by rounding=ties_to_away",
-            },
-        ),
-        (
-            NVFP4,
-            nvfp4(cut_for_elements, flushed),
-            {
-                "tensor scale": f"{OF_TENSOR} rounded to bfloat16, toward zero",
-                "scale": "0 where it is below the smallest normal number",
-            },
-        ),
-        (
-            NVFP4,
-            nvfp4(power_below, down, without_lane(3)),
-            {
-                "tensor scale": f"{OF_TENSOR} rounded down to a power of two",
-                "scale": "NaN all the same; the scale of a block is rounded toward zero",
-            },
-        ),
-        (
-            NVFP4,
-            nvfp4(amax=halves_compared, encode=away),
-            {
-                "scale": "of each two elements a half of a block apart amax sees the larger",
-                "elements": "elements are rounded as by rounding=ties_to_away",
-            },
-        ),
-        (TENSOR, tensors(), {}),
-        (
-            TENSOR,
-            tensors(tail=mirrored, matrix=line_before),
-            {
-                "tail": "a short last block is filled up with its last numbers, backward",
-                "scale matrix": "a block has the scale of the line before its own",
-            },
-        ),
-        (
-            TENSOR,
-            tensors(tail=no_tail, of_amax=unseen_lane),
-            {
-                "tail": "all numbers of a short last block are taken as 0",
-                "scale": "amax does not see lane 7",
-            },
-        ),
-        (
-            TENSOR,
-            tensors(tail=mirrored, of_amax=unseen_lane, matrix=line_before),
-            {
-                "tail": "a short last block is filled up with its last numbers, backward",
-                "scale": "amax does not see lane 7",
-                "scale matrix": "a block has the scale of the line before its own",
-            },
-        ),
-    ],
-    ids=[
-        "nvfp4", "power_up", "above_away", "cut_flushed", "power_down_lane", "halves_away",
-        "tensor", "tail_matrix", "tail_lane", "tail_lane_matrix",
-    ],
-)  # fmt: skip
-def test_every_fault_is_named_with_its_stage(
-    stem: str, function: Callable[..., Any], stages: dict[str, str]
-) -> None:
-    report = checked(function, stem)
-    (row,) = report.rows
-    if not stages:
-        assert not report.failures, told(report)
-        return
-    cause = row.causes[0]
-    assert cause.complete, told(report)
-    found = {stage.name: stage.text for stage in cause.stages}
-    for name, text in stages.items():
-        assert text in found[name], told(report)
-    assert {*found} == {*stages}, told(report)
+    ("stem", "function"), [("quantize/nvfp4.f32", nvfp4()), (TENSOR, tensors())]
+)
+def test_kernels_without_faults_are_right(stem: str, function: Callable[..., Pair]) -> None:
+    report = checked(function, stem, FLOATS=["f32"])
+    assert not report.failures, told(report)
 
 
 def test_what_other_shapes_show_is_said_beside_the_bug_of_the_vectors() -> None:
-    report = checked(tensors(square_as_axis_1, no_tail), TENSOR, elements=20_000)
+    report = checked(tensors(square_as_axis_1, no_tail), TENSOR, elements=20_000, FLOATS=["f32"])
     (row,) = report.rows
     assert row.causes[0].complete, told(report)
     assert "all numbers of a short last block are taken as 0" in report.verdict
@@ -311,7 +222,7 @@ def test_two_faults_of_no_stage_are_told_by_axis_and_kind() -> None:
             codes[:, 64] ^= 1
         return scales, codes
 
-    report = checked(quantize_tensor, TENSOR, elements=20_000)
+    report = checked(quantize_tensor, TENSOR, elements=20_000, FLOATS=["f32"])
     (use,) = report.uses
     assert "with axis 0, scales are wrong in calls with 5 columns and more" in use.text or (
         "with axis 0, scales are wrong in calls with 5 lines along the axis and more" in use.text
