@@ -171,7 +171,7 @@ class BlockFormat:
     @property
     def is_tiled(self) -> bool:
         """Whether blocks lie over several axes."""
-        return len(self.block_shape) > 1
+        return isinstance(self.block_size, tuple) and len(self.block_size) > 1
 
     @property
     def elements_per_block(self) -> int:

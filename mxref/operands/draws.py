@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.operands.splitmix import splitmix64
+from mxref.operands.splitmix import below, splitmix64
 
 __all__ = ["Draws", "Ints", "Words"]
 
@@ -31,7 +31,7 @@ class Draws:
 
     def below(self, shape: tuple[int, ...], limit: int) -> Ints:
         """Integers from 0 to limit - 1."""
-        return (self.words(shape) % np.uint64(limit)).astype(np.int64)
+        return below(self.words(shape), limit)[()]
 
     def one_in(self, shape: tuple[int, ...], n: int) -> NDArray[np.bool_]:
         """True once in n times."""

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from mxref.support.distinct import distinct
 
-__all__ = ["drawn_order", "splitmix64"]
+__all__ = ["below", "drawn_order", "splitmix64"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _MASK = (1 << 64) - 1
+#: Outputs that are made at a time, which stay in the cache.
+_PART = 1 << 13
 #: Orders that are kept, since calls of one size are made for every operation and format.
 _KEPT = 512
 
@@ -36,15 +38,31 @@ def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     """
     if count == 1:  # in Python, which takes a quarter of the time
         return np.array([_mixed(seed + (start + 1) * int(_STEP) & _MASK)], np.uint64)
-    state = np.arange(start + 1, start + count + 1, dtype=np.uint64)
-    state *= _STEP
-    state += np.uint64(seed)
-    shifted = np.empty_like(state)
-    for shift, factor in ((30, _FIRST), (27, _SECOND)):
-        state ^= np.right_shift(state, np.uint64(shift), out=shifted)
-        state *= factor
-    state ^= np.right_shift(state, np.uint64(31), out=shifted)
-    return state
+    found = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    room = np.empty(min(count, _PART), np.uint64)
+    for first in range(0, count, _PART):
+        state = found[first : first + _PART]
+        shifted = room[: len(state)]
+        state *= _STEP
+        state += np.uint64(seed)
+        for shift, factor in ((30, _FIRST), (27, _SECOND)):
+            state ^= np.right_shift(state, np.uint64(shift), out=shifted)
+            state *= factor
+        state ^= np.right_shift(state, np.uint64(31), out=shifted)
+    return found
+
+
+def below(words: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:
+    """The remainders of words, in their memory, as integers from 0 to limit - 1.
+
+    >>> below(splitmix64(0, 3), 10).tolist()
+    [5, 0, 9]
+    """
+    if limit & limit - 1:
+        words %= np.uint64(limit)
+    else:  # which takes a tenth of the time
+        words &= np.uint64(limit - 1)
+    return words.view(np.int64)
 
 
 def _mixed(state: int) -> int:

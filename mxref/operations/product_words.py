@@ -87,8 +87,8 @@ def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
         ValueError: no pair of block formats whose rows have blocks of one size.
     """
     names = name.split("-")
-    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
-    found = [known[one] for one in names if one in known and not known[one].is_tiled]
+    known = [OTHER_BLOCK_FORMATS.get(one) or BLOCK_FORMATS.get(one) for one in names]
+    found = [one for one in known if one is not None and not one.is_tiled]
     if not len(names) == len(found) == 2 or found[0].block_size != found[1].block_size:
         raise ValueError(
             "format must be two formats of blocks of one size joined by a hyphen, both of MX or "

@@ -17,7 +17,6 @@ from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfi
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.loaded_afresh import wrong_after_others
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
-from mxref.conformance.checking.product_confirmed import contradicted
 from mxref.conformance.checking.product_epilogues import ask_epilogues
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.progress import Progress, within
@@ -26,6 +25,7 @@ from mxref.conformance.checking.repeated_products import wrong_by_shape
 from mxref.conformance.checking.search import Search
 from mxref.conformance.checking.second_answers import second_answers
 from mxref.conformance.checking.subjects import (
+    explained_by_stages,
     explaining,
     layer_subjects,
     product_subjects,
@@ -139,6 +139,10 @@ class Further:
 
     def confirm_stages(self, target: PythonTarget, answered: Sequence[Answered]) -> None:
         """Products once more whose vectors some stages give; causes that others contradict go."""
+        if not any(map(explained_by_stages, self.report.rows)):
+            return
+        from mxref.conformance.checking.product_confirmed import contradicted
+
         self.whole = contradicted(target, self.report, self.most)
         if self.whole:
             left = [row for row in self.report.rows if (row.op, row.format) not in self.whole]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import BlockFormat, ElementFormat
-from mxref.operands.splitmix import splitmix64
+from mxref.operands.splitmix import below, splitmix64
 
 __all__ = ["AS_DRAWN", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn", "tensor_scales"]
 
@@ -72,12 +72,11 @@ def drawn(
     """What `Product.side` gives; `single` for one element of a row that is not zero."""
     size = fmt.elements_per_block
     words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (size + 1) + 2))
-    of_row, place, of_block, of_element = np.split(
-        (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
-    )
+    words >>= np.uint64(32)
     few, codes = _few(fmt.element, more=kind.equal)
-    chosen = (of_element % len(few)).reshape(rows, blocks * size)
-    powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
+    of_row, place, of_block, of_element = np.split(words, np.cumsum([rows, rows, rows * blocks]))
+    chosen = below(of_element, len(few)).reshape(rows, blocks * size)
+    powers = below(of_row, 8).reshape(rows, 1) + below(of_block, 3).reshape(rows, blocks)
     ordinary = slice(rows - 1) if kind.broken and rows > 1 else slice(None)
     if kind.equal:
         powers[ordinary] = 4
@@ -91,14 +90,15 @@ def drawn(
         chosen[ordinary] = chosen[0, 0]
     if kind.one_row:
         powers, chosen = (np.repeat(one[:1], rows, axis=0) for one in (powers, chosen))
-    kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
-    if single:
-        place = place % chosen.shape[1]
-        place[::5] = chosen.shape[1] - 1
-        kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
-    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), size, axis=1)
+    numbers = few.take(chosen).reshape(rows, blocks, size)
+    numbers *= np.ldexp(1.0, powers - 4)[:, :, np.newaxis]
     scales = (powers - 4 + fmt.scale.bias) << fmt.scale.mantissa_bits
-    found = scales.astype(np.uint8), codes[chosen] * kept, numbers * kept
+    found = scales.astype(np.uint8), codes.take(chosen), numbers.reshape(chosen.shape)
+    if single:
+        only = below(place, chosen.shape[1])
+        only[::5] = chosen.shape[1] - 1
+        kept = np.arange(chosen.shape[1]) == only[:, np.newaxis]
+        found = found[0], found[1] * kept, found[2] * kept
     for array in found:  # of the cache
         array.flags.writeable = False
     return found

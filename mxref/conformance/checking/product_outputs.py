@@ -73,11 +73,14 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
 
 def same_numbers(one: Words, other: Words, float: str) -> NDArray[np.bool_]:
     """Whether outputs are equal but for the sign of zeros and the bits of NaN."""
+    found: NDArray[np.bool_] = one == other
+    if found.all():
+        return found
     layout = LAYOUTS[float]
-    zeros, magnitude = (0, layout.sign_bit), np.uint64(layout.sign_bit - 1)
-    nan = ((one & magnitude) > layout.inf_bits) & ((other & magnitude) > layout.inf_bits)
-    found: NDArray[np.bool_] = (one == other) | nan
-    return found | (np.isin(one, zeros) & np.isin(other, zeros))
+    a, b = (words & np.uint64(layout.sign_bit - 1) for words in (one, other))
+    found |= (a > layout.inf_bits) & (b > layout.inf_bits)
+    found |= (a | b) == 0
+    return found
 
 
 def narrow_words(words: Words, float: str) -> list[str]:

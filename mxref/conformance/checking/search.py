@@ -18,7 +18,6 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.stages.steps import BlockSteps
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
@@ -118,6 +117,8 @@ def _nearly(cause: Cause) -> bool:
     Other questions may tell between hypotheses that leave as many. They are drawn one by one, so
     that they would say nothing of what blocks of one call do to each other.
     """
+    from mxref.conformance.verdict.stages.steps import BlockSteps  # where something is wrong
+
     few = all(one.text and _FEWER * one.left <= one.wrong for one in cause.stages)
     return isinstance(cause.steps, BlockSteps) and few and not cause.mixes
 

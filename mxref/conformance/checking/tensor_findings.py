@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.compare.tensor_cases import scale_counts
 from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
-from mxref.conformance.verdict.stages.tensor_fit import fit_tensor
-from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
 from mxref.operands.word_rows import padded
 from mxref.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
 
 __all__ = ["answer_by", "parts_text", "stages_text"]
 
@@ -80,6 +81,9 @@ def stages_text(replies: Sequence[CallReply]) -> str:
     bad, right = ([one for one in small if one.wrong is is_wrong] for is_wrong in (True, False))
     if not bad or any(one.error for one in small):
         return ""
+    from mxref.conformance.verdict.stages.tensor_fit import fit_tensor
+    from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
+
     few = [one for some in (bad, right) for one in _spread(some)]
     subject = _asked(bad[0]).subject
     policy, cause = subject.policy, subject.cause
