@@ -1,13 +1,9 @@
-"""What tests of the Triton fast path ask of a process of its own: findings as JSON.
-
-Triton reads TRITON_INTERPRET when it is first imported, which other tests may have done.
-"""
+"""What tests of the Triton fast path ask of a process of its own, see `triton_process`."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import sys
 import tempfile
@@ -16,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from triton_interpreter import patched_once
 from triton_planting import Rewrites
 
 import mxref
@@ -323,9 +318,3 @@ def refused() -> dict[str, str]:
         return "nothing"
 
     return {name: said(call) for name, call in calls.items()}
-
-
-if __name__ == "__main__":
-    if os.environ["TRITON_INTERPRET"] == "1":
-        patched_once()
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -1,13 +1,11 @@
-"""Which check of the Triton kernels finds a bug by somebody who had not seen them, as JSON."""
+"""Which check of the Triton kernels finds a bug by somebody who had not seen them."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from triton_child import covered, far_apart, stochastic, target, with_bugs
 from triton_matrices import answers
@@ -15,7 +13,12 @@ from triton_matrices import answers
 from mxref.conformance.compare.compare import run_file
 from mxref.policy.policy import Policy
 
-__all__ = ["found_by"]
+__all__ = ["OUTSIDER", "found_by"]
+
+#: Bugs by somebody who had not seen the checks: old and new text, and why it is wrong.
+OUTSIDER: list[dict[str, str]] = json.loads(
+    (Path(__file__).parent / "data" / "triton" / "outsider.json").read_text("utf-8")
+)
 
 OF_BLOCKS = ("quantize", "dequantize", "quantize_tensor")
 
@@ -35,25 +38,12 @@ def _checks() -> Iterator[tuple[str, int]]:
         yield f"level 1: {stem}", wrong
 
 
-def found_by(id: str, old: str, new: str) -> str:
+def found_by(id: str) -> str:
     """The first check that finds a bug, or "" where none does."""
-    target()
-    for _ in with_bugs({id: [(old, new)]}):
+    bug = next(edit for edit in OUTSIDER if edit["id"] == id)
+    for _ in with_bugs({id: [(bug["old"], bug["new"])]}):
         try:
             return next((name for name, wrong in _checks() if wrong), "")
         except Exception as error:  # the interpreter refuses an address
             return f"{type(error).__name__}: {str(error)[:200]}"
     raise ValueError("no bug was planted")
-
-
-if __name__ == "__main__":
-    child = os.fork()  # an address outside of a tensor may end the process
-    if not child:
-        with contextlib.redirect_stdout(sys.stderr):
-            found = found_by(*sys.argv[1:])
-        print(json.dumps(found), flush=True)
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status < 0:
-        print(json.dumps(f"the process ended by {signal.Signals(-status).name}"))
-    sys.exit(max(status, 0))

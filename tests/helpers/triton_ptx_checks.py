@@ -1,12 +1,10 @@
-"""What the compiled Triton kernels answer, their PTX interpreted on a CPU: findings as JSON.
+"""What the compiled Triton kernels answer, their PTX interpreted on a CPU.
 
 The functions that a test asks for by their names, in a process of its own, are at the end.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -168,9 +166,3 @@ def bugs(architecture: str, *names: str) -> dict[str, str]:
     target()
     some = {name: OF_PTX[name] for name in names or OF_PTX}
     return {name: caught(int(architecture)) for name in with_bugs(some)}
-
-
-if __name__ == "__main__":
-    with contextlib.redirect_stdout(sys.stderr):  # where the compiler writes what it refuses
-        asked = globals()[sys.argv[1]](*sys.argv[2:])
-    print(json.dumps(asked))

@@ -5,7 +5,6 @@ No GPU takes part; the kernels are compiled for three architectures, and their i
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from triton_bugs import LEFT_OUT, PLANTED
 from triton_child import RULES
 from triton_matrix_bugs import OF_MATRICES, OF_RECIPROCALS
+from triton_outsider import OUTSIDER
 from triton_planting import Planted
 from triton_process import child
 
@@ -23,10 +23,6 @@ from mxref.mutants import MUTANTS, Mutant, equivalent
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}
-#: Bugs by somebody who had not seen the checks: old and new text, and why it is wrong.
-OUTSIDER: list[dict[str, str]] = json.loads(
-    (ROOT / "tests" / "helpers" / "data" / "triton" / "outsider.json").read_text("utf-8")
-)
 #: What the kernels have.
 OPERATIONS = (
     *("encode", "decode", "shared_scale", "quantize", "dequantize"),
@@ -50,8 +46,8 @@ POLICIES = {
 CLASSES = "ABCG"
 
 
-def interpreted(*what: str) -> Any:
-    return child(*what, TRITON_INTERPRET="1")
+def interpreted(*what: str, **how: Any) -> Any:
+    return child(*what, TRITON_INTERPRET="1", **how)
 
 
 @pytest.mark.sampled(6)
@@ -227,8 +223,7 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
 @pytest.mark.parametrize("edit", OUTSIDER, ids=lambda edit: edit["id"])
 def test_a_bug_by_somebody_else_is_caught(edit: dict[str, str]) -> None:
     """Who had not seen the checks: some check finds each, a process that ends included."""
-    asked = edit["id"], edit["old"], edit["new"]
-    assert child(*asked, script="triton_outsider", TRITON_INTERPRET="1")
+    assert interpreted("found_by", edit["id"], script="triton_outsider", may_end=True)
 
 
 @pytest.mark.sampled(6)
