@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.answers import answerable, choices_read
 from mxref.cases.product import product_blocks
 from mxref.cases.records import VectorFile
@@ -73,7 +73,7 @@ def families_for(
     """The family of an operation, format and float type for a policy; none if there is no answer.
 
     Without a family of that policy it is the first one, whose inputs do for every policy; the
-    blocks of `quantize` are made for the scale rule.
+    blocks of `quantize` from float32 are made for the scale rule.
 
     >>> from mxref.golden.level2 import select
     >>> from mxref.targets.calls import without_cases
@@ -82,6 +82,10 @@ def families_for(
     >>> policies = [Policy().replace(scale_rule=rule) for rule in rules]
     >>> [one.policy for p in policies for one in families_for(select("quantize"), file, p)]
     ['ocp+scale_rule=rceil', 'ocp+scale_rule=ceil']
+    >>> lanes = select("quantize.mxint8.f16")
+    >>> file = without_cases("quantize", "mxint8", "f16")
+    >>> [one.chunks is lanes[0].chunks for one in families_for(lanes, file, policies[0])]
+    [True]
     """
     place = file.op, file.format, file.float
     found = [one for one in families if (one.op, one.format, one.float) == place]
@@ -94,7 +98,7 @@ def families_for(
     if same:
         return (same[0],)
     chunks = found[0].chunks
-    if file.op == "quantize" and file.format in MX_BLOCKS:
+    if file.op == "quantize" and file.float == F32.name and file.format in MX_BLOCKS:
         chunks = partial(product_blocks, file.format, policy)
     return (dataclasses.replace(found[0], policy=name, chunks=chunks),)
 

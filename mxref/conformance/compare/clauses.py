@@ -89,12 +89,20 @@ def clauses_violated(failures: Iterable[tuple[VectorFile, Failure]], policy: Pol
     """The clauses that require other answers than those of a target."""
     found: set[str] = set()
     for file, failure in failures:
-        is_block = file.op == "quantize" and has_power_scales(file.format)
-        if is_block and _OF_BLOCKS in found:  # of blocks there is one clause
+        if _clause(file, failure.case) in found:
             continue
         if (clause := violated(file, failure, policy)) is not None:
             found.add(clause)
     return found
+
+
+def _clause(file: VectorFile, case: Case) -> str:
+    """The one clause that a wrong answer may violate."""
+    if file.op in ("quantize", "quantize_tensor") and has_power_scales(file.format):
+        return _OF_BLOCKS
+    if case.required or case.rule.startswith("MX-"):
+        return case.rule
+    return SECTIONS.get(file.format, "formats")
 
 
 def _wrong_blocks(file: VectorFile, failure: Failure) -> Iterator[tuple[VectorFile, Failure]]:
@@ -138,9 +146,7 @@ def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
             legal = got[0] & (LAYOUTS[file.float].sign_bit - 1) == 0
         case _:
             legal = True
-    if legal:
-        return None
-    return case.rule if case.rule.startswith("MX-") else SECTIONS.get(file.format, "formats")
+    return None if legal else _clause(file, case)
 
 
 def _is_rounded(file: VectorFile, number: int, got: int) -> bool:

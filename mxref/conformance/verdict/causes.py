@@ -123,12 +123,11 @@ def find_causes(
         return (shift,)
     near = max((nearest, *profiles[:1]), key=lambda one: one.same)
     is_near = _NEAR * (near.total - near.same) <= len(failures)
+    told = (near,) if 2 * (near.total - near.same) <= len(failures) else ()
     if stages is not None and (stages.same > near.same or (_says_much(stages) and not is_near)):
-        return (stages,)
+        return (dataclasses.replace(stages, otherwise=told),)
     rule = None if errors else _nearest_rule(op, whole, nearest, len(failures))
-    if rule is not None:
-        return (rule,)
-    return (near,) if 2 * (near.total - near.same) <= len(failures) else ()
+    return told if rule is None else (rule,)
 
 
 def mixing_cause(op: str, outcomes: Sequence[Outcome], policy: Policy) -> tuple[Cause, ...]:

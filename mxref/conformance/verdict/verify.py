@@ -248,9 +248,11 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
             return replace(row, causes=(cause, *row.causes[1:]))
         if row.profile is not None:
             return replace(row, causes=(), description=describe_failures(row.outcomes, policy))
-        from mxref.conformance.verdict.causes import find_causes
+        others = nearest.otherwise
+        if others is None:
+            from mxref.conformance.verdict.causes import find_causes
 
-        others = find_causes(row.op, row.outcomes, policy, apart=False)
+            others = find_causes(row.op, row.outcomes, policy, apart=False)
         return _described(replace(row, causes=others), report)
     whole = describe_failures(row.outcomes, policy)
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)

@@ -77,6 +77,7 @@ class Cause:
         stages: of a cause of stages those that deviate.
         answer: the answers that it gives to questions over a policy, if they can be computed.
         steps: of a cause of stages what each does.
+        otherwise: of one of stages what is said without stages, if that was looked for.
     """
 
     kind: str
@@ -92,6 +93,7 @@ class Cause:
     stages: tuple[Stage, ...] = ()
     answer: Any = field(default=None, compare=False, repr=False)
     steps: Any = field(default=None, compare=False, repr=False)
+    otherwise: tuple[Cause, ...] | None = field(default=None, compare=False, repr=False)
 
     @property
     def complete(self) -> bool:
@@ -113,7 +115,7 @@ class Cause:
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
         every = (one.name for one in dataclasses.fields(self))
-        names = [name for name in every if name not in ("answer", "steps")]
+        names = [name for name in every if name not in ("answer", "steps", "otherwise")]
         found = {name: getattr(self, name) for name in names} | {
             "seen": list(self.seen),
             "floats": list(self.floats),

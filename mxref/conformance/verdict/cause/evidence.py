@@ -14,11 +14,13 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import block_format
+from mxref.operands.word_rows import same_width
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, without_cases
+from mxref.targets.calls import Answers, call_function, without_cases
 from mxref.targets.profile_target import profile_target, speaks_of
+from mxref.targets.target import PythonTarget
 
 __all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of", "total"]
 
@@ -41,11 +43,11 @@ class Questions:
 
     file: VectorFile
     inputs: Words
-    known: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
+    known: dict[tuple[str, Policy], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, what: str, policy: Policy, make: Callable[[], Made]) -> Made:
         """The result of `make`, which is called once for each policy."""
-        key = (what, str(policy))
+        key = what, policy
         if key not in self.known:
             self.known[key] = make()
         made: Made = self.known[key]
@@ -58,6 +60,11 @@ class Questions:
             ValueError: a choice that has no answer to one of them.
         """
         return self.once("answers", policy, lambda: self._answers(policy))
+
+    def part(self, some: NDArray[np.bool_]) -> Questions:
+        """Some of them, the same object again for the same ones."""
+        key = f"part {some.tobytes().hex()}"
+        return self.once(key, Policy(), lambda: Questions(self.file, self.inputs[some]))
 
     def blocks(self) -> Questions:
         """The blocks that tensors are made of."""
@@ -88,13 +95,13 @@ class Evidence:
     questions: Questions
     answers: Words
     answered: NDArray[np.bool_]
-    known: dict[tuple[Any, str], NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    known: dict[tuple[Any, Policy], NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     def once(
         self, what: Any, policy: Policy, make: Callable[[], NDArray[np.bool_]]
     ) -> NDArray[np.bool_]:
         """Which answers something gives over a policy, by `make`, which is called once."""
-        key = what, str(policy)
+        key = what, policy
         if key not in self.known:
             self.known[key] = make()
         return self.known[key]
@@ -124,7 +131,7 @@ class Evidence:
         file = self.questions.file
         if not speaks_of(profile, file.op, file.format, file.float):
             return len(self.answers)
-        return self._beside(profile_target(profile).ask(file, self.questions.inputs))
+        return self._beside(_in_halves(profile_target(profile), file, self.questions.inputs))
 
     def _beside(self, own: Answers) -> int:
         """The number of answers that differ from these, errors not being told apart.
@@ -144,6 +151,20 @@ class Evidence:
         return self.questions.once(
             "refused", policy, lambda: fast_right_answers(file, inputs, policy)
         )
+
+
+def _in_halves(target: PythonTarget, file: VectorFile, inputs: Words) -> Answers:
+    """The answers to all questions; where a call raises, to each half of them, down to one.
+
+    They do not depend on each other, so that a few that are refused cost few calls.
+    """
+    found = call_function(target.operations[file.op], file, inputs, find=False)
+    if len(inputs) == 1 or not found.errors:
+        return found
+    middle = len(inputs) // 2
+    first, second = (_in_halves(target, file, some) for some in np.split(inputs, [middle]))
+    words = np.concatenate(same_width(first.words, second.words))
+    return Answers(words, {**first.errors, **{i + middle: e for i, e in second.errors.items()}})
 
 
 def total(counts: Iterable[int], most: int | None = None) -> int:

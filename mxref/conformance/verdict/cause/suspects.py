@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,8 @@ __all__ = [
     "suspects",
 ]
 
+#: The classes of bugs by which an answer may depend on other blocks of its call.
+_OF_CALLS = re.compile(r"C9|C24|[GP]\d")
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
 #: The parts of operations on blocks, and the answers of the whole from those of each part.
@@ -66,7 +69,13 @@ right: Answer = Questions.answers
 
 def over(choice: Mapping[str, str], answer: Answer = right) -> Answer:
     """Answers where a policy has some other choices."""
-    return lambda questions, policy: answer(questions, policy.replace(**choice))
+    some = tuple(choice.items())
+    return lambda questions, policy: answer(questions, _replaced(policy, some))
+
+
+@functools.lru_cache(4096)
+def _replaced(policy: Policy, choice: tuple[tuple[str, str], ...]) -> Policy:
+    return policy.replace(**dict(choice))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class Suspect:
         seen: where it was seen.
         answer: what it makes of questions, where all else follows a policy.
         meant: the policy that the mutant means to follow.
+        of_call: whether an answer may depend on other blocks of its call.
     """
 
     kind: str
@@ -92,6 +102,7 @@ class Suspect:
     seen: tuple[str, ...]
     answer: Answer
     meant: str = "ocp"
+    of_call: bool = False
 
     def answers(self, evidence: Evidence, policy: Policy) -> Words | None:
         """Its answers to the questions of some evidence; None where it fails."""
@@ -180,7 +191,10 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
         # What goes wrong in every float format of MX may do so in it.
         like = set(blocks_of(FP, BLOCKS) if format in BLOCK_FORMATS else FP)
     return tuple(
-        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m), m.policy)
+        Suspect(
+            *("mutant", m.id, m.name, m.text, op, m.seen, _answer(m), m.policy),
+            of_call=_OF_CALLS.match(m.id) is not None,
+        )
         for m in mutants_of(op)
         if like <= {*m.formats} and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS

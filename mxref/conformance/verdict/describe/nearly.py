@@ -86,11 +86,13 @@ class _Search:
         cost = max(1, int(_SHARE * self.failed.sum()))
         sets: dict[frozenset[int], Bool] = {frozenset(): np.ones(left.size, bool)}
         best, most = None, 0
+        numbers = self.holds.T.astype(np.float32)
         for _ in range(_LITERALS):
             longer: dict[frozenset[int], tuple[int, Bool]] = {}
-            for some, inside in sets.items():
-                right = self.holds @ (left & inside).astype(np.float32)
-                wrong = self.holds @ (~self.failed & inside).astype(np.float32)
+            inside_of = np.array([*sets.values()], bool).reshape(-1, left.size)
+            rights = (left & inside_of).astype(np.float32) @ numbers
+            wrongs = (~self.failed & inside_of).astype(np.float32) @ numbers
+            for (some, inside), right, wrong in zip(sets.items(), rights, wrongs, strict=True):
                 scores = (right - _WEIGHT * wrong).astype(np.int64)
                 for i in np.argsort(-scores, kind="stable")[:_SETS].tolist():
                     if i not in some and right[i] >= least:

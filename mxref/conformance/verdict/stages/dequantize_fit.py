@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, I64, Bool, compose, split
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, total
 from mxref.conformance.verdict.cause.orders import ORDERS, lane_order, matches
 from mxref.conformance.verdict.stages.chain import Chain, Link
 from mxref.conformance.verdict.stages.dequantize_steps import (
@@ -72,7 +72,7 @@ def fit_products(whole: Sequence[Evidence], policy: Policy) -> Chain | None:
     pairs = itertools.product((base, *_wide(scales)), OUTPUTS)
     for one, out in pairs:
         tried = replace(under, scales=one.numbers, finish=out[2])
-        misses = _misses(sides, tried, ordinary)
+        misses = _misses(sides, tried, ordinary, fewest)
         if fewest is None or misses < fewest:
             fewest, steps, base, output = misses, tried, one, out
         if not misses:
@@ -137,8 +137,10 @@ def _is_plain(used: I64) -> Bool:
     return np.asarray((used >= _PLAIN[0]) & (used <= _PLAIN[1]))
 
 
-def _misses(sides: Sequence[Side], steps: Steps, some: Sequence[Bool]) -> int:
-    return sum(int((steps.wrong(side) & of).sum()) for side, of in zip(sides, some, strict=True))
+def _misses(sides: Sequence[Side], steps: Steps, some: Sequence[Bool], most: int | None) -> int:
+    """The number of some numbers that steps do not give, or so many as are too many."""
+    pairs = zip(sides, some, strict=True)
+    return total((int((steps.wrong(side) & of).sum()) for side, of in pairs), most)
 
 
 def _common_factor(sides: Sequence[Side], plain: Steps) -> int:

@@ -138,7 +138,7 @@ def _fit_special(sides: Sides, steps: BlockSteps, *, whole: bool) -> tuple[Block
             continue
         wrong += bad
         for one in _treatments(sides, number, name, whole=whole):
-            if _gives(sides, one, steps):
+            if _gives(sides, one, steps, alone=True) and _gives(sides, one, steps):
                 others = (some for some in steps.special if some.block != number)
                 steps = replace(steps, special=(*others, one))
                 break
@@ -162,15 +162,24 @@ def _missed(sides: Sides, steps: BlockSteps, number: int, *, whole: bool) -> int
         return 1 << 62
 
 
-def _gives(sides: Sides, one: Special, steps: BlockSteps) -> bool:
-    """Whether a step gives all scales of its class of blocks, and their codes if it is whole."""
+def _gives(sides: Sides, one: Special, steps: BlockSteps, *, alone: bool = False) -> bool:
+    """Whether a step gives all scales of its class of blocks, and their codes if it is whole.
+
+    Special blocks `alone` are few, and rule nearly every step out.
+    """
+    if alone and one.of_call:
+        return True
     sources = [0, *(1 + lane for lane in steps.places.sources or range(sides.lanes))]
     for side in sides.every:
         some = side.special[one.block] & side.answered
         if not some.any():
             continue
+        asked = side.evidence.questions
         try:
-            found = one.of(side.evidence.questions, sides.policy)[some]
+            if alone:
+                found = one.of(side.alone, sides.policy)[some[side.specials]]
+            else:
+                found = one.of(asked, sides.policy)[some]
         except Exception:  # known bugs are made for some float types
             return False
         given = side.evidence.answers[some]
@@ -179,7 +188,6 @@ def _gives(sides: Sides, one: Special, steps: BlockSteps) -> bool:
         if one.whole:
             words = np.broadcast_to(found[:, 1:], (len(found), sides.lanes))
             rows = np.concatenate([found[:, :1], words], axis=1)[:, sources]
-            asked = side.evidence.questions
             if not same_answers(asked.file, rows, given, asked.inputs[some]).all():
                 return False
     return True
@@ -220,7 +228,8 @@ def _treatments(sides: Sides, number: int, name: str, *, whole: bool) -> Iterato
             name_of = one.name if own else f"{one.name} over {choice['block_inf']}"
             meant = "" if own else f"means block_inf={choice['block_inf']}, but "
             text = f"{where}: {meant}{one.text}"
-            yield Special(name_of, text, number, over(choice, one.answer), whole)
+            answer = over(choice, one.answer)
+            yield Special(name_of, text, number, answer, whole, one.of_call)
 
 
 def _constant(*words: int) -> Answer:

@@ -58,23 +58,23 @@ def fit_scales(sides: Sides, like: BlockSteps = RIGHT) -> tuple[View, Scale]:
     rules: list[Scale] = []
     views: dict[str, View] = {}
     pairs = itertools.chain([(like.view, like.scale)], _simple(sides, rules, views))
-    found = _best(sides, pairs)
+    enough = least // FEWER
+    found = _best(sides, pairs, enough)
     if found[0]:
-        every = ((everything, one) for one in candidates.known_scales(sides.fmt.name))
-        known = sorted(((bad_scales(sides, *one), one) for one in every), key=_wrong)
+        known = _nearest(sides, candidates.known_scales(sides.fmt.name))
         found = min([found, *known[:1]], key=_wrong)
     if found[0]:
         some = sorted(views.values(), key=lambda view: bad_scales(sides, view, right))[:FEW]
         some += [view for name, view in views.items() if name.startswith("unseen")]
         if not sides.fmt.scale.is_power:  # arithmetics of which many have another tensor scale
             rules = [one for one in rules if isinstance(one, BlockScale)]
-        rules += [one for _, (_, one) in known[:FEW]]
-        found = min(found, _best(sides, itertools.product(some, rules)), key=_wrong)
-    if FEWER * found[0] <= least:
+        rules += [one for _, (_, one) in known]
+        found = min(found, _best(sides, itertools.product(some, rules), enough), key=_wrong)
+    if found[0] <= enough:
         return found[1]
     # Where blocks are mixed, that is said before numbers that are wrong as well.
-    mixing = _best(sides, ((view, right) for view in views.values() if view.mixes))
-    return mixing[1] if 2 * mixing[0] <= least else (everything, right)
+    mixing = _best(sides, ((view, right) for view in views.values() if view.mixes), least // 2)
+    return mixing[1] if mixing[0] <= least // 2 else (everything, right)
 
 
 #: How many scales a pair leaves wrong, and the pair.
@@ -105,9 +105,12 @@ def _simple(
             yield view, right
 
 
-def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> _Found:
-    """The first pair that gives all scales, or else that which gives most."""
-    best = (1 << 62, (View(), Scale()))
+def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]], most: int) -> _Found:
+    """The first pair that gives all scales, or else that which gives most.
+
+    A pair that leaves more than `most` wrong is none.
+    """
+    best = (most + 1, (View(), Scale()))
     for pair in pairs:
         wrong = bad_scales(sides, *pair, best[0])
         if wrong < best[0]:
@@ -115,6 +118,16 @@ def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]]) -> _Found:
         if not wrong:
             break
     return best
+
+
+def _nearest(sides: Sides, scales: Iterable[Scale]) -> list[_Found]:
+    """The few scales that leave fewest wrong, where amax sees all elements."""
+    found: list[_Found] = []
+    for one in scales:
+        most = found[-1][0] if len(found) == FEW else None
+        pair = bad_scales(sides, View(), one, most), (View(), one)
+        found = sorted([*found, pair], key=_wrong)[:FEW]
+    return found
 
 
 def _common_offset(sides: Sides, rule: Scale) -> Scale | None:

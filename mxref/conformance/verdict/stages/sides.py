@@ -41,6 +41,8 @@ class Side:
     def see(self, steps: BlockSteps) -> None:
         """Tell blocks and elements apart by what amax sees."""
         self.special = steps.special_blocks(self.questions)
+        self.specials = self.answered & np.any(self.special, axis=0)
+        self.alone = self.evidence.questions.part(self.specials)  #: special blocks by themselves
         nan = nan_scale(self.questions.file.format)
         self.whole = self.answered & (self.scale != nan)  #: blocks whose codes are compared
         if steps.scale.order is not None:  # the scale of a NaN block is stored elsewhere

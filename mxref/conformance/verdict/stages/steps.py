@@ -183,13 +183,15 @@ class Special(Step):
     """What becomes of one class of blocks, as amax sees them: their scales, or all of them.
 
     `of` answers a row for each block; of it the scale counts, and the codes where it is `whole`.
-    A row of two words is a scale and the code of all elements.
+    A row of two words is a scale and the code of all elements. Where `of_call`, a row may depend on
+    other blocks of the call.
     """
 
     stage: ClassVar[str] = "special blocks"
     block: int = 0
     of: Answer = right
     whole: bool = False
+    of_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,9 @@ def fit_scales_of_tensor(sides: Sides, like: BlockSteps = RIGHT) -> tuple[Factor
     for factor in (right, *FACTORS):
         if factor.name != own.name:
             _see(sides, factor)
-            left = min(bad_scales(sides, View(), one, 1 << 40) for one in simple)
+            left = 1 << 40
+            for one in simple:
+                left = min(left, bad_scales(sides, View(), one, left))
             ranked.append((left, len(ranked), factor))
     for *_, factor in sorted(ranked)[:_FEW]:
         _see(sides, factor)
