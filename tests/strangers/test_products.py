@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_texts import kernel_texts
 from limits import assert_limits, recorded
+from planting import kernel_texts
 from product_targets import limit_shapes
 
 from mxref.cases.read import vectors_folder
