@@ -12,6 +12,7 @@ import mxref
 from mxref import integer
 from mxref.operations.addmm import addmm_blocks
 from mxref.operations.matrix_units import unit_numbers
+from mxref.operations.registry import OPERATIONS
 
 Array = Any
 
@@ -123,38 +124,5 @@ def recipe_gradients(x: Array, w: Array, grad: Array, recipe: str, *bits: Array)
 
 
 RIGHT_CALLS: dict[str, Callable[..., Any]] = {
-    "encode": mxref.encode,
-    "decode": mxref.decode,
-    "encode_stochastic": encode_stochastic,
-    "encode_scale": mxref.encode_scale,
-    "decode_scale": mxref.decode_scale,
-    "shared_scale": mxref.shared_scale,
-    "quantize": quantize,
-    "dequantize": dequantize,
-    "pack": mxref.pack,
-    "unpack": unpack,
-    "pack_scales": pack_scales,
-    "unpack_scales": unpack_scales,
-    "pack_blocks": pack_blocks,
-    "unpack_blocks": unpack_blocks,
-    "quantize_tensor": quantize_tensor,
-    "matmul": matmul,
-    "linear": linear,
-    "linear_gradients": linear_gradients,
-    "recipe_linear": recipe_linear,
-    "recipe_gradients": recipe_gradients,
-    "quantize_affine": quantize_affine,
-    "dequantize_affine": dequantize_affine,
-    "pack_int4": integer.pack_int4,
-    "unpack_int4": integer.unpack_int4,
-    "rescale": rescale,
-    "grid_sample": grid_sample,
-    "linear_qcs8w": integer.linear_qcs8w,
-    "linear_qcs4w": integer.linear_qcs4w,
-    "matmul_nbits": integer.matmul_nbits,
-    "qlinear_matmul": integer.qlinear_matmul,
-    "qlinear_add": integer.qlinear_add,
-    "qlinear_mul": integer.qlinear_mul,
-    "mma": mma,
-    "addmm": addmm,
+    op: globals().get(op) or getattr(integer, op, None) or getattr(mxref, op) for op in OPERATIONS
 }

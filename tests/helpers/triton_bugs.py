@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_planting import Planted, patches
+from planting import Planted, patches
 
 __all__ = ["LEFT_OUT", "PLANTED"]
 

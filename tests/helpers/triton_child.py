@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from triton_planting import Rewrites
+from planting import Rewrites, rewritten
 
 import mxref
 from mxref import golden, pack
@@ -127,11 +127,7 @@ def _sums(counts: Iterable[list[int]]) -> list[int]:
 
 def _plant(rewrites: Rewrites, path: Path) -> None:
     """Kernels with a bug, which a target loaded after this finds."""
-    text = (FASTPATH / "mx_kernels.py").read_text("utf-8")
-    for old, new in rewrites:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    path.write_text(text, "utf-8")
+    path.write_text(rewritten((FASTPATH / "mx_kernels.py").read_text("utf-8"), rewrites), "utf-8")
     _load_kernels(path)
 
 

@@ -1,6 +1,6 @@
 """Bugs planted in the Triton kernels that matrices show, and those of rceil_reciprocal."""
 
-from triton_planting import patches
+from planting import patches
 
 __all__ = ["OF_MATRICES", "OF_RECIPROCALS"]
 

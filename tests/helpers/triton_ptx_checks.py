@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_matrices import numbers, only, random_bits, unlike
+from planting import patches
 from triton_child import covered, stochastic, target, with_bugs
 from triton_counts import KERNELS, count
-from triton_planting import patches
 
 import mxref
 

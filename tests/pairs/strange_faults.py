@@ -22,6 +22,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import right_kernel
+from planting import function_of
 from right_kernel import ELEMENTS, RIGHT, Array, codes_of, mx_blocks, nv_blocks
 
 
@@ -47,12 +48,12 @@ def cut_to_bfloat16(x: Array) -> Array:
 def planted(name: str, fault: dict[str, Any]) -> Fault:
     """A fault of the file: its function sees what right_kernel has."""
     space = {**vars(right_kernel), "ml_dtypes": ml_dtypes, "cut_to_bfloat16": cut_to_bfloat16}
-    exec(fault.pop("code"), space)
+    change = function_of(name, fault.pop("code"), space)
     formats = fault.pop("formats")
     if isinstance(formats, str):
         formats = space[formats]
     operations = tuple(fault.pop("operations"))
-    return Fault(name, operations=operations, formats=tuple(formats), change=space[name], **fault)
+    return Fault(name, operations=operations, formats=tuple(formats), change=change, **fault)
 
 
 _TEXT = Path(__file__).with_name("faults.toml").read_text("utf-8")

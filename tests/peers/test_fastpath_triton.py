@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planting import Planted
 from triton_bugs import LEFT_OUT, PLANTED
 from triton_child import RULES
 from triton_matrix_bugs import OF_MATRICES, OF_RECIPROCALS
 from triton_outsider import OUTSIDER
-from triton_planting import Planted
 from triton_process import child
 
 from mxref.cases.read import by_stem, read_manifest

@@ -14,9 +14,10 @@ from helpers import ROOT
 from sass_counts import grown
 from triton_counts import COUNTS, KERNELS, over, table
 from triton_process import child
-from triton_ptx_bugs import FOUND_BY
 
 SHARES = 6
+#: Bugs in the compiled kernels: an architecture, and words of the first thing said to be wrong.
+FOUND_BY = json.loads((ROOT / "tests/helpers/data/triton/found_by.json").read_text("utf-8"))
 ARCHITECTURES = ["80", "90", "100"]
 #: Operations of level 1 that one process asks, and their files.
 OPERATIONS = {

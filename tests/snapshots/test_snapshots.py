@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_texts import kernel_texts, written
+from planting import kernel_texts, written
 
 from mxref.cli import main
 from mxref.operations.registry import OPERATIONS

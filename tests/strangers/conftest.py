@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from kernel_texts import written
+from planting import written
 
 from mxref.cases.records import VectorFile
 

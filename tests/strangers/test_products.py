@@ -8,11 +8,10 @@ import math
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-from kernel_texts import kernel_texts
 from limits import assert_limits, recorded
+from planting import kernel_texts
 from product_targets import limit_shapes
 
 from mxref.cases.read import vectors_folder
@@ -25,13 +24,10 @@ from mxref.targets.asked_files import read_for
 
 FOLDER = Path(__file__).parent / "products"
 
-
-WRONG: dict[str, Any] = tomllib.loads((FOLDER / "wrong.toml").read_text("utf-8"))
-del WRONG["begin"]
-RIGHT = re.findall(
-    r"^(?:def )?(r\d\d_\w+)(?:\(| = kernel)",
-    (FOLDER / "right_products.py").read_text("utf-8"),
-    re.M,
+MODULES = ("wrong", "right")
+WRONG, RIGHT = (
+    {name: one for name, one in tomllib.loads(text).items() if name != "begin"}
+    for text in ((FOLDER / f"{name}.toml").read_text("utf-8") for name in MODULES)
 )
 #: Outputs times blocks of the largest product that is asked; and of kernels in which no shape
 #: decides, every so many of the shapes are asked.
@@ -51,10 +47,10 @@ def shapes_at_any_speed(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
 def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the modules of the kernels."""
     folder = tmp_path_factory.mktemp("products")
-    for path in FOLDER.glob("*.py"):
-        (folder / path.name).write_bytes(path.read_bytes())
-    texts = kernel_texts(FOLDER / "wrong.toml").values()
-    (folder / "wrong_products.py").write_bytes("\n\n".join(texts).encode())
+    (folder / "products_base.py").write_bytes((FOLDER / "products_base.py").read_bytes())
+    for name in MODULES:
+        texts = kernel_texts(FOLDER / f"{name}.toml").values()
+        (folder / f"{name}_products.py").write_bytes("\n\n".join(texts).encode())
     return folder
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from kernel_reports import fails_by_vectors
-from kernel_texts import kernel_texts
+from planting import kernel_texts
 
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile

@@ -19,7 +19,7 @@ import pytest
 from facts_by_hand import facts
 from features_by_hand import Facts, holds, same
 from helpers import exact_words, ocp_files
-from unknown_targets import ELSEWHERE, NAMES, NO_PATTERN, WRONG, Function, Wrong, wide
+from unknown_targets import ELSEWHERE, NO_PATTERN, WRONG, Function, Wrong, wide
 
 import mxref
 from mxref.bits.floats import LAYOUTS, FloatLayout, split
@@ -31,7 +31,7 @@ from mxref.conformance.verdict.describe.rules import cover
 from mxref.golden.case_streams import CaseStream
 from mxref.policy.policy import Policy
 
-each_target = pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
+each_target = pytest.mark.parametrize("wrong", WRONG, ids=lambda w: f"{w.name}-{w.op}-{w.format}")
 
 
 @functools.cache
@@ -139,19 +139,17 @@ def test_a_description_has_few_parts(wrong: Wrong) -> None:
     found = described(wrong)
     assert len(found.parts) == wrong.parts
     assert all(len(part.literals) <= 4 for part in found.parts)
-    assert any(part.cases for part in found.parts) == (wrong.function in NO_PATTERN)
+    assert any(part.cases for part in found.parts) == (wrong.name in NO_PATTERN)
 
 
-@pytest.mark.parametrize("wrong", [w for w in WRONG if w.text], ids=lambda w: w.function.__name__)
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w.text], ids=lambda w: w.name)
 def test_a_description_reads_well(wrong: Wrong) -> None:
     prefix = "in the cases asked, " * ("exactly where" in wrong.text)
     assert described(wrong).text == prefix + wrong.text
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    "wrong", [w for w in WRONG if w.function in ELSEWHERE], ids=lambda w: w.function.__name__
-)
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w.name in ELSEWHERE], ids=lambda w: w.name)
 def test_a_description_is_true_of_inputs_that_are_in_no_file(wrong: Wrong) -> None:
     record = described(wrong).as_json()
     target = target_of(SimpleNamespace(**{wrong.op: wrong.function}), "target")

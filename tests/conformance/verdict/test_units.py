@@ -12,7 +12,7 @@ from features_by_hand import VALUES, true_of
 from helpers import ocp_files
 from integer_facts import integer_facts
 from tables import rows
-from unknown_integers import WRONG_INTEGERS, WrongInteger, no_least_code
+from unknown_targets import WRONG_INTEGERS, Wrong
 
 from mxref.bits.floats import F32
 from mxref.conformance import target_of
@@ -114,9 +114,9 @@ def test_features_of_integers_are_what_they_are_called(op: str, format: str) -> 
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("wrong", WRONG_INTEGERS, ids=lambda wrong: wrong.function.__name__)
+@pytest.mark.parametrize("wrong", WRONG_INTEGERS, ids=lambda wrong: wrong.name)
 def test_a_description_of_integers_is_true_of_every_failure_and_of_no_success(
-    wrong: WrongInteger,
+    wrong: Wrong,
 ) -> None:
     target = target_of(SimpleNamespace(**{wrong.op: wrong.function}), "target")
     outcomes = [run_file(target, file, Policy()) for file in ocp_files(wrong.op, wrong.format)]
@@ -136,4 +136,4 @@ def test_a_description_of_integers_is_true_of_every_failure_and_of_no_success(
                 )
                 assert described == (a != b), (case.id, one)
     # One of them is known, too: where it is found, nothing more is said.
-    assert bool(integer_causes(outcomes)) == (wrong.function is no_least_code)
+    assert bool(integer_causes(outcomes)) == (wrong.name == "no_least_code")
