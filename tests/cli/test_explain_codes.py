@@ -59,10 +59,7 @@ def test_values_are_made_of_fields() -> None:
                 assert not math.isfinite(fmt.value(code)) or fmt.value(code) == 0
 
 
-@pytest.mark.parametrize(
-    ("asked", "first"),
-    rows("cli", "codes"),
-)
+@pytest.mark.parametrize(("asked", "first"), rows("cli", "codes"))
 def test_a_code_or_a_number(asked: str, first: str) -> None:
     status, output = output_of(f"mxref explain {asked}")
     assert (status, output.splitlines()[0]) == (0, first)

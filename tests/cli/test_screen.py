@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from json_tables import cases
 
 import mxref
 from mxref.cli import screen as module
@@ -42,18 +43,7 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
-@pytest.mark.parametrize(
-    ("line", "colour", "word"),
-    [
-        ("ok  encode", "32", "ok"),
-        ("PASS a.py: ok", "1;32", "PASS"),
-        ("FAIL  encode", "1;31", "FAIL"),
-        ("BUG: amax", "1;31", "BUG"),
-        ("encode  e2m1  WRONG", "1;31", "WRONG"),
-        ("encode  e2m1  ok", "32", "ok"),
-        ("okay, a token of FAILURE [bold]x[/bold] 1\t2", "", "no such"),
-    ],
-)
+@pytest.mark.parametrize(("line", "colour", "word"), cases(__file__, "colours"))
 def test_results_have_colours_on_a_terminal(
     line: str, colour: str, word: str, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

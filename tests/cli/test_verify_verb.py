@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from helpers import ocp_files, table
+from json_tables import cases
 from planted_bugs import BUGS
 from tables import rows
 from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit
@@ -40,21 +41,7 @@ def test_nothing_compared_is_a_failure(kit: Kit) -> None:
     assert run.json["verdict"] == "nothing compared"
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (
-            ["--format", "e4m3"],
-            "the target has none of the operations that were asked for, in these formats and float "
-            "types: leave out --format to ask what it has\n",
-        ),
-        (
-            ["--policy", "ocp+rounding=stochastic_a"],
-            "mxref has no answers under ocp+rounding=stochastic_a to what the target has (encode): "
-            "name another policy, with --policy or in POLICY\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "why"), cases(__file__, "why nothing is compared is said"))
 def test_why_nothing_is_compared_is_said(kit: Kit, options: list[str], why: str) -> None:
     spec = kit.target(ENCODE + "FORMATS = ['e2m1']\n")
     folder = kit.vectors("encode/e2m1.f16", "decode/e4m3.f32")

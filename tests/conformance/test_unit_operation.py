@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from json_tables import cases
 
 import mxref
 from mxref.conformance import UnitOperation, target_of, verify
@@ -120,18 +121,7 @@ def test_the_bugs_are_what_they_say() -> None:
     assert swapped.item() == 4 + 64 * 3 + 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("gemm", "hopper_fp8", "f16"), "adder must multiply f16, got hopper_fp8 of e5m2 e4m3"),
-        (("gemm", "fma_f32", "f32"), "adder must multiply f32, got fma_f32 of others"),
-        (("gemm", "blackwell_f8f6f4", "e2m1"), "adder must multiply e2m1"),
-        (("gemm", "hopper_fp8_in_f16", "e4m3"), "adder must add plain numbers in float32"),
-        (("gemm", "blackwell_mxf8f6f4", "e4m3"), "adder must add plain numbers in float32"),
-        (("gemm", "hopper", "e4m3"), "adder must be one of"),
-        (("gemm", "hopper_f16", "f16", "bf16"), "format_b must be f16, as that of a, got bf16"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "text"), cases(__file__, "what is refused"))
 def test_what_is_refused(arguments: tuple[str, ...], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         UnitOperation(*arguments)  # type: ignore[arg-type]

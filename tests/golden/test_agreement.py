@@ -13,7 +13,7 @@ from mxref.policy.policy import Policy
 MADE = made_files()
 
 
-@pytest.mark.sampled(8)  # `mxref regen` compares them as well
+@pytest.mark.sampled(4)  # `mxref regen` compares them as well
 @pytest.mark.parametrize("stem", [*FILES, *MADE])
 def test_both_references_give_every_answer(stem: str) -> None:
     file = MADE[stem]() if stem in MADE else vector_file(stem)

@@ -1,4 +1,7 @@
-"""The vectors of dot products: every column by the slow twin, and rows whose answers are known."""
+"""The vectors of dot products: intervals, and rows whose answers are known.
+
+test_agreement.py has the slow twin's answers.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,11 @@ import numpy as np
 import pytest
 import tables
 from helpers import FILES, SOURCES, WIDTH, records
-from shares import Share
-
-from mxref.exact import adders, dot
 
 STEMS = [stem for stem in FILES if stem.startswith("matmul/")]
 E4M3 = "matmul/mxfp8_e4m3-mxfp8_e4m3.f32"
 MIXED = "matmul/mxfp8_e5m2-mxfp6_e2m3.f32"
 ENDS = ("lo", "hi", "overflow")
-NAN = {"f32": 0x7FC00000, "bf16": 0x7FC0, "f16": 0x7E00}
 
 
 @cache
@@ -39,70 +38,9 @@ def rows(case: dict[str, Any], size: int = 32) -> list[tuple[list[int], list[int
     return [(side[:blocks], side[blocks:]) for side in (words[:half], words[half:])]
 
 
-def slow_rows(case: dict[str, Any], pair: str) -> tuple[Any, Any, list[Any]]:
-    """Both rows as the slow twin reads them, and what `accumulation` is given."""
-    formats = [formats_by_hand(name) for name in pair.split("-")]
-    size = formats[0][2]
-    tensors = [0x3F800000] * 2
-    if "nvfp4" in pair:  # the scale of its tensor comes before each side
-        words = case["in"].split()
-        half = (len(words) + 1) // 2
-        tensors[0], behind = int(words[0], 16), words[half:]
-        if pair == "nvfp4-nvfp4":
-            tensors[1], behind = int(behind[0], 16), behind[1:]
-        case = {"in": " ".join([*words[1:half], *behind])}
-    sides = rows(case, size)
-    found = [
-        dot.row(scales, codes, element, size, scale, dot.tensor(tensor, "factor", element, scale))
-        for (scales, codes), (element, scale, _), tensor in zip(
-            sides, formats, tensors, strict=True
-        )
-    ]
-    (xs, x), (ys, y) = sides
-    names, factor = [one[0] for one in formats], found[0].tensor.factor * found[1].tensor.factor
-    scale_formats = formats[0][1], formats[1][1]
-    return found[0], found[1], [x, y, xs, ys, *names, size, scale_formats, factor]
-
-
-def accumulation(how: str, *given: Any) -> int:
-    """What the slow twin's adder gives."""
-    return adders.accumulation(*given[:6], how, *given[6:9])
-
-
-def formats_by_hand(name: str) -> tuple[str, str, int]:
-    """Element, scale and block size of a format."""
-    others = {"nvfp4": "ue4m3", "fp4_ue4m3": "ue4m3", "fp4_e8m0": "e8m0"}
-    others["fp4_ue5m3"] = "ue5m3"
-    if name in others:
-        return "e2m1", others[name], 16
-    return name.partition("_")[2] or "int8", "e8m0", 32
-
-
 def float_of(bits: int, float: str) -> Any:
     """The number of a pattern, as NumPy and ml_dtypes have it."""
     return np.array(bits, f"u{WIDTH[float] // 8}").view(SOURCES[float]).astype(np.float64).item()
-
-
-@pytest.mark.parametrize("stem", STEMS)
-def test_every_answer_is_the_exact_one(stem: str, share: Share) -> None:
-    """`ocp` and the bounds, and this share of the adders; all of them under --complete."""
-    header, lines = cases(stem)
-    for index, column in enumerate(header["columns"]):
-        how = column.partition("accumulation=")[2]
-        if how and not share.takes(index + STEMS.index(stem), 7):
-            continue
-        for case in lines:
-            a, b, given = slow_rows(case, header["format"])
-            want = dot.dot(a, b, header["float"])
-            if column == "bits" and not dot.exact_in_every_order(a, b, header["float"]):
-                want = NAN[header["float"]]
-            if column in ENDS:
-                want = dot.dot_bounds(a, b, header["float"])[ENDS.index(column)]
-            special = a.has_nan or b.has_nan or a.infinities or b.infinities
-            if how and not special and header["float"] == "f32":
-                want = accumulation(how, *given)
-            if not how or header["float"] == "f32":
-                assert case["by column"][column] == want, (case["name"], column)
 
 
 @pytest.mark.parametrize("stem", STEMS)

@@ -26,11 +26,11 @@ from helpers import (
     records,
     words,
 )
+from json_tables import cases
 from shares import Share
 from tables import rows, uncommented
 
 from mxref import exact
-from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import READS, Policy
 
 DATA = Path(__file__).parent / "data"
@@ -169,32 +169,6 @@ def test_the_binade_ladder_is_in_every_file(stem: str) -> None:
 # --- right ----------------------------------------------------------------------------------------
 
 
-#: Files of E8M0 blocks, elements and scales; test_agreement.py has all, by rows of the registry.
-ORDINARY = [
-    stem
-    for stem in FILES
-    if "pack" not in stem
-    and "_tensor/" not in stem
-    and "/fp4" not in stem
-    and "/nv" not in stem
-    and "/fp8_" not in stem
-    and not stem.startswith(("matmul/", "linear", *(f"{op}/" for op in CALL_OPERATIONS)))
-]
-
-
-@pytest.mark.parametrize("stem", ORDINARY)
-def test_every_answer_is_the_exact_one(stem: str, share: Share) -> None:
-    """`ocp` and this share of the other columns; all of them under --complete."""
-    header, cases = records(stem)
-    assert len(cases) == header["cases"] > 0
-    where = header["op"], header["format"], header["float"]
-    for index, column in enumerate(header["columns"]):
-        if index == 0 or share.takes(index + FILES.index(stem), 7):
-            for case in cases:
-                want = exact_words(*where, words(case["in"]), column)
-                assert words(case["outs"][index]) == want, f"{case['id']} under {column}"
-
-
 def by_hand() -> dict[str, list[list[str]]]:
     """Of each case of answers.txt the answers, and the columns of each."""
     text = uncommented(DATA / "answers.txt")
@@ -234,16 +208,7 @@ def changes_an_answer(stem: str, choice: str, member: str) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "stem",
-    [
-        "encode/e4m3.f16",
-        "decode/e2m1.f32",
-        "decode_scale/e8m0.f32",
-        "encode_scale/e8m0.f16",
-        "dequantize/mxfp4_e2m1.bf16",
-    ],
-)
+@pytest.mark.parametrize("stem", cases(__file__, "columns"))
 def test_the_columns_are_the_choices_that_change_an_answer(stem: str) -> None:
     header, _ = records(stem)
     # Blocks here are whole, have E8M0 scales, and no random bits; errors are no answers.

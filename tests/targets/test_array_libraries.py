@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import run, sentence, vector_file
+from json_tables import cases
 from right_calls import RIGHT_CALLS
 
 import mxref
@@ -315,17 +316,7 @@ def test_the_setting_of_jax_is_named_of_jax_alone() -> None:
 
 
 @pytest.mark.usefixtures("jax")
-@pytest.mark.parametrize(
-    ("claims", "text"),
-    [
-        ({"ARRAYS": "trch"}, "ARRAYS must be one of numpy, torch, cupy, jax, got 'trch' (did you"),
-        ({"ARRAYS": 3}, "ARRAYS must be one of numpy, torch, cupy, jax, got 3"),
-        ({"ARRAYS": "cupy"}, "cupy is not installed: pip install cupy"),
-        ({"ARRAYS": "jax", "DEVICE": "gpu"}, "jax makes no arrays on 'gpu': 'gpu'"),
-        ({"DEVICE": "cuda"}, "DEVICE must be left out for numpy arrays, got 'cuda'"),
-        ({"ARRAYS": "cupy", "DEVICE": "cuda"}, "DEVICE must be left out for cupy arrays"),
-    ],
-)
+@pytest.mark.parametrize(("claims", "text"), cases(__file__, "what a target cannot ask for"))
 def test_what_a_target_cannot_ask_for(
     claims: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from json_tables import cases
 
 from mxref.support import time_limit
 
@@ -27,21 +28,7 @@ def verified(folder: Path, source: str, *options: str) -> subprocess.CompletedPr
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("source", "what"),
-    [
-        ("import time\ntime.sleep(600)\n", "the import of the target did not end (kernel.py:2)"),
-        (f"{ENCODE}time.sleep(600)\n", "encode of the target did not end (kernel.py:3)"),
-        (
-            f"{ENCODE}os.kill(os.getpid(), signal.SIGSTOP)\n",
-            "encode of the target did not end",
-        ),
-        (
-            f"{ENCODE}while True: print('x' * 99)\n",
-            "encode of the target did not end (kernel.py:3)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("source", "what"), cases(__file__, "a target that hangs is killed"))
 def test_a_target_that_hangs_is_killed(source: str, what: str, tmp_path: Path) -> None:
     run = verified(tmp_path, source, "--timeout", str(LIMIT))
     assert (run.returncode, run.stdout) == (1, "")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS, vector_file
+from json_tables import cases
 from right_calls import RIGHT_CALLS, quantized, tensor_scale
 from tables import rows
 
@@ -149,16 +150,7 @@ def test_multiples_that_leave_no_call_compare_nothing() -> None:
     assert text in str(report.scope.notes)
 
 
-@pytest.mark.parametrize(
-    ("multiples", "sentence"),
-    [
-        ({"encode": 0}, "MULTIPLES of encode must be a positive integer, got 0"),
-        ({"linear": 8}, "MULTIPLES of linear must be 3 positive integers (r, n, k), got 8"),
-        ({"matmul": (1, True, 32)}, "MULTIPLES of matmul must be 3 positive integers (m, n, k)"),
-        ({"encod": 8}, "an operation of MULTIPLES must be one of encode, "),
-        ({1: 8}, "an operation of MULTIPLES must be one of encode, "),
-    ],
-)
+@pytest.mark.parametrize(("multiples", "sentence"), cases(__file__, "malformed multiples"))
 def test_malformed_multiples_are_told_in_a_sentence(multiples: Any, sentence: str) -> None:
     with pytest.raises(TargetError) as caught:
         target_of(SimpleNamespace(encode=by_32, MULTIPLES=multiples), "kernel")
@@ -239,30 +231,21 @@ def test_products_under_any_scale_of_a_tensor_are_filled_up(length: int, pattern
     codes[0, 0, -1] = 0  # a product that is NaN, where zeros of the call itself are
     tensors = np.array([pattern, 0x40000000], np.uint32).view(np.float32)
 
-    def matmul(
-        *sides: Any, tensor_scale_a: np.float32, tensor_scale_b: np.float32
-    ) -> np.ndarray[Any, Any]:
+    fmt = mxref.formats.block_format("nvfp4")
+
+    def blocks(scales: Any, codes: Any, tensor: np.float32) -> mxref.Blocks:
+        return mxref.Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=tensor_scale(tensor))
+
+    def matmul(*sides: Any, tensor_scale_a: np.float32, tensor_scale_b: np.float32) -> Any:
         assert sides[1].shape[1] % 8 == 0
-        a, b = (
-            mxref.Blocks(c, s, fmt, 1, c.shape, tensor_scale=tensor_scale(t))
-            for s, c, t in (
-                (*sides[:2], tensor_scale_a),
-                (*sides[2:4], tensor_scale_b),
-            )
-        )
+        a, b = blocks(*sides[:2], tensor_scale_a), blocks(*sides[2:4], tensor_scale_b)
         return np.asarray(mxref.matmul(a, b.T))
 
-    fmt = mxref.formats.block_format("nvfp4")
     dtype = np.dtype(np.float32)
     given: Any = (scales[0], codes[0], scales[1], codes[1], "nvfp4", "nvfp4", dtype, *tensors)
-    target = target_of(
-        SimpleNamespace(matmul=matmul, FORMATS=["nvfp4"], MULTIPLES=(4, 4, 8)), "kernel"
-    )
-    got = target.operations["matmul"](*given)
-    a, b = (
-        mxref.Blocks(c, s, fmt, 1, c.shape, tensor_scale=tensor_scale(t))
-        for s, c, t in zip(scales, codes, tensors, strict=True)
-    )
+    kernel = SimpleNamespace(matmul=matmul, FORMATS=["nvfp4"], MULTIPLES=(4, 4, 8))
+    got = target_of(kernel, "kernel").operations["matmul"](*given)
+    a, b = (blocks(*one) for one in zip(scales, codes, tensors, strict=True))
     assert np.array_equal(got.view(np.uint32), np.asarray(mxref.matmul(a, b.T)).view(np.uint32))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import pytest
+from json_tables import cases
 from verify_helpers import ENCODE, RIGHT, Kit, assert_sentence, target_file
 
 from mxref.conformance import TargetError, load_target, target_of, verify
@@ -165,16 +166,7 @@ def test_another_name_of_a_library_is_no_operation_either(tmp_path: Path) -> Non
     assert set(load_target(target_file(tmp_path, text)).operations) == {"encode"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from its_kernel import {op}\n",
-        "import functools, its_kernel\n{op} = functools.partial(its_kernel.{op})\n",
-        "import numpy, its_kernel\n{op} = numpy.vectorize(its_kernel.{op})\n",
-        "import numpy, its_kernel\n{op} = numpy.frompyfunc(its_kernel.{op}, 1, 1)\n",
-        "import ml_dtypes, its_kernel\nml_dtypes.{op} = {op} = its_kernel.{op}\n",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "what is imported from elsewhere is an operation"))
 def test_what_is_imported_from_elsewhere_is_an_operation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

@@ -160,26 +160,17 @@ def test_outcomes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = root.with_name("tree")
     shutil.copytree(root, tree)
     room = mutate.Room(tree, "room", path, 60)
-    ended = {}
-    for serial, mutant in enumerate(
-        (
-            of(root, "outer.inner", "y + x", "y - x"),
-            of(root, "outer", "x < SIZE", "x <= SIZE"),
-            of(root, "", "4", "5"),
-            of(root, "twice", "2", "1"),
-            of(root, "outer", "7", "8"),
-            of(root, "", "3", "4"),
-        )
+    for serial, (function, old, new, outcome, test) in enumerate(
+        [
+            ("outer.inner", "y + x", "y - x", "killed", name("outer")),
+            ("outer", "x < SIZE", "x <= SIZE", "survived", ""),
+            ("", "4", "5", "killed", name("size")),
+            ("twice", "2", "1", "killed", name("elsewhere")),
+            ("outer", "7", "8", "survived", ""),
+            ("", "3", "4", "killed", "(collection)"),
+        ]
     ):
-        answer = room.tried(mutant, serial + 1)
-        ended[mutant.function, mutant.new] = answer["outcome"], answer["test"]
+        answer = room.tried(of(root, function, old, new), serial + 1)
+        assert (answer["outcome"], answer["test"]) == (outcome, test), new
     room.session.close()
-    assert ended == {
-        ("outer.inner", "y - x"): ("killed", name("outer")),
-        ("outer", "x <= SIZE"): ("survived", ""),
-        ("", "5"): ("killed", name("size")),
-        ("twice", "1"): ("killed", name("elsewhere")),
-        ("outer", "8"): ("survived", ""),
-        ("", "4"): ("killed", "(collection)"),
-    }
     assert (tree / "mxref" / "room" / "a.py").read_text() == MODULE

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from json_tables import cases
 from refused import assert_says, refusals
 
 from mxref import exact, formats, golden, profiles
@@ -80,20 +81,7 @@ def test_a_right_kernel_passes(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [
-        (
-            {"codes": "code = code * (code > 1)\n    return (code | 16 *"},
-            "mutant B1b, subnormal_results_flushed: makes every subnormal result a zero",
-        ),
-        (
-            {"amax": "np.abs(x)[:, :-1].max(axis=1)"},
-            "mutant C9a, last_element_ignored: does not see the last element",
-        ),
-        (
-            {"codes": "code = code - (code == 9)\n    return (code | 16 *"},
-            "wrong exactly where |x| is above 2.5 and below 3.5",
-        ),
-    ],
+    cases(__file__, "wrong kernels"),
     ids=["subnormals", "last element", "one code"],
 )
 def test_what_is_wrong_with_a_kernel_is_told(

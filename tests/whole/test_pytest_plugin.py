@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from helpers import ROOT, copy_vectors, records, table
 from helpers import run as run_command
+from json_tables import cases
 
 import mxref.cli.verify_verb
 import mxref.conformance
@@ -133,25 +134,7 @@ def test_a_test_that_asks_needs_a_target(run: Pytester) -> None:
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["--mxref-target", "none.py"], "target none.py must be a Python file (NAME.py) or a m"),
-        (["--mxref-target", "broken.py"], "target broken.py has a syntax error in line 1"),
-        (
-            ["--mxref-target", "right.py", "--mxref-op", "encod"],
-            "--mxref-op must be one of encode, decode, encode_scale,",
-        ),
-        (
-            ["--mxref-target", "right.py", "--mxref-op", "pack"],
-            "target right.py covers nothing: not covered: pack",
-        ),
-        (
-            ["--mxref-target", "right.py", "--mxref-xfail", "none.json"],
-            "none.json cannot be read: No such file",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "text"), cases(__file__, "refused"))
 def test_what_cannot_be_run_is_refused_in_one_sentence(
     run: Pytester, arguments: list[str], text: str
 ) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tables
 from call_log import ABSENT, KINDS, CallLog, head, kinds_of
 from helpers import ROOT, vector_file
 from right_calls import RIGHT_CALLS
@@ -20,31 +21,7 @@ from mxref.conformance.checking import product_shapes, target_speed
 from mxref.operations.registry import REGISTRY
 
 #: The vectors of each operation, and the policy of its right function if that is not `ocp`.
-FILES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("encode", "decode", "shared_scale"), ("e4m3.f32", "")),
-    "encode_stochastic": ("e4m3.f32", "rounding=stochastic_a"),
-    **dict.fromkeys(("encode_scale", "decode_scale"), ("e8m0.f32", "")),
-    **dict.fromkeys(("quantize", "dequantize", "quantize_tensor"), ("mxfp8_e4m3.f32", "")),
-    **dict.fromkeys(("linear", "linear_gradients"), ("mxfp8_e4m3.f32", "")),
-    **dict.fromkeys(("recipe_linear", "recipe_gradients"), ("mxfp8_torchao.f32", "")),
-    "pack": ("e2m1.bytes", ""),
-    "unpack": ("e2m1.low_nibble_first", ""),
-    "pack_scales": ("e8m0.bytes", "scale_layout=tiles_128x4"),
-    "unpack_scales": ("e8m0.tiles_128x4", "scale_layout=tiles_128x4"),
-    **dict.fromkeys(("pack_blocks", "unpack_blocks"), ("mxfp8_e4m3.bytes", "scale_place=before")),
-    "matmul": ("mxfp8_e4m3-mxfp8_e4m3.f32", ""),
-    **dict.fromkeys(("quantize_affine", "dequantize_affine"), ("int8_axis.f32", "")),
-    **dict.fromkeys(("pack_int4", "unpack_int4"), ("int4.bytes", "")),
-    "rescale": ("int8-int8.bytes", ""),
-    **dict.fromkeys(
-        ("grid_sample", "qlinear_matmul", "qlinear_add", "qlinear_mul"), ("int8.bytes", "")
-    ),
-    "mma": ("hopper_f16-bf16-bf16.f32", ""),
-    "addmm": ("mxfp8_e4m3-mxfp8_e4m3-f32.f32", ""),
-    "linear_qcs8w": ("int8.f32", ""),
-    "linear_qcs4w": ("int4.f32", ""),
-    "matmul_nbits": ("uint4_zeros.f32", ""),
-}
+FILES = {op: found for op, *found in tables.rows("conformance/checking", "call_log")}
 #: The largest calls of a fast kernel; of layers, whose right answers take long, smaller ones.
 ELEMENTS, OF_LAYERS, OF_RECIPES = 2_200_000, 30_000, 100_000
 
@@ -83,9 +60,9 @@ def test_no_kind_is_left_out_and_the_page_has_the_counts(
     # The kernel takes no time, so that what is asked does not depend on the machine.
     monkeypatch.setattr(target_speed, "time", SimpleNamespace(perf_counter=lambda: 0.0))
     monkeypatch.setattr(product_shapes, "_pace", lambda _: 1e-6)
-    log, (name, policy) = CallLog(), FILES[op]
+    log, (name, *policy) = CallLog(), FILES[op]
     functions = log.wrapped(**{op: RIGHT_CALLS[op]})
-    functions.POLICY = f"ocp+{policy}" if policy else "ocp"
+    functions.POLICY = "+".join(["ocp", *policy])
     of_layers = op.startswith("linear") or op == "matmul_nbits"
     elements = OF_LAYERS if of_layers else OF_RECIPES if op.startswith("recipe") else ELEMENTS
     target, file = target_of(functions, "target"), vector_file(f"{op}/{name}")

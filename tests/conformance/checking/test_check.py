@@ -17,6 +17,7 @@ from kernel_reports import file_of, files_of
 from limits import assert_limits
 from numpy.typing import NDArray
 from right_calls import quantized
+from tables import rows
 from uses import assert_use, no_time  # noqa: F401
 
 import mxref
@@ -148,40 +149,23 @@ def amax_of_groups(size: int, first: int = 0) -> Function:
     return encode
 
 
-@pytest.mark.parametrize(
-    ("function", "kind", "text"),
-    [
-        (
-            wrong_where(lambda values: len(values) == 33), "size",
-            "wrong only in calls with 33 numbers (1 of 1 such sizes; ",
-        ),
-        (every_seventh_call(), "state", "not reproducible: the same number gave "),
-        (
-            first_of_each_shape(), "state",
-            "...right in the first call of each size, wrong in later ones",
-        ),
-        (unwritten(), "state", "not reproducible: "),
-        (  # and wrong at once
-            reused(without_tail(lambda n: n % 4)), "state",
-            "the result of a call is overwritten by the next call: with ",
-        ),
-        (  # before a negative number
-            wrong_where(lambda values: np.append(np.signbit(values[1:]), False)), "company",
-            f"{COMPANY}, on the number after it: the same number gave ",
-        ),
-        (amax_of_groups(2), "company", f"{COMPANY}, on the other one of numbers 2i and 2i + 1: "),
-        (
-            amax_of_groups(4, first=4), "company",
-            f"{COMPANY}, on the others of numbers 4i to 4i + 3, from number 4 on: ",
-        ),
-        (
-            raises_for_large_first_numbers, "company",
-            f"{COMPANY}: a call with ... numbers raised ValueError: the first number must be at ",
-        ),
-    ],
-)  # fmt: skip
-def test_what_changes_answers_is_named(function: Function, kind: str, text: str) -> None:
-    assert_found(function, kind, text)
+#: The kernels of the table of uses; that of a buffer is wrong at once, too.
+CALLED: dict[str, Function] = {
+    "33 numbers": wrong_where(lambda values: len(values) == 33),
+    "every seventh call": every_seventh_call(),
+    "the first of each shape": first_of_each_shape(),
+    "an unwritten tail": unwritten(),
+    "a buffer used again": reused(without_tail(lambda n: n % 4)),
+    "before a negative number": wrong_where(lambda x: np.append(np.signbit(x[1:]), False)),
+    "amax of pairs": amax_of_groups(2),
+    "amax of fours": amax_of_groups(4, first=4),
+    "raises": raises_for_large_first_numbers,
+}
+
+
+@pytest.mark.parametrize(("name", "kind", "text"), rows("conformance/checking", "uses"))
+def test_what_changes_answers_is_named(name: str, kind: str, text: str) -> None:
+    assert_found(CALLED[name], kind, text)
 
 
 @pytest.mark.parametrize(

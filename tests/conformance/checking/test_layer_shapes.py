@@ -11,6 +11,7 @@ from kernel_reports import files_of
 from limits import assert_limits, recorded
 from right_calls import linear as right
 from right_calls import linear_gradients as gradients
+from tables import rows
 from uses import assert_use
 
 import mxref
@@ -167,28 +168,12 @@ def without_later_weights(x: Any, w: Any, grad: Any, format: str) -> Any:
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("function", "text"),
-    [
-        (
-            bias_of_quantized,
-            "17 rows and more (...), in the gradient of the bias (as by mutant H21: sums the "
-            "quantized gradient for the bias): x (",
-        ),
-        (
-            ragged_outputs,
-            "a number of outputs that is no multiple of 32 (...), in the gradient of x: x (",
-        ),
-        (
-            without_later_weights,
-            "17 rows and more (...), in the gradient of w, where every wrong number is 0: x (",
-        ),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
+@pytest.mark.parametrize(("name", "text"), rows("conformance/checking", "layer_faults"))
 def test_of_layers_whose_vectors_fail_it_is_said_which_and_what_is_wrong(
-    function: Any, text: str
+    name: str, text: str
 ) -> None:
+    faults = bias_of_quantized, ragged_outputs, without_later_weights
+    (function,) = (one for one in faults if one.__name__ == name)
     report = checked(Extent(search=False), linear_gradients=function)
     assert_use(report.uses, "size", f"wrong only in layers with {text}")
     assert report.failures

@@ -10,9 +10,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from json_tables import cases
 from limits import assert_limits, recorded
 from numpy.typing import NDArray
 from right_calls import quantized
+from tables import rows
 from uses import assert_use
 
 import mxref
@@ -76,19 +78,7 @@ def by_blocks(whole: Array, name: str, axis: int) -> tuple[Array, Array]:
     return (scales, codes) if axis == 1 else (scales.T, codes.T)
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "policy"),
-    [
-        ("pack", "e2m1", "ocp"),
-        ("pack", "e3m2", "ocp"),
-        ("unpack", "e2m1", "ocp"),
-        ("pack_scales", "e8m0", TILES),
-        ("unpack_scales", "e8m0", TILES),
-        ("pack_blocks", "mxfp6_e3m2", BEFORE),
-        ("unpack_blocks", "mxfp6_e3m2", BEFORE),
-        ("quantize_tensor", "mxfp8_e4m3", "ocp+tail=short+scale_rule=ceil"),
-    ],
-)
+@pytest.mark.parametrize(("op", "format", "policy"), cases(__file__, "right functions"))
 def test_right_functions_pass_whatever_arrays_they_return(
     op: str, format: str, policy: str
 ) -> None:
@@ -122,15 +112,75 @@ def test_offsets_in_sixteen_bits() -> None:
     assert found("pack", "e2m1", wraps) == []  # right in calls of this size
 
 
-def test_unpack_leaves_out_what_follows_the_last_whole_vector() -> None:
-    def vectors_only(packed: Array, name: str, count: int) -> Array:
-        codes = mxref.unpack(packed, name, count)
-        if count > 16:
-            codes[count // 16 * 16 :] = 0
-        return codes
+def vectors_only(packed: Array, name: str, count: int) -> Array:
+    """What follows the last whole vector is left out."""
+    codes = mxref.unpack(packed, name, count)
+    if count > 16:
+        codes[count // 16 * 16 :] = 0
+    return codes
 
-    said = "..., and a number of codes that is no multiple of 16 ("
-    assert_limits(assert_found("unpack", "e2m1", vectors_only, "size", said), {"codes": 17})
+
+def masked(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    """A mask has its rows and columns exchanged."""
+    if axis == 0:
+        rows, columns = values.shape
+        values[columns:] = 0
+        values[:, rows:] = 0
+    return quantized(values, name, axis)
+
+
+def reads_on(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    """The amax of a tail is taken of the next line, too."""
+    whole = padded(values, axis)
+    length = values.shape[axis]
+    rest = whole.shape[1] - length
+    if rest:
+        whole[:-1, length:] = whole[1:, : min(rest, length)].repeat(rest, 1)[:, :rest] * 64
+    scales, codes = by_blocks(whole, name, axis)
+    np.moveaxis(codes, axis, -1)[:, length:] = 0
+    return scales, codes
+
+
+def by_bfloat16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    """Numbers, not sizes, are wrong along one axis."""
+    if axis == 0:
+        values = values.astype(ml_dtypes.bfloat16).astype(np.float32)
+    return quantized(values, name, axis)
+
+
+def flat(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    """Memory is taken as it lies."""
+    return quantized(values.ravel(order="K").reshape(values.shape), name, axis)
+
+
+def aligned(codes: Array, name: str) -> Array:
+    """Loads of sixteen bytes."""
+    return pack(np.roll(codes, codes.ctypes.data % 16), name)
+
+
+def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    """A scale depends on the other numbers of the call."""
+    scales, codes = quantized(values, name, axis)
+    if values[0, 0] < 0 < values[-1, -1]:
+        scales[-1, -1] += 1
+    return scales, codes
+
+
+FAULTS = {
+    one.__name__: one
+    for one in (vectors_only, masked, reads_on, by_bfloat16, flat, aligned, shared)
+}
+
+
+@pytest.mark.parametrize(
+    "row", rows("conformance/checking", "layout_faults"), ids=lambda row: row[0]
+)
+def test_a_fault_is_named(row: list[str]) -> None:
+    name, op, format, kind, said, *limit = row
+    text = assert_found(op, format, FAULTS[name], kind, said)
+    if limit:
+        unit, least = limit
+        assert_limits(text, {unit: int(least)})
 
 
 @pytest.mark.parametrize("op", ["pack_scales", "unpack_scales"])
@@ -169,44 +219,6 @@ def test_blocks_behind_the_first_take_its_scale(op: str) -> None:
     assert_found(op, "mxfp4_e2m1", function, "size", said, BEFORE)
 
 
-def test_a_mask_whose_rows_and_columns_are_swapped() -> None:
-    def masked(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        if axis == 0:
-            rows, columns = values.shape
-            values[columns:] = 0
-            values[:, rows:] = 0
-        return quantized(values, name, axis)
-
-    said = "wrong only in calls with axis 0 and unequal sides ("
-    assert_found("quantize_tensor", "mxfp8_e4m3", masked, "size", said)
-
-
-def test_a_tail_whose_amax_is_taken_of_the_next_line_too() -> None:
-    def reads_on(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        whole = padded(values, axis)
-        length = values.shape[axis]
-        rest = whole.shape[1] - length
-        if rest:
-            whole[:-1, length:] = whole[1:, : min(rest, length)].repeat(rest, 1)[:, :rest] * 64
-        scales, codes = by_blocks(whole, name, axis)
-        np.moveaxis(codes, axis, -1)[:, length:] = 0
-        return scales, codes
-
-    said = "...elements along the axis that is no multiple of 32"
-    text = assert_found("quantize_tensor", "mxfp4_e2m1", reads_on, "size", said)
-    assert_limits(text, {"lines along the axis": 2})
-
-
-def test_numbers_and_not_sizes_that_are_wrong_along_one_axis() -> None:
-    def by_bfloat16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        if axis == 0:
-            values = values.astype(ml_dtypes.bfloat16).astype(np.float32)
-        return quantized(values, name, axis)
-
-    said = "wrong only in calls with axis 0 (..., whatever the size: "
-    assert_found("quantize_tensor", "mxfp8_e4m3", by_bfloat16, "numbers", said)
-
-
 def test_a_staging_buffer_that_is_cleared_once() -> None:
     buffer = np.zeros(1 << 16, np.float32)
 
@@ -241,22 +253,6 @@ def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result(
     assert_found("pack", "e2m1", wrong_there, "numbers", "wrong with some numbers: ")
 
 
-def test_memory_taken_as_it_lies() -> None:
-    def flat(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        return quantized(values.ravel(order="K").reshape(values.shape), name, axis)
-
-    said = "wrong only in calls with arrays with columns first in memory"
-    assert_found("quantize_tensor", "mxfp8_e4m3", flat, "memory", said)
-
-
-def test_loads_of_sixteen_bytes() -> None:
-    def aligned(codes: Array, name: str) -> Array:
-        return pack(np.roll(codes, codes.ctypes.data % 16), name)
-
-    said = "wrong only in calls with arrays that start at no multiple of 16 bytes"
-    assert_found("pack", "e2m1", aligned, "memory", said)
-
-
 def test_refused_memory_is_a_note() -> None:
     def refuses(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         if not values.flags.c_contiguous:
@@ -284,16 +280,7 @@ def test_what_fails_with_one_float_type_is_not_said_of_another(fails: tuple[bool
 
 
 @pytest.mark.parametrize(
-    ("text", "inside", "has_parts", "alone", "tells"),
-    [
-        (None, 0, False, False, False),
-        (None, 0, True, True, False),
-        ("axis 0", 1, False, True, True),
-        ("33 codes and more", 1, True, True, False),
-        ("33 codes and more", 4, True, False, True),
-        ("33 codes and more", 3, False, False, True),
-        ("33 codes and more", 4, False, False, False),
-    ],
+    ("text", "inside", "has_parts", "alone", "tells"), cases(__file__, "which rules tell")
 )
 def test_which_rules_tell_more_than_vectors_that_fail(
     text: str | None, inside: int, has_parts: bool, alone: bool, tells: bool
@@ -356,15 +343,7 @@ def test_errors_and_wrong_shapes_are_wrong() -> None:
     assert re.match(text, use.text), use.text
 
 
-@pytest.mark.parametrize(
-    ("op", "format", "text"),
-    [
-        ("pack", "e3m2", "1 code: want 3 bytes, got 4"),
-        ("pack_scales", "e8m0", "1 x 1 matrix of scales: want 1 bytes, got 2"),
-        ("pack_blocks", "mxfp6_e3m2", "1 block: want 25 bytes, got 26"),
-        ("quantize_tensor", "mxint8", "1 x 1 tensor along axis 0: want 33 scale codes and codes, "),
-    ],
-)
+@pytest.mark.parametrize(("op", "format", "text"), cases(__file__, "results of another size"))
 def test_results_of_another_size(op: str, format: str, text: str) -> None:
     policy = BEFORE if op == "pack_blocks" else "ocp"
     subject = LayoutSubject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
@@ -377,17 +356,6 @@ def test_results_of_another_size(op: str, format: str, text: str) -> None:
 
     (use,) = found(op, format, longer, policy)
     assert text in use.text
-
-
-def test_an_answer_that_depends_on_the_company() -> None:
-    def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-        scales, codes = quantized(values, name, axis)
-        if values[0, 0] < 0 < values[-1, -1]:
-            scales[-1, -1] += 1
-        return scales, codes
-
-    said = "..., in blocks that are right alone: "
-    assert_found("quantize_tensor", "mxfp8_e4m3", shared, "company", said)
 
 
 def test_questions_keep_to_the_largest_number_of_elements() -> None:

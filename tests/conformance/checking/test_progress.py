@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from helpers import vector_file
+from json_tables import cases
 from verify_helpers import RIGHT, Vectors, target_file
 
 import mxref
@@ -38,16 +39,7 @@ def test_parts_come_in_their_order_and_shares_only_grow() -> None:
     assert shares[0] == 0
     assert 0.9 < shares[-1] < 1
     assert len({*shares}) > 100
-    assert [*dict.fromkeys(what for what, _ in found)] == [
-        "the vectors",
-        "the vectors again, in other calls",
-        "layouts and integers in many sizes",
-        "products and layers in many shapes",
-        "calls that follow others",
-        "every input of a kind",
-        "calls drawn like tensors",
-        "a search",
-    ]
+    assert [*dict.fromkeys(what for what, _ in found)] == cases(__file__, "parts in order")
 
 
 def test_of_the_vectors_alone_nothing_else_is_told() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import vector_file
+from json_tables import cases
 
 import mxref
 from mxref.conformance import target_of
@@ -32,19 +33,7 @@ def report_on(run: Any) -> Report:
     return check(target, [vector_file(f"mma/{FORMAT}.f32")], extent=Extent(elements=2000))
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (
-            {"step": 16, "fraction_bits": 15, "output_bits": 15},
-            "steps of 16 products with C, aligned to the largest and cut at 2^-15 of it",
-        ),
-        (
-            {"step": 8, "promotion": 32, "fraction_bits": 15},
-            "added up in float32 every 32",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "told"), cases(__file__, "an adder that no bug has is told"))
 def test_an_adder_that_no_bug_has_is_told(change: dict[str, Any], told: str) -> None:
     adder = dataclasses.replace(HOPPER, **change)
     report = report_on(lambda a, b, c: mxref.mma(a, b, c, adder=adder))

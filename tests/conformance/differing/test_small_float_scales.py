@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from helpers import sentence
+from json_tables import cases
 
 import mxref
 from mxref import exact
@@ -66,16 +67,7 @@ def read(side: str, made: BlockBytes, scale: str) -> tuple[int, ...]:
 
 
 @pytest.mark.sampled(0)
-@pytest.mark.parametrize(
-    ("a", "b", "format"),
-    [
-        ("ocp", TORCHAO, "fp4_ue4m3"),
-        ("ocp+scale_arithmetic=cublas", "ocp+scale_arithmetic=transformer_engine", "fp4_ue5m3"),
-        ("ocp", TORCHAO, "nvfp4"),
-        ("ocp", "transformer_engine_nvfp4_4over6", "nvfp4"),
-        ("ocp+scale_arithmetic=cublas", "ocp+scale_arithmetic=compressed_tensors", "nvfp4"),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "format"), cases(__file__, "examples"))
 def test_each_example_is_what_the_slow_twin_says(a: str, b: str, format: str) -> None:
     one = found(a, b, format)
     scale = mxref.formats.block_format(format).scale.name

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ROOT
+from json_tables import cases
 from product_targets import BF16, E4M3, Product, named, product_target, sums_in
 
 from mxref.bits.floats import LAYOUTS
@@ -75,19 +76,7 @@ def layer(forward: dict[str, Any], backward: dict[str, Any]) -> Any:
 
 
 @pytest.mark.sampled(14)
-@pytest.mark.parametrize(
-    ("op", "format", "float", "choices"),
-    [
-        ("linear", "mxfp8_e4m3", "f32", {"weight_axis": "out"}),
-        ("linear", "mxfp4_e2m1", "bf16", {"activations": "kept"}),
-        ("linear", "mxfp8_e5m2", "f16", {"scale_rule": "rceil"}),
-        ("linear", "mxint8", "f32", {"weight_axis": "out", "activations": "kept"}),
-        ("linear_gradients", "mxfp8_e4m3", "f32", {"backward_operands": "reused"}),
-        ("linear_gradients", "mxfp4_e2m1", "bf16", {"gradient_rows": "sequences"}),
-        ("linear_gradients", "mxfp8_e5m2", "f16", {"scale_rule": "even"}),
-        ("linear_gradients", "mxint8", "f32", {"scale_rule": "ceil"}),
-    ],
-)
+@pytest.mark.parametrize(("op", "format", "float", "choices"), cases(__file__, "choices"))
 def test_choices_are_told_whatever_the_order_of_additions(
     op: str, format: str, float: str, choices: dict[str, Any]
 ) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import right_calls
 from helpers import sentence
+from json_tables import cases
 from sweep_helpers import OWN, findings, target
 
 import mxref
@@ -130,15 +131,7 @@ def test_other_block_formats_are_swept_without_being_named() -> None:
         assert [one.file.format for one in found] == formats
 
 
-@pytest.mark.parametrize(
-    ("format", "policy", "said"),
-    [
-        ("nvfp4", FOUR_OVER_SIX, "take a block's scale from its largest magnitude alone"),
-        ("nvfp4", "ocp+scale_rule=ceil", "have only choices that are read there, and need no"),
-        ("fp4_ue4m3", "ocp+rounding=stochastic_a", "have only choices that are read there, and"),
-        ("nvfp4", "ocp+scale_arithmetic=cublas+nan_to_finite=error", "have an answer to NaN"),
-    ],
-)
+@pytest.mark.parametrize(("format", "policy", "said"), cases(__file__, "not swept"))
 def test_policies_that_are_not_swept(format: str, policy: str, said: str) -> None:
     chosen = Policy.parse(policy)
     text = sentence(ValueError, lambda: sweep(OWN, "quantize", format, "f32", chosen))
@@ -443,17 +436,7 @@ def test_bugs_without_a_tensor_scale(name: str) -> None:
     assert swept(planted(nothing), "fp4_ue4m3", index, index + 1).passed
 
 
-@pytest.mark.parametrize(
-    ("choices", "code"),
-    [
-        ({"rounding": "ties_to_away"}, 0x38),
-        ({"rounding": "ties_to_zero"}, 0x35),
-        ({"rounding": "toward_zero"}, 0x35),
-        ({"scale_arithmetic": "torchao"}, 0x37),
-        ({"scale_arithmetic": "cublas"}, 0x37),
-        ({"scale_arithmetic": "transformer_engine"}, 0x39),
-    ],
-)
+@pytest.mark.parametrize(("choices", "code"), cases(__file__, "other choices"))
 def test_other_choices(choices: dict[str, str], code: int) -> None:
     index = place("fp4_ue4m3", code)
     assert not swept(planted(nothing, **choices), "fp4_ue4m3", index, index + 1).passed

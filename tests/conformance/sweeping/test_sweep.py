@@ -20,6 +20,7 @@ import pytest
 import right_calls
 from helpers import sentence
 from sweep_helpers import OWN, findings, target, wrong_where
+from tables import rows
 
 import mxref
 from mxref import exact
@@ -312,22 +313,10 @@ def test_scales() -> None:
 # --- what cannot be swept -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("encode", "e2m1", "f64"), "float of a sweep of encode must be one of f32, f16, bf16"),
-        (("encode",), "format must be given for encode"),
-        (("encode", "mxfp4_e2m1"), "block format 'mxfp4_e2m1': use 'e2m1', or sweep quantize"),
-        (("quantize", "e2m1"), "format of quantize must be one of mxfp8_e5m2"),
-        (("quantize", "fp8_e4m3_f32"), "must have scales of 8 bits for a sweep"),
-        (("quantize", "mxfp4_e2m1", "f64"), "float of a sweep of quantize must be one of f32"),
-        (("encode_scale", "e2m1"), "format of encode_scale must be e8m0, got 'e2m1'"),
-        (("pack", "e2m1"), "op must be one of encode"),
-        (("encode", "e2m1", "f16", Policy().replace(rounding="stochastic_a")), "no random bits"),
-        (("encode", "e2m1", "f16", Policy().replace(nan_to_finite="error")), "an answer to NaN"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(arguments: tuple[Any, ...], text: str) -> None:
+@pytest.mark.parametrize(("asked", "text"), rows("conformance/sweeping", "refused"))
+def test_what_cannot_be_asked_is_refused(asked: str, text: str) -> None:
+    words, _, policy = asked.partition(" ocp")
+    arguments: list[Any] = [*words.split(), *([Policy.parse(f"ocp{policy}")] if policy else [])]
     assert text in sentence(ValueError, lambda: sweep(OWN, *arguments))
 
 

@@ -19,6 +19,7 @@ import pytest
 from facts_by_hand import facts
 from features_by_hand import Facts, holds, same
 from helpers import exact_words, ocp_files
+from json_tables import cases
 from unknown_targets import ELSEWHERE, NO_PATTERN, WRONG, Function, Wrong, wide
 
 import mxref
@@ -218,17 +219,7 @@ def test_what_is_always_wrong_is_wrong_in_all_cases() -> None:
     assert text_of(always_one) == "wrong in all 5346 cases: becomes 99 = no code of e2m1"
 
 
-@pytest.mark.parametrize(
-    ("divided", "text"),
-    [
-        (False, "amax is 0 (6 of 6): becomes 38 = 1, not 00 = 0"),
-        (
-            True,
-            "amax is 0 and the tensor scale is at most 3 (5 of 5): becomes 2b = 0.34375 or 38 = 1 "
-            "or 44 = 3 or 7e = 448 or 7f = nan, not 00 = 0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("divided", "text"), cases(__file__, "scales of zeros"))
 def test_scales_of_zeros_are_wrong_by_the_scale_of_the_tensor(divided: bool, text: str) -> None:
     """Source: NVIDIA/Model-Optimizer#1397."""
 
@@ -378,17 +369,7 @@ def test_everything_is_one_rule_without_literals() -> None:
     assert [rule.literals for rule in rules] == [()]
 
 
-@pytest.mark.parametrize(
-    ("failed", "asked", "text"),
-    [
-        ([8, 31], [3, 7], "at least 8"),
-        ([5, 9], [4, 10], "at least 5 and at most 9"),
-        ([9, 9], [1, 30], "9"),
-        ([0x50, 0xF7], [0x4C, 0xFF], "at least 80 and at most 247"),
-        ([3, 0x7E], [0x90], "at most 126"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("failed", "asked", "text"), cases(__file__, "ranges"), ids=str)
 def test_ranges_end_where_failures_do(failed: list[int], asked: list[int], text: str) -> None:
     """And not at numbers between them and the next that is right: these were not asked."""
     table = {"position": np.array([*failed, *asked])}

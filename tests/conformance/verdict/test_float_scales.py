@@ -57,12 +57,7 @@ def test_a_profile_is_told_from_the_others() -> None:
     """By codes of NaN as well, which policies have in common."""
     wrong = []
     for profile in PROFILES:
-        outcome = run_file(
-            kernel(quantize=by(profile)),
-            quantized(),
-            Policy(),
-            PROFILES[0],
-        )
+        outcome = run_file(kernel(quantize=by(profile)), quantized(), Policy(), PROFILES[0])
         wrong.append(bool(outcome.failures))
     assert wrong == [False, *[True] * (len(PROFILES) - 1)]
 

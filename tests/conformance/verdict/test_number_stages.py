@@ -81,9 +81,7 @@ ENCODERS = {
         np.isinf, 0, in_some(lambda x: abs(x) < 0.25, rounded("toward_zero"), right)
     ),
     "negatives_cut": with_code(
-        np.isnan,
-        0x7B,
-        in_some(lambda x: x.astype(np.float32) < 0, rounded("toward_zero"), right),
+        np.isnan, 0x7B, in_some(lambda x: x.astype(np.float32) < 0, rounded("toward_zero"), right)
     ),
 }
 
@@ -116,10 +114,7 @@ def test_a_code_is_said_with_the_number_that_it_is_in_each_format() -> None:
     report = check(target_of(kernel, "kernel"), files, extent=Extent(elements=0))
     assert {
         one.formats: "NaN and -NaN become 01 = 0.5" in one.cause.text for one in report.findings
-    } == {
-        ("e4m3",): False,
-        ("e2m1",): True,
-    }
+    } == {("e4m3",): False, ("e2m1",): True}
 
 
 def test_random_bits_and_special_numbers_are_told_apart() -> None:

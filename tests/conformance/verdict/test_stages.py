@@ -15,6 +15,7 @@ import pytest
 from helpers import vector_file
 from numpy.typing import NDArray
 from staged_kernels import Stages, assert_stages, checked, stages_of, target_with, told
+from tables import rows
 
 import mxref
 from mxref.conformance import Extent, check
@@ -217,34 +218,19 @@ def exchanged(values: Values, format: str) -> Pair:
     return np.append(pairs, codes[whole:]), found
 
 
-@pytest.mark.parametrize(
-    ("function", "company", "says"),
-    [
-        (
-            kernel(amax=of_two_blocks, encode=away),
-            "on the other one of rows 2i and 2i + 1",
-            ("amax is that of blocks 2i and 2i + 1 together", "rounding=ties_to_away"),
-        ),
-        (
-            exchanged,
-            "on the other one of rows 2i and 2i + 1",
-            ("the scales of blocks 2i and 2i + 1 are exchanged", "not the stored one"),
-        ),
-        (
-            next_in_lane_31,
-            "on the row after it",
-            ("in lane 31, elements are divided by the scale of the block after theirs",),
-        ),
-    ],
-    ids=["two_blocks", "exchanged", "next_scale"],
-)
-def test_what_stages_do_is_said_where_blocks_are_mixed(
-    function: Callable[..., Any], company: str, says: tuple[str, ...]
-) -> None:
-    target = target_with(function, MXFP8)
+MIXED = {
+    "two_blocks": kernel(amax=of_two_blocks, encode=away),
+    "exchanged": exchanged,
+    "next_scale": next_in_lane_31,
+}
+
+
+@pytest.mark.parametrize("row", rows("conformance/verdict", "mixtures"), ids=lambda row: row[0])
+def test_what_stages_do_is_said_where_blocks_are_mixed(row: list[str]) -> None:
+    name, *says = row
+    target = target_with(MIXED[name], MXFP8)
     report = check(target, [vector_file(MXFP8)], extent=Extent(search=False, elements=5000))
     assert report.verdict.startswith("mixes cases of a call: quantize mxfp8_e4m3: "), told(report)
-    assert company in report.verdict
     for text in says:
         assert text in report.verdict, told(report)
 

@@ -13,6 +13,7 @@ import pytest
 from helpers import VECTORS
 from identify_helpers import Follower
 from kernel_reports import files_of, report_on
+from tables import rows
 
 import mxref
 from mxref.cases.records import Case
@@ -51,12 +52,12 @@ def no_negative_zero(values: Any, codes: Any) -> Any:
     return np.where(values == 0, 0, codes)
 
 
-ONE_SIDED = "has bug: where x is negative, follows overflow=nonsaturating"
-OF_200 = (
-    "a block with an infinity and no NaN has scale c8 = 2^73 and elements 00 = 0; and "
-    "a block with a NaN has scale c8 = 2^73 and elements 00 = 0"
-)
-SEVENS = "a block of zeros has scale 00 = 2^-127 and elements 07 = 6"
+def low_int8(values: Any, codes: Any) -> Any:
+    return np.where(values < -5, 0x80, codes)
+
+
+def one_sided_nan(values: Any, codes: Any) -> Any:
+    return np.where(values < -464, 0xFF, codes)
 
 
 def zeros_become_sevens(values: Any, blocks: Any) -> Any:
@@ -83,37 +84,18 @@ def pychop(values: Any, blocks: Any) -> Any:
     return blocks.scale_codes, blocks.codes
 
 
-MXFP4 = "quantize/mxfp4_e2m1.f32"
-AGAINST_N2 = "scale_rule=floor_log2_float32 contradicts N2"
+OF_CODES = low_int8, no_negative_zero, one_sided_nan
+OF_BLOCKS = zeros_become_sevens, nan_blocks_of_200, signed_last_lane, pychop
+CHANGES = {one.__name__: one for one in (*OF_CODES, *OF_BLOCKS)}
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("stem", "change", "wanted"),
-    [
-        # What is below -127/64 becomes that, or -2.
-        ("encode/int8.f32", lambda x, c: np.where(x < -5, 0x80, c), "unexplained"),
-        # A policy that FP8 rules out is a policy of other formats.
-        ("encode/e2m1.f32", no_negative_zero, "conforms under ocp+zero_sign=dropped"),
-        (
-            "encode/e4m3.f32",
-            no_negative_zero,
-            "gives zero_sign=dropped everywhere, which contradicts N25",
-        ),
-        # A NaN in place of what overflows, here on one side, has no sign to be wrong.
-        ("encode/e4m3.f32", lambda x, c: np.where(x < -464, 0xFF, c), ONE_SIDED),
-        (MXFP4, zeros_become_sevens, f"has bug: {SEVENS}; violates MX-6.3"),
-        (MXFP4, nan_blocks_of_200, f"has bugs: {OF_200}"),
-        # A known bug where no clause forbids it, and a profile that contradicts one.
-        (MXFP4, signed_last_lane, "has bug L3.31: compares lane 31 with its sign"),
-        (MXFP4, pychop, f"gives profile pychop, of which {AGAINST_N2} in quantize mxfp4_e2m1"),
-    ],
-)
-def test_what_is_open_and_what_is_not(stem: str, change: Change, wanted: str) -> None:
-    found = changed(stem, change)
+@pytest.mark.parametrize(("stem", "change", "wanted"), rows("conformance/verdict", "open_or_not"))
+def test_what_is_open_and_what_is_not(stem: str, change: str, wanted: str) -> None:
+    found = changed(stem, CHANGES[change])
     assert found.verdict.startswith(wanted)
     lines = report_lines(found, 1)
-    assert any(line.startswith("PROFILE: pychop (") for line in lines) == (change is pychop)
+    assert any(line.startswith("PROFILE: pychop (") for line in lines) == (change == "pychop")
 
 
 def test_what_is_wrong_from_one_float_type_alone_is_most_likely_a_bug() -> None:
@@ -156,20 +138,7 @@ AGAINST = [
     if Standing.CONTRADICTS in (member.standing, member.elsewhere)
 ]
 #: A file whose answers show each of them.
-SHOWN_IN = {
-    "clamp": "encode/e4m3.f32",
-    "zero_sign": "encode/e4m3.f32",
-    "underflow_sign": "encode/e4m3.f32",
-    "scale_rule": "shared_scale/int8.f64",
-    "scale_overflow": "shared_scale/e4m3.f64",
-    "scale_underflow": "shared_scale/e4m3.f32",
-    "int8_emax": "shared_scale/int8.f32",
-    "scaling": "quantize/mxint8.f64",
-    "scale_00": "dequantize/mxfp8_e4m3.f32",
-    "scale_ff": "dequantize/mxfp8_e4m3.f32",
-    "scale_byte": "pack_blocks/mxfp8_e4m3.bytes",
-    "accumulation": "matmul/mxfp8_e4m3-mxfp8_e4m3.f32",
-}
+SHOWN_IN = dict(rows("conformance/verdict", "contradicting"))
 
 
 class FastFollower(Follower):
@@ -372,30 +341,16 @@ def test_what_is_nearest_is_told_where_the_words_are_not_exact(
 
 
 SCALE = dataclasses.replace(WRONG, case=dataclasses.replace(CASE, rule="MX-6.3"))
-INTEGERS = row("int8", WRONG, op="quantize_affine")
-RECOMMENDED = "the standard recommends other scales but requires none (MX 6.3)"
+WRONG_ANSWERS = {"WRONG": WRONG, "SCALE": SCALE}
 
 
-@pytest.mark.parametrize(
-    ("rows", "standing"),
-    [
-        ([INTEGERS], "no standard says what is right here"),
-        ([row("e2m1", WRONG)], "the standard leaves these bits open"),
-        ([row("e3m2", SCALE)], RECOMMENDED),
-        ([row("e3m2", SCALE, WRONG)], f"{RECOMMENDED}, and leaves the other bits open"),
-        ([row("e3m2", SCALE), INTEGERS], f"{RECOMMENDED} and has no integer operations"),
-        # MX has neither NVFP4 nor its scales' codes.
-        ([row("nvfp4", WRONG, op="dequantize")], "no standard says what is right here"),
-        ([row("fp4_ue4m3", SCALE, op="quantize"), INTEGERS], "no standard says what is right here"),
-        ([row("ue4m3", WRONG, op="encode_scale")], "no standard says what is right here"),
-        (
-            [row("e3m2", SCALE), INTEGERS, row("nvfp4", WRONG, op="quantize")],
-            f"{RECOMMENDED} and has no integer operations and no nvfp4",
-        ),
-    ],
-)
-def test_what_the_standard_says_of_what_fails(rows: list[VerifyRow], standing: str) -> None:
-    said = verdict_text(report_of(*rows))
+@pytest.mark.parametrize(("wrong", "standing"), rows("conformance/verdict", "standings"))
+def test_what_the_standard_says_of_what_fails(wrong: str, standing: str) -> None:
+    failing = [
+        row(format, *(WRONG_ANSWERS[name] for name in names), op=op)
+        for op, format, *names in map(str.split, wrong.split(", "))
+    ]
+    said = verdict_text(report_of(*failing))
     assert said.startswith(f"unexplained: {standing}, and no policy or profile known to mxref")
 
 
