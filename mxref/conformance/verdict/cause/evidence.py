@@ -20,8 +20,6 @@ from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.profile_target import profile_target, speaks_of
 
-__all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of", "total"]
-
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
 

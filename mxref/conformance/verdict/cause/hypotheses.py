@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["told"]
-
 Made = TypeVar("Made")
 _LINES = Path(__file__).with_name("hypotheses.txt").read_text("utf-8").splitlines()
 _TEXTS = {

@@ -18,8 +18,6 @@ from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "matches", "reordered"]
-
 
 @dataclass(frozen=True, slots=True)
 class CodeOrder:

@@ -41,17 +41,6 @@ from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = [
-    "Answer",
-    "Suspect",
-    "layouts_of_mutants",
-    "of_order",
-    "of_stage",
-    "over",
-    "right",
-    "suspects",
-]
-
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
 #: The parts of operations on blocks, and the answers of the whole from those of each part.

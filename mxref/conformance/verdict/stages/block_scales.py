@@ -12,8 +12,7 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, Parts, compose, split
 from mxref.blocks.exact_scales import quotient
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.hypotheses import told
-from mxref.conformance.verdict.cause.parts import is_special
-from mxref.conformance.verdict.cause.suspects import Answer
+from mxref.conformance.verdict.cause.parts import Answer, is_special
 from mxref.conformance.verdict.stages.steps import Scale
 from mxref.formats.catalog import UE4M3, BlockFormat, block_format
 from mxref.numbers.element import encode_parts
@@ -21,8 +20,6 @@ from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.element_choices import Rounding
 from mxref.policy.groups import ElementPolicy
 from mxref.policy.policy import Policy
-
-__all__ = ["BlockScale", "block_scales", "right_scale"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,21 +19,13 @@ from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.hypotheses import told
-from mxref.conformance.verdict.cause.suspects import (
-    Answer,
-    Suspect,
-    of_stage,
-    over,
-    right,
-    suspects,
-)
+from mxref.conformance.verdict.cause.parts import Answer
+from mxref.conformance.verdict.cause.suspects import Suspect, of_stage, over, right, suspects
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
 from mxref.formats.catalog import CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
-
-__all__ = ["OF_NUMBERS", "class_cause", "of_formats", "ways"]
 
 #: Operations whose answers are numbers that are judged one by one.
 OF_NUMBERS = (

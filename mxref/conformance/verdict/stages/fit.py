@@ -12,7 +12,8 @@ import numpy as np
 from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence
-from mxref.conformance.verdict.cause.suspects import Answer, over, suspects
+from mxref.conformance.verdict.cause.parts import Answer
+from mxref.conformance.verdict.cause.suspects import over, suspects
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.element_fit import bad_codes, fit_codes, fit_places
 from mxref.conformance.verdict.stages.mixtures import Way
@@ -29,9 +30,6 @@ from mxref.conformance.verdict.stages.views import variants
 from mxref.formats.catalog import block_format
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
-
-__all__ = ["Fitted", "fit"]
-
 
 Steps = TypeVar("Steps", BlockSteps, TensorSteps)
 

@@ -14,8 +14,6 @@ from mxref.bits.float32 import F64Array
 from mxref.bits.floats import LAYOUTS, Bool
 from mxref.conformance.verdict.stages.product_cases import ProductCases
 
-__all__ = ["OUTPUTS", "SUMS", "Ends", "Products", "any_order", "through"]
-
 _OVERFLOW = 2.0**128 - 2.0**103
 #: The exponent of the last bit of a zero.
 _NONE = 900.0

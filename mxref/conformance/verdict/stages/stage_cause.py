@@ -24,8 +24,6 @@ from mxref.formats.scale_kinds import scale_kind
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
-__all__ = ["stage_cause", "with_rest"]
-
 #: How many literals a link is as long as.
 _COST = 2
 _OF_SCALES = ("scale", "special blocks")

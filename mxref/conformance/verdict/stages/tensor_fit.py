@@ -25,8 +25,6 @@ from mxref.conformance.verdict.stages.tensor_steps import (
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
-__all__ = ["fit_tensor"]
-
 
 def fit_tensor(
     whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None = None

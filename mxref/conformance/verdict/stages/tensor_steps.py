@@ -22,8 +22,6 @@ from mxref.policy.choices import Tail as TailChoice
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
-__all__ = ["AXES", "MATRICES", "TAILS", "Axis", "Matrix", "Tail", "TensorSteps"]
-
 Array = NDArray[Any]
 Shape = tuple[int, int]
 _BLOCK = 32
