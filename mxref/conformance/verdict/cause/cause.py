@@ -9,8 +9,6 @@ from typing import Any
 
 from mxref.policy.policy import Policy
 
-__all__ = ["Cause", "Stage", "first_cause"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:

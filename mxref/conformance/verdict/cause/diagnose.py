@@ -14,8 +14,6 @@ from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 
-__all__ = ["answers_differ", "closest_policy", "other_choices", "pared", "profile_causes"]
-
 
 def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Policy:
     """The policy nearest to a target's answers that is found by changing one choice at a time.

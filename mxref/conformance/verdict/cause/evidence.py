@@ -22,8 +22,6 @@ from mxref.targets.calls import Answers, call_function, without_cases
 from mxref.targets.profile_target import profile_target, speaks_of
 from mxref.targets.target import PythonTarget
 
-__all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of", "total"]
-
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
 

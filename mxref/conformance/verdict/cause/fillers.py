@@ -14,8 +14,6 @@ from mxref.conformance.verdict.cause.suspects import of_stage
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
-__all__ = ["filler_cause"]
-
 #: Words of a question before the scales: rows and columns.
 _SHAPE = 2
 

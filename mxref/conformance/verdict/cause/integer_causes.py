@@ -21,8 +21,6 @@ from mxref.operations.weight_only import interval_of
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
-__all__ = ["integer_causes", "sums_of"]
-
 Words = NDArray[np.uint64]
 #: Choices that mutants make in their own way.
 _OF_MUTANTS = ("scaling", "zero_point")

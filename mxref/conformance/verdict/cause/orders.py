@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,11 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
-
-__all__ = ["ORDERS", "REORDERED", "CodeOrder", "lane_order", "lanes_of", "matches", "reordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,55 +48,25 @@ class CodeOrder:
         return np.concatenate([moved, places[whole:]])
 
 
-def _listed(name: str, text: str, *sources: int) -> CodeOrder:
-    return CodeOrder(name, text, lambda lanes: lanes[[*sources]], len(sources))
-
-
-ORDERS = (
-    _listed(
-        "pairs_exchanged",
-        "exchanges the two codes of every pair, as another nibble order does",
-        1,
-        0,
-    ),
-    _listed("last_of_four_exchanged", "exchanges the last two of four codes", 0, 1, 3, 2),
-    _listed("middle_of_four_exchanged", "exchanges the middle two of four codes", 0, 2, 1, 3),
-    _listed("pairs_of_four_exchanged", "exchanges the pairs of four codes", 2, 3, 0, 1),
-    _listed(
-        "fours_of_eight_exchanged", "exchanges the fours of eight codes", 4, 5, 6, 7, *range(4)
-    ),
-    _listed(
-        "eights_of_sixteen_exchanged",
-        "exchanges the eights of sixteen codes",
-        *range(8, 16),
-        *range(8),
-    ),
-    _listed("fours_reversed", "reverses every four codes", 3, 2, 1, 0),
-    _listed("eights_reversed", "reverses every eight codes", *range(7, -1, -1)),
-    CodeOrder("block_reversed", "reverses a block", lambda lanes: lanes[::-1]),
-    CodeOrder(
-        "halves_exchanged", "exchanges the halves of a block", lambda n: np.roll(n, len(n) // 2)
-    ),
-    CodeOrder(
-        "halves_interleaved",
-        "puts code j of a block beside code j + 16, as halves of bytes",
-        lambda lanes: lanes.reshape(2, -1).T.reshape(-1),
-    ),
-    CodeOrder(
-        "halves_separated",
-        "puts even codes into a block's first half and odd ones into the second",
-        lambda lanes: lanes.reshape(-1, 2).T.reshape(-1),
-    ),
-    CodeOrder(
-        "one_later",
-        "puts each code one place later, the last one first",
-        lambda lanes: np.roll(lanes, 1),
-    ),
-    CodeOrder(
-        "one_earlier",
-        "puts each code one place earlier, the first one last",
-        lambda lanes: np.roll(lanes, -1),
-    ),
+#: How many codes each order concerns, and from which of their places they come.
+_SOURCES: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "pairs_exchanged": (2, lambda i: i ^ 1),
+    "last_of_four_exchanged": (4, lambda i: i ^ i >> 1),
+    "middle_of_four_exchanged": (4, lambda i: i[[0, 2, 1, 3]]),
+    "pairs_of_four_exchanged": (4, lambda i: i ^ 2),
+    "fours_of_eight_exchanged": (8, lambda i: i ^ 4),
+    "eights_of_sixteen_exchanged": (16, lambda i: i ^ 8),
+    "fours_reversed": (4, lambda i: i[::-1]),
+    "eights_reversed": (8, lambda i: i[::-1]),
+    "block_reversed": (0, lambda i: i[::-1]),
+    "halves_exchanged": (0, lambda i: np.roll(i, len(i) // 2)),
+    "halves_interleaved": (0, lambda i: i.reshape(2, -1).T.reshape(-1)),
+    "halves_separated": (0, lambda i: i.reshape(-1, 2).T.reshape(-1)),
+    "one_later": (0, lambda i: np.roll(i, 1)),
+    "one_earlier": (0, lambda i: np.roll(i, -1)),
+}
+ORDERS = tuple(
+    CodeOrder(name, text, sources, unit) for name, text, (unit, sources) in told("order", _SOURCES)
 )
 
 #: Operations whose answers have the lanes of a block, and how many changed ones are told.

@@ -14,8 +14,6 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Suspect, suspects
 from mxref.policy.policy import Policy
 
-__all__ = ["pair_of"]
-
 #: The number of bugs of which pairs are tried: those that give most answers.
 _MOST = 40
 #: The least number of answers that each gives alone, if it changes as many.

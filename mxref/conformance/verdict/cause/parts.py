@@ -23,20 +23,6 @@ from mxref.policy.choices import ScalePlace
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
-__all__ = [
-    "Answer",
-    "encoded",
-    "is_special",
-    "nan_scale",
-    "numbers_of",
-    "of_blocks",
-    "of_elements",
-    "of_packed",
-    "of_scales",
-    "of_unpacked",
-    "quotients_under",
-]
-
 Answer = Callable[[Questions, Policy], Words]
 
 

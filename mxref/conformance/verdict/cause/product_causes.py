@@ -27,8 +27,6 @@ from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import call_operation
 
-__all__ = ["BIAS_GRADIENTS", "product_causes"]
-
 Words = NDArray[np.uint64]
 #: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
 _PRECISION = ("H1", "H1b", "H2")

@@ -25,8 +25,6 @@ from mxref.numbers.e8m0 import NAN, codes_within
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-__all__ = ["SHIFTED", "Shift", "raw_scales", "shift_of", "unclamped"]
-
 _BLOCKS, _SCALES = ("quantize", "quantize_tensor"), ("encode_scale", "shared_scale")
 _VALUES = ("decode", "decode_scale", "dequantize")
 #: Operations whose scales or values may be shifted.

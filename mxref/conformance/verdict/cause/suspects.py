@@ -42,17 +42,6 @@ from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = [
-    "Answer",
-    "Suspect",
-    "layouts_of_mutants",
-    "of_order",
-    "of_stage",
-    "over",
-    "right",
-    "suspects",
-]
-
 #: The classes of bugs by which an answer may depend on other blocks of its call.
 _OF_CALLS = re.compile(r"C9|C24|[GP]\d")
 #: The classes of codes and products in another order, which are suspects of their own.

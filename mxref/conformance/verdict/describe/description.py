@@ -27,9 +27,6 @@ from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 from mxref.support.text import guess
 
-__all__ = ["Description", "Part", "describe_failures"]
-
-
 #: The most places for a kind of unit in a description that is short, and literals of a place.
 _PLACES, _LITERALS = 2, 3
 #: The most codes that are listed as what wrong units become.

@@ -16,8 +16,6 @@ import numpy as np
 
 from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout, floor_log2
 
-__all__ = ["FEATURES", "UNKNOWN", "Feature", "Table", "adjacent", "real_keys"]
-
 #: The features of some units, one array each, by name.
 Table = dict[str, I64]
 #: The value of a feature that has no meaning, as the magnitude of NaN.

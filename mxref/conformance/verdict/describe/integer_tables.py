@@ -17,8 +17,6 @@ from mxref.operands.kinds import Floats
 from mxref.operations.affine_words import affine, scale_numbers
 from mxref.operations.registry import CALL_OPERATIONS
 
-__all__ = ["integer_table"]
-
 
 def integer_table(
     op: str, format: str, words: Sequence[int], want: NDArray[np.uint64], policy: str

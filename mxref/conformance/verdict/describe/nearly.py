@@ -15,8 +15,6 @@ from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table
 from mxref.conformance.verdict.describe.rules import FeatureRule, Literal, common, told_rule
 from mxref.support.distinct import distinct
 
-__all__ = ["nearly"]
-
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
 _RULES, _LITERALS, _SETS = 3, 3, 30
 #: A success among what a rule holds of weighs as much as so many failures; so does a literal, in

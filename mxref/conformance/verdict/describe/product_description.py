@@ -29,16 +29,6 @@ from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
-__all__ = [
-    "OUTSIDE",
-    "ProductDescription",
-    "WeightOnlyDescription",
-    "describe_products",
-    "describe_weight_only",
-    "named_accumulations",
-    "same_product",
-]
-
 #: The verdict where no clause is violated and no named accumulation gives the answers.
 OUTSIDE = "outside every float32 accumulation"
 #: What is known of some answers alone.

@@ -15,8 +15,6 @@ from mxref.conformance.verdict.describe.rules import FeatureRule, cover
 from mxref.operands.word_rows import stripped
 from mxref.operations.product_words import operands, pair_formats
 
-__all__ = ["product_table", "where_wrong"]
-
 #: The most rules and literals of each that are said of outputs, and failures that a rule has.
 _RULES, _LITERALS, _LEAST = 2, 2, 4
 #: The part of all failures, and of all outputs that it holds of, that an inexact rule is true of.

@@ -20,8 +20,6 @@ from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, adjacent
 from mxref.support.distinct import distinct
 
-__all__ = ["FeatureRule", "Literal", "common", "cover", "told_rule"]
-
 Indices = NDArray[np.intp]
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
 _RULES, _LITERALS, _SETS = 4, 4, 40

@@ -27,8 +27,6 @@ from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
-__all__ = ["Units", "features_of", "units_of"]
-
 U64 = NDArray[np.uint64]
 
 

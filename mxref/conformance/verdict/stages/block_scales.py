@@ -11,8 +11,8 @@ from mxref.bits.float32 import fl
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Parts, compose, split
 from mxref.blocks.exact_scales import quotient
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import is_special
-from mxref.conformance.verdict.cause.suspects import Answer
+from mxref.conformance.verdict.cause.hypotheses import told
+from mxref.conformance.verdict.cause.parts import Answer, is_special
 from mxref.conformance.verdict.stages.steps import Scale
 from mxref.formats.catalog import UE4M3, BlockFormat, block_format
 from mxref.numbers.element import encode_parts
@@ -20,8 +20,6 @@ from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.element_choices import Rounding
 from mxref.policy.groups import ElementPolicy
 from mxref.policy.policy import Policy
-
-__all__ = ["BlockScale", "block_scales", "right_scale"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def block_scales(policy: Policy, fmt: BlockFormat) -> Iterator[BlockScale]:
     for arithmetic in sorted(kinds if not fmt.scale.is_power else (), key=lambda one: one != own):
         over = "" if arithmetic is own else f", in the arithmetic of {arithmetic.value}"
         for rounding, how in _ROUNDINGS.items():
-            for bound, (limit, change) in _BOUNDS.items():
+            for bound, limit, change in (("unbounded", "", _unbounded), *told("bound", _BOUNDS)):
                 texts = [how] * bool(how) + [limit] * bool(limit)
                 if texts and (bound != "at_most_240" or fmt.scale.name == UE4M3.name):
                     yield BlockScale(
@@ -59,40 +57,36 @@ def right_scale(policy: Policy, fmt: BlockFormat) -> Scale:
     exact = policy.scale.scale_arithmetic is ScaleArithmetic.EXACT
     if fmt.scale.is_power or not exact:
         return Scale()
-    change = _BOUNDS["unbounded"][1]
-    return Scale(answer=_answer(ScaleArithmetic.EXACT, Rounding.TIES_TO_EVEN, change))
+    return Scale(answer=_answer(ScaleArithmetic.EXACT, Rounding.TIES_TO_EVEN, _unbounded))
 
 
 _Change = Callable[[I64, BlockFormat], I64]
+_ONE = F32.bias << F32.mantissa_bits
+
+
+def _unbounded(codes: I64, fmt: BlockFormat) -> I64:
+    return codes.copy()
+
+
+def _one(fmt: BlockFormat) -> int:
+    return fmt.scale.bias << fmt.scale.mantissa_bits
+
+
 _ROUNDINGS = {
     Rounding.TIES_TO_EVEN: "",
     Rounding.TOWARD_ZERO: "rounded toward zero",
     Rounding.TOWARD_POSITIVE: "rounded up",
     Rounding.TIES_TO_AWAY: "rounded to nearest, ties away from zero",
 }
-#: The limits of a scale: what is said of it, and what it makes of codes.
-_BOUNDS: dict[str, tuple[str, _Change]] = {
-    "unbounded": ("", lambda codes, fmt: codes.copy()),
-    "normal": (
-        "at least the smallest normal number",
-        lambda codes, fmt: np.maximum(codes, 1 << fmt.scale.mantissa_bits),
-    ),
-    "flushed": (
-        "0 where it is below the smallest normal number",
-        lambda codes, fmt: np.where(codes < 1 << fmt.scale.mantissa_bits, 0, codes),
-    ),
-    "least": ("at least the smallest number", lambda codes, fmt: np.maximum(codes, 1)),
-    "one": (
-        "1 where it would be 0",
-        lambda codes, fmt: np.where(codes == 0, fmt.scale.bias << fmt.scale.mantissa_bits, codes),
-    ),
-    "at_most_one": (
-        "at most 1",
-        lambda codes, fmt: np.minimum(codes, fmt.scale.bias << fmt.scale.mantissa_bits),
-    ),
-    "at_most_240": (
-        "at most 240",
-        lambda codes, fmt: np.minimum(codes, fmt.scale.max_code - fmt.scale.max_code % 8 - 1),
+#: The limits of a scale: what each makes of codes.
+_BOUNDS: dict[str, _Change] = {
+    "normal": lambda codes, fmt: np.maximum(codes, 1 << fmt.scale.mantissa_bits),
+    "flushed": lambda codes, fmt: np.where(codes < 1 << fmt.scale.mantissa_bits, 0, codes),
+    "least": lambda codes, fmt: np.maximum(codes, 1),
+    "one": lambda codes, fmt: np.where(codes == 0, _one(fmt), codes),
+    "at_most_one": lambda codes, fmt: np.minimum(codes, _one(fmt)),
+    "at_most_240": lambda codes, fmt: np.minimum(
+        codes, fmt.scale.max_code - fmt.scale.max_code % 8 - 1
     ),
 }
 #: Arithmetics that take the same number for the scale of a tensor.
@@ -128,7 +122,7 @@ def _wanted(questions: Questions, arithmetic: ScaleArithmetic, fmt: BlockFormat)
     magnitudes = questions.inputs[:, first:] & np.uint64(layout.sign_bit - 1)
     words = np.where(magnitudes < layout.inf_bits, magnitudes, np.uint64(0)).max(axis=1)
     amax = split(words, layout)
-    given = np.maximum(questions.inputs[:, 0], 1) if first else _one(words)
+    given = np.maximum(questions.inputs[:, 0], 1) if first else np.full_like(words, _ONE)
     tensor = split(given, F32)
     if arithmetic is ScaleArithmetic.EXACT:
         largest = split(np.array([fmt.element.max_normal]).view(np.uint64), F64)
@@ -144,7 +138,3 @@ def _wanted(questions: Questions, arithmetic: ScaleArithmetic, fmt: BlockFormat)
             ScaleArithmetic.COMPRESSED_TENSORS: lambda: fl(t * sixth),
         }
         return split(np.nan_to_num(by[arithmetic]()).view(np.uint64), F64)
-
-
-def _one(words: Words) -> Words:
-    return np.full(len(words), F32.bias << F32.mantissa_bits, np.uint64)

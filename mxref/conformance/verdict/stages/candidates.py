@@ -13,30 +13,20 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floo
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import encoded, nan_scale, numbers_of, quotients_under
+from mxref.conformance.verdict.cause.parts import (
+    Answer,
+    encoded,
+    nan_scale,
+    numbers_of,
+    quotients_under,
+)
 from mxref.conformance.verdict.cause.shifts import Shift, raw_scales
-from mxref.conformance.verdict.cause.suspects import Answer, Suspect, over, suspects
+from mxref.conformance.verdict.cause.suspects import Suspect, over, suspects
 from mxref.conformance.verdict.stages.steps import Change, Divisor, Elements, Scale
 from mxref.conformance.verdict.stages.views import other_of_pair
 from mxref.formats.catalog import block_format
 from mxref.mutants.block_mutants import counted
 from mxref.policy.policy import Policy
-
-__all__ = [
-    "CASTS",
-    "Cast",
-    "divisors",
-    "elements",
-    "first",
-    "known_elements",
-    "known_scales",
-    "named",
-    "of_special_blocks",
-    "offset",
-    "scales",
-    "through",
-    "truncated",
-]
 
 #: Choices that a scale reads, and that an element does.
 _OF_SCALES = (

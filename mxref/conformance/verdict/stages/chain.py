@@ -15,8 +15,6 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import of_stage
 from mxref.policy.policy import Policy
 
-__all__ = ["Chain", "Fit", "Link", "cause_of", "chain_cause"]
-
 
 @dataclass(frozen=True, slots=True)
 class Link:

@@ -18,21 +18,14 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import (
-    Answer,
-    Suspect,
-    of_stage,
-    over,
-    right,
-    suspects,
-)
+from mxref.conformance.verdict.cause.hypotheses import told
+from mxref.conformance.verdict.cause.parts import Answer
+from mxref.conformance.verdict.cause.suspects import Suspect, of_stage, over, right, suspects
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
 from mxref.formats.catalog import CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
-
-__all__ = ["OF_NUMBERS", "class_cause", "of_formats", "ways"]
 
 #: Operations whose answers are numbers that are judged one by one.
 OF_NUMBERS = (
@@ -207,7 +200,7 @@ def _alike(format: str) -> list[str]:
 def _of_bits() -> Iterator[Suspect]:
     """Random bits that are read otherwise: in other places, fewer of them, or their complement."""
     for k, changes in [*((k, _SOME_BITS) for k in range(1, 17)), (0, _ALL_BITS)]:
-        for name, text, change in changes:
+        for name, text, change in told("bits", changes):
             words = text.format(k=k, places=f"{k} place{'s' * (k > 1)}")
             answer = _of_changed_bits(change, np.uint64(k))
             yield of_stage("encode_stochastic", name.format(k=k), words, answer)
@@ -228,29 +221,13 @@ def _ones(width: Words) -> Words:
 
 #: What becomes of random bits: of the bits, how many they are, and k.
 _Change = Callable[[Words, Words, np.uint64], Words]
-_SOME_BITS: tuple[tuple[str, str, _Change], ...] = (
-    ("too_low_{k}", "adds the random bits {places} too low", lambda bits, width, k: bits >> k),
-    (
-        "too_high_{k}",
-        "adds the random bits {places} too high, those that fit",
-        lambda bits, width, k: bits << k & _ones(width),
-    ),
-    (
-        "lowest_{k}",
-        "uses the lowest {k} random bits alone",
-        lambda bits, width, k: bits & _ones(np.minimum(width, k)),
-    ),
-    (
-        "highest_{k}",
-        "uses the highest {k} random bits alone",
-        lambda bits, width, k: bits & ~_ones(np.maximum(width, k) - k),
-    ),
-)
-_ALL_BITS: tuple[tuple[str, str, _Change], ...] = (
-    (
-        "complement",
-        "uses the complement of the random bits",
-        lambda bits, width, k: bits ^ _ones(width),
-    ),
-    ("no_bits", "uses no random bits", lambda bits, width, k: bits & np.uint64(0)),
-)
+_SOME_BITS: dict[str, _Change] = {
+    "too_low_{k}": lambda bits, width, k: bits >> k,
+    "too_high_{k}": lambda bits, width, k: bits << k & _ones(width),
+    "lowest_{k}": lambda bits, width, k: bits & _ones(np.minimum(width, k)),
+    "highest_{k}": lambda bits, width, k: bits & ~_ones(np.maximum(width, k) - k),
+}
+_ALL_BITS: dict[str, _Change] = {
+    "complement": lambda bits, width, k: bits ^ _ones(width),
+    "no_bits": lambda bits, width, k: bits & np.uint64(0),
+}

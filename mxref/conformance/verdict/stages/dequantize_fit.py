@@ -33,8 +33,6 @@ from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.formats.scale_kinds import has_power_scales
 from mxref.policy.policy import Policy
 
-__all__ = ["fit_products"]
-
 #: Scale codes of which products are in the range of every float type.
 _PLAIN = (E8M0.bias - 4, E8M0.bias + 4)
 #: Scale codes that a target may read by a rule of their own.

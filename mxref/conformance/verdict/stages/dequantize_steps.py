@@ -14,29 +14,14 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, FloatLayout, compose, split
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.suspects import Answer, right, suspects
+from mxref.conformance.verdict.cause.parts import Answer
+from mxref.conformance.verdict.cause.suspects import right, suspects
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.classes import of_formats
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, CodeFormat, block_format
 from mxref.formats.scale_kinds import has_power_scales
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-
-__all__ = [
-    "OUTPUTS",
-    "ROWS",
-    "F",
-    "Reading",
-    "Side",
-    "Steps",
-    "element_of",
-    "element_readings",
-    "laid",
-    "overlay",
-    "same_numbers",
-    "scale_readings",
-    "shifted",
-]
 
 F = NDArray[np.float64]
 

@@ -26,8 +26,6 @@ from mxref.conformance.verdict.stages.steps import (
 )
 from mxref.operands.shown import show_code
 
-__all__ = ["bad_codes", "fit_codes", "fit_elements", "fit_places", "wrong_elements"]
-
 
 def _wrong_cells(sides: Sides, way: Way) -> I64:
     """Ordinary elements that a way does not give, by cell and lane.

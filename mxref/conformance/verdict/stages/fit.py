@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence
-from mxref.conformance.verdict.cause.suspects import Answer, over, suspects
+from mxref.conformance.verdict.cause.parts import Answer
+from mxref.conformance.verdict.cause.suspects import over, suspects
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.element_fit import bad_codes, fit_codes, fit_places
 from mxref.conformance.verdict.stages.mixtures import Way
@@ -23,33 +25,38 @@ from mxref.conformance.verdict.stages.tensor_scales import (
     fit_scales_of_tensor,
     tensor_of,
 )
+from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
 from mxref.conformance.verdict.stages.views import variants
 from mxref.formats.catalog import block_format
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 
-__all__ = ["Fitted", "fit"]
+Steps = TypeVar("Steps", BlockSteps, TensorSteps)
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(Generic[Steps]):
     """Steps, and how many units of each stage are wrong, and are left wrong.
 
     Args:
         steps: what the stages do.
         policy: what all else follows.
+        misses: answers that the steps do not give.
         counts: for each stage that deviates, by name: how many units are wrong by the policy, how
             many are left wrong by the steps, and how many there are.
-        misses: answers that the steps do not give.
+        blocks: of tensors the stages of their blocks, where these deviate.
     """
 
-    steps: BlockSteps
+    steps: Steps
     policy: Policy
-    counts: dict[str, Count]
     misses: int
+    counts: dict[str, Count]
+    blocks: Fitted[BlockSteps] | None = None
 
 
-def fit(whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT) -> Fitted | None:
+def fit(
+    whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT
+) -> Fitted[BlockSteps] | None:
     """The steps nearest to a target's answers; None if blocks are not made so under the policy.
 
     Args:
@@ -92,7 +99,7 @@ def fit(whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT) -> 
         for name, count in counts.items()
         if name in named or (misses and count[0] and count[1])
     }
-    return Fitted(steps, sides.policy, told, misses)
+    return Fitted(steps, sides.policy, misses, told)
 
 
 def _without_tensor(sides: Sides, steps: BlockSteps) -> Count:

@@ -18,8 +18,6 @@ from mxref.conformance.verdict.stages.views import pattern_of
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
 
-__all__ = ["CELLS", "Tried", "Way", "classes_of", "mixture", "results_of"]
-
 #: Classes of RESULTS of magnitudes, then of signs.
 CELLS = 2 * len(RESULTS)
 #: The most ways of one kernel, the right one included.

@@ -27,8 +27,6 @@ from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
-__all__ = ["fit_numbers"]
-
 #: Finite numbers that are not zero: positive ones by their class, then negative ones.
 _FINITE = 2 * len(RESULTS)
 _CELLS = _FINITE + len(ELEMENTS)

@@ -15,8 +15,6 @@ from mxref.operands.word_rows import stripped
 from mxref.operations.product_words import ONE, DotSide, operands, pair_formats
 from mxref.operations.products import groups
 
-__all__ = ["Move", "ProductCases"]
-
 Indices = NDArray[np.int64]
 #: The row and the block that are read in place of a row and a block, of so many.
 Move = Callable[[Indices, Indices, Indices, Indices], tuple[Indices, Indices]]

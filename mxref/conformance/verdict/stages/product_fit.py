@@ -18,8 +18,6 @@ from mxref.operations.intervals import held
 from mxref.operations.product_words import pair_formats
 from mxref.products.intervals import Bounds
 
-__all__ = ["ProductFit", "Steps"]
-
 Steps = tuple[ProductStep, ...]
 
 #: The stages that say which products of elements there are.

@@ -12,8 +12,6 @@ from mxref.conformance.verdict.describe.product_tables import where_wrong
 from mxref.conformance.verdict.stages.product_fit import ProductFit, Steps
 from mxref.conformance.verdict.stages.product_steps import STAGES, steps_of
 
-__all__ = ["narrow_sum", "product_stages"]
-
 #: Steps that give the most answers, beside which each other one is tried; and the answers that
 #: these do not give which are tried first.
 _FIRST, _FEW = 8, 12

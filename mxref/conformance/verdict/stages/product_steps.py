@@ -17,8 +17,6 @@ from mxref.formats.catalog import E4M3, E8M0, BlockFormat
 from mxref.mutants import mutants_of
 from mxref.operations.product_words import pair_formats
 
-__all__ = ["STAGES", "ProductStep", "right_codes", "right_scales", "steps_of"]
-
 Table = NDArray[np.float64]
 
 #: The stages, in the order of a product, and the clause about each.

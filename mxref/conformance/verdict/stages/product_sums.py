@@ -14,8 +14,6 @@ from mxref.bits.float32 import F64Array
 from mxref.bits.floats import LAYOUTS, Bool
 from mxref.conformance.verdict.stages.product_cases import ProductCases
 
-__all__ = ["OUTPUTS", "SUMS", "Ends", "Products", "any_order", "through"]
-
 _OVERFLOW = 2.0**128 - 2.0**103
 #: The exponent of the last bit of a zero.
 _NONE = 900.0
@@ -168,26 +166,21 @@ def _rounded_products(cases: ProductCases, products: Products, dtype: Any) -> En
 
 Sum = Callable[[ProductCases, Products], Ends]
 _NARROW = {name: LAYOUTS[short].dtype for name, short in (("bfloat16", "bf16"), ("float16", "f16"))}
+_SUMS: dict[str, Callable[..., Ends]] = {
+    "the sum is rounded to {} after each block": partial(_after_each_block, sums=True),
+    "the sum of each block is rounded to {} before it is added": partial(
+        _after_each_block, sums=False
+    ),
+    "the sum is rounded to {} at each step": partial(_at_each_step, fused=True),
+    "products and sums are rounded to {} at each step": partial(_at_each_step, fused=False),
+    "products are rounded to {} before they are added": _rounded_products,
+}
 #: Sums that are narrower than float32, in words.
-SUMS: dict[str, Sum] = {}
-for _name, _dtype in _NARROW.items():
-    SUMS |= {
-        f"the sum is rounded to {_name} after each block": partial(
-            _after_each_block, dtype=_dtype, sums=True
-        ),
-        f"the sum of each block is rounded to {_name} before it is added": partial(
-            _after_each_block, dtype=_dtype, sums=False
-        ),
-        f"the sum is rounded to {_name} at each step": partial(
-            _at_each_step, dtype=_dtype, fused=True
-        ),
-        f"products and sums are rounded to {_name} at each step": partial(
-            _at_each_step, dtype=_dtype, fused=False
-        ),
-        f"products are rounded to {_name} before they are added": partial(
-            _rounded_products, dtype=_dtype
-        ),
-    }
+SUMS: dict[str, Sum] = {
+    text.format(name): partial(add, dtype=dtype)
+    for name, dtype in _NARROW.items()
+    for text, add in _SUMS.items()
+}
 
 
 def through(dtype: Any) -> Callable[[F64Array], F64Array]:

@@ -20,8 +20,6 @@ from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
-__all__ = ["bad_scales", "fit_scales"]
-
 
 def bad_scales(sides: Sides, view: View, scale: Scale, most: int | None = None) -> int:
     """Ordinary blocks that have another scale than steps give; `most` of them are too many.

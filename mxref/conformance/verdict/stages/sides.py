@@ -16,8 +16,6 @@ from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, element_cl
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.policy import Policy
 
-__all__ = ["FEW", "FEWER", "Count", "Side", "Sides"]
-
 #: Steps of one stage that are tried together with those of another.
 FEW = 8
 #: A step that is not right everywhere is kept if it leaves so many times fewer wrong.

@@ -18,13 +18,11 @@ from mxref.conformance.verdict.stages.dequantize_fit import fit_products
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
-from mxref.conformance.verdict.stages.tensor_fit import FittedTensor, fit_tensor
+from mxref.conformance.verdict.stages.tensor_fit import fit_tensor
 from mxref.formats.catalog import ScaleKind
 from mxref.formats.scale_kinds import scale_kind
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
-
-__all__ = ["stage_cause", "with_rest"]
 
 #: How many literals a link is as long as.
 _COST = 2
@@ -36,7 +34,7 @@ _FITS: dict[str, Fit] = {
     "decode": fit_products,
     "dequantize": fit_products,
 }
-#: What the units of each stage of a block are called, and the clause about it.
+#: What the units of each stage of a block, or of a tensor, are called, and the clause about it.
 _STAGES = {
     "tensor scale": ("blocks", "N41, N42"),
     "scale": ("scales", "MX-6.3"),
@@ -44,9 +42,10 @@ _STAGES = {
     "elements": ("elements", "N17"),
     "special elements": ("elements", "N13, N14, N25"),
     "places": ("lanes", "MX-5.1"),
+    "axis": ("tensors", "N30"),
+    "tail": ("tensors", "N29"),
+    "scale matrix": ("tensors", "N30"),
 }
-#: The clause about each stage of a tensor.
-_OF_TENSORS = {"axis": "N30", "tail": "N29", "scale matrix": "N30"}
 
 
 def stage_cause(
@@ -82,55 +81,35 @@ def stage_cause(
 
 
 def _tensor_cause(whole: Sequence[Evidence], policy: Policy) -> Cause | None:
-    """The stages of tensors that deviate over a policy, if there are some.
-
-    Args:
-        whole: all of a target's answers.
-        policy: what all else follows.
-    """
+    """The stages of tensors that deviate over a policy, if there are some."""
     found = fit_tensor(whole, policy)
-    return _cause("quantize_tensor", found, whole, _lines(found)) if found else None
+    return _cause("quantize_tensor", found, whole) if found else None
 
 
 def _block_cause(whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
-    """The stages of blocks that deviate over a policy, if there are some.
-
-    Args:
-        whole: all of a target's answers.
-        policy: what all else follows.
-        like: steps that give all answers in another format, which are tried first.
-    """
+    """The stages of blocks that deviate over a policy, if there are some."""
     found = fit(whole, policy, like)
     if found is None or not (found.steps.wrong or len(found.counts) > 1):
         return None
-    return _cause("quantize", found, whole, _lines_of_blocks(found))
+    return _cause("quantize", found, whole)
 
 
-def _cause(
-    op: str, found: Fitted | FittedTensor, whole: Sequence[Evidence], lines: Iterator[Stage]
-) -> Cause:
+def _cause(op: str, found: Fitted[Any], whole: Sequence[Evidence]) -> Cause:
     wrong = found.steps.wrong
     name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
     suspect = of_stage(op, name, text, found.steps.answer)
     cause = suspect.cause(op, found.policy, whole, found.misses)
-    return replace(cause, stages=tuple(lines), steps=found.steps)
+    return replace(cause, stages=tuple(_lines(found)), steps=found.steps)
 
 
-def _lines(found: FittedTensor) -> Iterator[Stage]:
-    """One line for each stage that deviates."""
-    own = {step.stage: step.text for step in found.steps.wrong}
-    for name, (wrong, left, total) in found.counts.items():
-        yield Stage(name, own[name], wrong, left, total, "tensors", _OF_TENSORS[name])
-    if found.blocks is not None:
-        yield from _lines_of_blocks(found.blocks)
-
-
-def _lines_of_blocks(found: Fitted) -> Iterator[Stage]:
-    """One line for each stage of blocks that deviates."""
-    for name, (wrong, left, total) in found.counts.items():
+def _lines(found: Fitted[Any]) -> Iterator[Stage]:
+    """One line for each stage that deviates, those of a tensor before those of its blocks."""
+    for name, counts in found.counts.items():
         text = "; ".join(step.text for step in found.steps.wrong if step.stage == name)
         unit, clause = _STAGES[name]
-        yield Stage(name, text, wrong, left, total, unit, clause)
+        yield Stage(name, text, *counts, unit, clause)
+    if found.blocks is not None:
+        yield from _lines(found.blocks)
 
 
 def with_rest(outcomes: Sequence[Outcome], cause: Cause) -> Cause | None:

@@ -15,27 +15,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, I64, LAYOUTS, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import encoded, is_special, nan_scale, numbers_of
-from mxref.conformance.verdict.cause.suspects import Answer, right
+from mxref.conformance.verdict.cause.parts import Answer, encoded, is_special, nan_scale, numbers_of
+from mxref.conformance.verdict.cause.suspects import right
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
-
-__all__ = [
-    "RESULTS",
-    "RIGHT",
-    "BlockSteps",
-    "Change",
-    "Codes",
-    "Divisor",
-    "Elements",
-    "Factor",
-    "Places",
-    "Scale",
-    "Special",
-    "Step",
-    "Tensor",
-    "View",
-]
 
 #: Classes of blocks in which a target may do otherwise than elsewhere, and of elements.
 BLOCKS = ("zeros", "an infinity and no NaN", "a NaN")

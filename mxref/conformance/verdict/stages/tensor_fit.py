@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,31 +25,10 @@ from mxref.conformance.verdict.stages.tensor_steps import (
 from mxref.operands.word_rows import NO_WORD
 from mxref.policy.policy import Policy
 
-__all__ = ["FittedTensor", "fit_tensor"]
-
-
-@dataclass(frozen=True, slots=True)
-class FittedTensor:
-    """Steps of tensors, and how many units of each stage are wrong, left wrong, and all.
-
-    Args:
-        steps: what the stages do.
-        policy: what all else follows.
-        misses: answers that the steps do not give.
-        counts: of tensors, for each of their own stages that deviates, by name.
-        blocks: the stages of the blocks, where these deviate.
-    """
-
-    steps: TensorSteps
-    policy: Policy
-    misses: int
-    counts: dict[str, Count] = field(default_factory=dict)
-    blocks: Fitted | None = None
-
 
 def fit_tensor(
     whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None = None
-) -> FittedTensor | None:
+) -> Fitted[TensorSteps] | None:
     """The steps nearest to a target's answers; None if none are nearer than the right ones.
 
     Args:
@@ -66,7 +44,7 @@ def fit_tensor(
 
 def _fitted(
     whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None
-) -> FittedTensor | None:
+) -> Fitted[TensorSteps] | None:
     def wrong_words(steps: TensorSteps, *, scales: bool) -> int:
         return sum(_wrong_words(one, steps, policy, scales=scales) for one in whole)
 
@@ -87,7 +65,7 @@ def _fitted(
             steps, misses, blocks = more, left, found
     if not steps.wrong or FEWER * misses > before:
         return None
-    return FittedTensor(steps, policy, misses, dict(_counts(whole, steps, policy, misses)), blocks)
+    return Fitted(steps, policy, misses, dict(_counts(whole, steps, policy, misses)), blocks)
 
 
 def _best(

@@ -24,8 +24,6 @@ from mxref.conformance.verdict.stages.steps import (
     View,
 )
 
-__all__ = ["FACTORS", "fit_elements_of_tensor", "fit_scales_of_tensor", "tensor_of"]
-
 #: Factors that are tried together with all that may be wrong otherwise.
 _FEW = 3
 

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Step
 from mxref.operands.word_rows import padded
 from mxref.policy.choices import Tail as TailChoice
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-
-__all__ = ["AXES", "MATRICES", "TAILS", "Axis", "Matrix", "Tail", "TensorSteps"]
 
 Array = NDArray[Any]
 Shape = tuple[int, int]
@@ -34,6 +33,10 @@ def _turned(side: Array, axis: int) -> Array:
     return found
 
 
+def _along_0(axis: int, shape: Shape) -> bool:
+    return axis == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Axis(Step):
     """Whether a tensor is turned before it is cut, and whether the result is turned back.
@@ -42,8 +45,8 @@ class Axis(Step):
     """
 
     stage: ClassVar[str] = "axis"
-    turned: Callable[[int, Shape], bool] = lambda axis, shape: axis == 0
-    turned_back: Callable[[int, Shape], bool] = lambda axis, shape: axis == 0
+    turned: Callable[[int, Shape], bool] = _along_0
+    turned_back: Callable[[int, Shape], bool] = _along_0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,33 +148,14 @@ def _or_square(axis: int, shape: Shape) -> bool:
     return axis == 0 or shape[0] == shape[1]
 
 
+_AXES = {
+    "square_not_turned": (_unless_square, _along_0),
+    "square_along_1": (_unless_square, _unless_square),
+    "square_not_turned_back": (_along_0, _unless_square),
+    "square_along_0": (_or_square, _or_square),
+}
 #: What may become of the axis.
-AXES = (
-    Axis(),
-    Axis(
-        "square_not_turned",
-        "with axis 0 a square tensor is taken for its transpose, read by rows, with its result "
-        "written by columns",
-        turned=_unless_square,
-    ),
-    Axis(
-        "square_along_1",
-        "with axis 0 a square tensor is cut along axis 1",
-        turned=_unless_square,
-        turned_back=_unless_square,
-    ),
-    Axis(
-        "square_not_turned_back",
-        "with axis 0 the result of a square tensor is not turned back",
-        turned_back=_unless_square,
-    ),
-    Axis(
-        "square_along_0",
-        "with axis 1 a square tensor is cut along axis 0",
-        turned=_or_square,
-        turned_back=_or_square,
-    ),
-)
+AXES = (Axis(), *(Axis(name, text, *when) for name, text, when in told("axis", _AXES)))
 
 
 def _edge(lines: Array, missing: int, layout: FloatLayout) -> Array:
@@ -221,22 +205,21 @@ def _short(count: int, least: int) -> Callable[[Array, int, FloatLayout], Array]
     return whole
 
 
-_TAIL = "a short last block"
+_TAILS: dict[str, Callable[[Array, int, FloatLayout], Array]] = {
+    "last": _edge,
+    "first": _first,
+    "begin": _begin,
+    "again": _again,
+    "mirrored": _mirrored,
+    "ones": _ones,
+    "behind": _behind,
+    "one_short": _short(1, 2),
+    "one_short_always": _short(1, 1),
+    "two_short": _short(2, 1),
+    "zeros": _short(_BLOCK, 1),
+}
 #: What may become of tails.
-TAILS = (
-    Tail(),
-    Tail("last", f"{_TAIL} is filled up with its last number", _edge),
-    Tail("first", f"{_TAIL} is filled up with the first number of its line", _first),
-    Tail("begin", f"{_TAIL} is filled up with the first numbers of its line", _begin),
-    Tail("again", f"{_TAIL} is filled up with its own numbers, again from the first", _again),
-    Tail("mirrored", f"{_TAIL} is filled up with its last numbers, backward", _mirrored),
-    Tail("ones", f"{_TAIL} is filled up with ones", _ones),
-    Tail("behind", f"{_TAIL} is filled up with what lies behind it", _behind),
-    Tail("one_short", f"the last number of {_TAIL} of two or more is taken as 0", _short(1, 2)),
-    Tail("one_short_always", f"the last number of {_TAIL} is taken as 0", _short(1, 1)),
-    Tail("two_short", f"the last two numbers of {_TAIL} are taken as 0", _short(2, 1)),
-    Tail("zeros", f"all numbers of {_TAIL} are taken as 0", _short(_BLOCK, 1)),
-)
+TAILS = (Tail(), *(Tail(*one) for one in told("tail", _TAILS)))
 
 
 def _by_columns(axes: tuple[int, ...]) -> Callable[[Array, int], Array]:
@@ -266,32 +249,21 @@ def _tail_scale(scales: Array, axis: int) -> Array:
     return found
 
 
-_COLUMNS = "the matrix of scales lies in memory column by column, not row by row"
+_MATRICES: dict[str, Callable[[Array, int], Array]] = {
+    "columns_0": _by_columns((0,)),
+    "columns_1": _by_columns((1,)),
+    "columns": _by_columns((0, 1)),
+    "before": _rolled_memory(1),
+    "behind": _rolled_memory(-1),
+    "line_before": _rolled(1, 0),
+    "line_behind": _rolled(-1, 0),
+    "block_before": _rolled(1, 1),
+    "block_behind": _rolled(-1, 1),
+    "backward": lambda scales, axis: scales[:, ::-1],
+    "lines_backward": lambda scales, axis: scales[::-1],
+    "first_of_line": lambda scales, axis: np.repeat(scales[:, :1], scales.shape[1], axis=1),
+    "first_line": lambda scales, axis: np.repeat(scales[:1], len(scales), axis=0),
+    "tail_before": _tail_scale,
+}
 #: What may become of the matrix of scales.
-MATRICES = (
-    Matrix(),
-    Matrix("columns_0", f"with axis 0 {_COLUMNS}", _by_columns((0,))),
-    Matrix("columns_1", f"with axis 1 {_COLUMNS}", _by_columns((1,))),
-    Matrix("columns", _COLUMNS, _by_columns((0, 1))),
-    Matrix("before", "a block has the scale stored before its own", _rolled_memory(1)),
-    Matrix("behind", "a block has the scale stored behind its own", _rolled_memory(-1)),
-    Matrix("line_before", "a block has the scale of the line before its own", _rolled(1, 0)),
-    Matrix("line_behind", "a block has the scale of the line behind its own", _rolled(-1, 0)),
-    Matrix("block_before", "a block has the scale of the block before it", _rolled(1, 1)),
-    Matrix("block_behind", "a block has the scale of the block behind it", _rolled(-1, 1)),
-    Matrix("backward", "the scales of a line stand backward", lambda scales, axis: scales[:, ::-1]),
-    Matrix(
-        "lines_backward", "the lines of scales stand backward", lambda scales, axis: scales[::-1]
-    ),
-    Matrix(
-        "first_of_line",
-        "all blocks of a line have the scale of the first",
-        lambda scales, axis: np.repeat(scales[:, :1], scales.shape[1], axis=1),
-    ),
-    Matrix(
-        "first_line",
-        "all lines have the scales of the first",
-        lambda scales, axis: np.repeat(scales[:1], len(scales), axis=0),
-    ),
-    Matrix("tail_before", "the last block has the scale of the one before it", _tail_scale),
-)
+MATRICES = (Matrix(), *(Matrix(*one) for one in told("matrix", _MATRICES)))

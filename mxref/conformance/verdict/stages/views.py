@@ -11,8 +11,6 @@ from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
 from mxref.conformance.verdict.stages.steps import View
 
-__all__ = ["VIEWS", "lanes_in_words", "other_of_pair", "pattern_of", "variants", "without_lanes"]
-
 
 def _signed(words: Words, layout: FloatLayout) -> Words:
     sign = np.uint64(layout.sign_bit)
