@@ -135,11 +135,14 @@ def as_float64(bits: Bits, layout: FloatLayout) -> NDArray[np.uint64]:
     magnitude = single & np.uint32(F32.sign_bit - 1)
     whole = magnitude.astype(np.uint64)
     normal = (whole << np.uint64(29)) + np.uint64((F64.bias - F32.bias) << 52)
+    sign = (single >> np.uint32(31)).astype(np.uint64) << np.uint64(63)
+    is_normal = (magnitude >= np.uint32(1 << 23)) & (magnitude < np.uint32(F32.inf_bits))
+    if is_normal.all():
+        return np.asarray(normal | sign, np.uint64)
     small = (magnitude.view(np.int32) * _SMALLEST).view(np.uint64)
     result = np.where(magnitude < np.uint32(1 << 23), small, normal)
     result = np.where(magnitude == np.uint32(F32.inf_bits), np.uint64(F64.inf_bits), result)
     result = np.where(magnitude > np.uint32(F32.inf_bits), np.uint64(F64.nan_bits), result)
-    sign = (single >> np.uint32(31)).astype(np.uint64) << np.uint64(63)
     return np.asarray(result | sign, np.uint64)
 
 

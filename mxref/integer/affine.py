@@ -27,7 +27,11 @@ __all__ = ["SNORM8", "SNORM16", "QParams", "choose_qparams", "dequantize_affine"
 
 Array = NDArray[Any]
 
-_DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16, np.int32)))
+#: The integers of each dtype.
+_DTYPES = {
+    np.dtype(one): (int(np.iinfo(one).min), int(np.iinfo(one).max))
+    for one in (np.int8, np.uint8, np.int16, np.uint16, np.int32)
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,8 @@ class QParams:
         axis = None if self.axis is None else integer(self.axis, "axis")
         if dtype not in _DTYPES:
             raise TypeError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype}")
-        if not np.iinfo(dtype).min <= low < high <= np.iinfo(dtype).max:
+        least, most = _DTYPES[dtype]
+        if not least <= low < high <= most:
             raise ValueError(f"quant_min and quant_max must be a range of {dtype}, got {low, high}")
         if ((zero_point < low) | (zero_point > high)).any():
             raise ValueError(f"zero_point must be from quant_min {low} to quant_max {high}")
@@ -187,7 +192,7 @@ def quantize_affine(
             y[is_nan] = 0
         too_large = y >= 2.0**63 if of_infinite is c.Infinite.LOWEST else False
         if narrow:
-            np.copyto(out, np.clip(y, low, high, out=y), "unsafe")
+            np.copyto(out, np.minimum(np.maximum(y, low, out=y), high, out=y), "unsafe")
         elif wrap:
             ends = fl(np.array([low, high], np.float64)).tolist()
             np.copyto(out, np.clip(y, *ends, out=y).astype(np.int64), "unsafe")

@@ -100,8 +100,8 @@ def parts_of(fields: Sequence[Field], words: Sequence[int] | NDArray[Any]) -> Pa
 
 def _extremes(words: NDArray[np.uint64]) -> list[int]:
     """The words between which all others lie, unsigned and as integers of 32 bits."""
-    if not words.size:
-        return []
+    if words.size < 2:
+        return [int(word) for word in words]
     low = words.astype(np.uint32).view(np.int32)
     places = {int(one) for one in (words.argmin(), words.argmax(), low.argmin(), low.argmax())}
     return [int(words[i]) for i in places]

@@ -123,7 +123,10 @@ def in_chunks(
         work(*(array[where].reshape(-1) for array in arrays))
 
     step = part_size(size, target.size, count)
-    for_each(some, _chunks(arrays[0].shape, step), count if target.size > step else 1)
+    if target.size > step:
+        for_each(some, _chunks(arrays[0].shape, step), count)
+    else:
+        some(())
 
 
 def _chunks(shape: tuple[int, ...], size: int) -> Iterator[tuple[int | slice, ...]]:

@@ -152,14 +152,14 @@ def _in_codes(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 def ordinary(
     arrays: Sequence[Any], numbers: int = 1, packed: tuple[int, ...] = ()
-) -> Iterator[tuple[Data, Data]]:
-    """The changes that change a call, each also with one number that stays as it was.
+) -> Iterator[tuple[Data, Data, tuple[Any, ...]]]:
+    """The changes that change a call, each also with one number that stays as it was; and the call.
 
     Numbers are the first arrays, by default one, and integers with rows and columns, and the codes
     that `packed` arrays hold; parameters become equal alone.
 
     >>> call = np.int8([[1, 2], [3, -9]]), np.int32([5, 6]), np.int8([2, 3]), 0
-    >>> [(one.name, one.which) for one, _ in ordinary(call)][-2:]
+    >>> [(one.name, one.which) for one, _, _ in ordinary(call)][-2:]
     [('parameters equal', (2,)), ('parameters equal', (1, 2))]
     """
     places = [i for i, one in enumerate(arrays) if isinstance(one, np.ndarray) and one.size > 1]
@@ -177,9 +177,10 @@ def ordinary(
     parameters = [(i,) for i in rest] + [tuple(rest)] * (len(rest) > 1)
     some += [Data("parameters equal", _equal, which) for which in parameters]
     for one in some:
-        pairs = zip(arrays, one.of(arrays), strict=True)
+        changed = one.of(arrays)
+        pairs = zip(arrays, changed, strict=True)
         if not all(a is b or np.array_equal(a, b) for a, b in pairs):
-            yield one, replace(one, is_broken=True)
+            yield one, replace(one, is_broken=True), changed
 
 
 def repeated(arrays: Sequence[Any]) -> Iterator[Data]:

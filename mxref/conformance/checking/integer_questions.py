@@ -254,11 +254,12 @@ class IntegerQuestion(PlainQuestion):
 
     def ordinary(self) -> Iterator[tuple[str, IntegerQuestion, IntegerQuestion]]:
         """The call with ordinary data of each kind, and so but for one number."""
-        for pair in ordinary(self.arguments, packed=self._packed):
-            calls = [replace(self.asked, arguments=one.of(self.arguments)) for one in pair]
-            kind, broken = (replace(self, given=one) for one in calls)
+        for data, but_for_one, changed in ordinary(self.arguments, packed=self._packed):
+            calls = [changed, but_for_one.of(self.arguments)]
+            given = (replace(self.asked, arguments=one) for one in calls)
+            kind, broken = (replace(self, given=one) for one in given)
             if kind.allowed and broken.allowed:
-                yield pair[0].name, kind, broken
+                yield data.name, kind, broken
 
     def repeated(self) -> Iterator[IntegerQuestion]:
         """The call with equal rows or numbers."""

@@ -186,7 +186,7 @@ class LayerQuestion(PlainQuestion):
 
     def ordinary(self) -> Iterator[tuple[str, LayerQuestion, LayerQuestion]]:
         """The layer with ordinary data of each kind, and so but for one number."""
-        for kind, broken in ordinary(self.arguments[:2], numbers=2):
+        for kind, broken, _ in ordinary(self.arguments[:2], numbers=2):
             yield kind.name, replace(self, kind=kind), replace(self, kind=broken)
 
     @property

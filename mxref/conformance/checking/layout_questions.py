@@ -267,7 +267,7 @@ class LayoutQuestion(PlainQuestion):
 
     def ordinary(self) -> Iterator[tuple[str, LayoutQuestion, LayoutQuestion]]:
         """The call with ordinary data of each kind, and so but for one number."""
-        for kind, broken in ordinary(_arrays(self)):
+        for kind, broken, _ in ordinary(_arrays(self)):
             yield kind.name, replace(self, kind=kind), replace(self, kind=broken)
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+import itertools
+from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ __all__ = ["DECIDING", "answers_of", "decided", "misses", "nearest"]
 Words = NDArray[np.uint64]
 #: Questions that decide between policies.
 DECIDING = 48
+#: The cases by which it is first seen that two policies differ.
+_FIRST = 4
 #: Answers by what they are the answers to, the oldest first: the same cases are judged by turns.
 _known: dict[Hashable, Answers] = {}
 #: The most of them.
@@ -38,27 +41,46 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
         inputs: their words.
         asked: the target's answers.
     """
-    best, own = DEFAULT, answers_of(file, inputs, DEFAULT)
-    left = misses(file, own, asked)
+    best, left = DEFAULT, misses(file, answers_of(file, inputs, DEFAULT), asked)
     while left:
-        tried = []
-        for policy in CALL_OPERATIONS[file.op].neighbours(file.format, best):
-            answers = answers_of(file, inputs, policy)
-            tried.append((misses(file, answers, asked), policy, answers))
-        fewest = min(tried, key=lambda one: one[0], default=None)
-        if fewest is None or fewest[0] >= left:  # two choices may be seen in every case
-            for policy in CALL_OPERATIONS[file.op].few_policies(file.format):
-                answers = answers_of(file, inputs, policy)
-                tried.append((misses(file, answers, asked), policy, answers))
-            fewest = min(tried, key=lambda one: one[0], default=None)
-        if fewest is None or fewest[0] >= left:
+        operation = CALL_OPERATIONS[file.op]
+        found = _nearer(file, inputs, asked, operation.neighbours(file.format, best), left)
+        if found is None:  # two choices may be seen in every case
+            few = operation.few_policies(file.format)
+            found = _nearer(file, inputs, asked, few, left)
+        if found is None:
             break
-        left, best, own = fewest
+        best, left = found
     if left and file.op in WEIGHT_ONLY_OPERATIONS:
         chosen = CALL_OPERATIONS[file.op].parse(file.format, best)
         best = CALL_OPERATIONS[file.op].spell(file.format, {**chosen, "order": "exact"})
-        own = answers_of(file, inputs, best)
-    return best, own
+    return best, answers_of(file, inputs, best)
+
+
+def _nearer(
+    file: VectorFile, inputs: Words, asked: Answers, policies: Iterable[str], left: int
+) -> tuple[str, int] | None:
+    """The first policy with the fewest misses, and these; None if none has fewer than some."""
+    found = None
+    for policy in policies:
+        count = _misses(file, inputs, policy, asked, left)
+        if count < left:
+            found, left = (policy, count), count
+    return found
+
+
+def _misses(file: VectorFile, inputs: Words, policy: str, asked: Answers, most: int) -> int:
+    """The misses of a policy in few cases, then in more, until there are so many."""
+    if policy in file.columns:
+        return misses(file, answers_of(file, inputs, policy), asked)
+    found, start, count = 0, 0, _FIRST
+    while start < len(inputs) and found < most:
+        part = range(start, min(start + count, len(inputs)))
+        errors = {i - start: asked.errors[i] for i in part if i in asked.errors}
+        some = Answers(asked.words[start : part.stop], errors)
+        found += misses(file, answers_of(file, inputs[start : part.stop], policy), some)
+        start, count = part.stop, 4 * count
+    return found
 
 
 def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:
@@ -71,20 +93,28 @@ def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs:
         policy: the policy nearest to its answers; it is returned if no other one is nearer.
         inputs: the words of other questions.
     """
-    alike, own = {policy: None}, answers_of(file, known, policy)
+    alike = _alike(file, known, policy)
+    other = next(alike, None)
+    if other is None:
+        return policy
+    like = without_cases(file.op, file.format, file.float)
+    asked = target.ask(like, inputs)
+    left = misses(like, answers_of(like, inputs, policy), asked)
+    found = _nearer(like, inputs, asked, itertools.chain([other], alike), left) if left else None
+    return policy if found is None else found[0]
+
+
+def _alike(file: VectorFile, known: Words, policy: str) -> Iterator[str]:
+    """The other policies with the same answers to some cases, by way of one another."""
+    own = answers_of(file, known, policy)
     seen, left = {policy}, [policy]
     while left:
         for other in CALL_OPERATIONS[file.op].neighbours(file.format, left.pop()):
             if other not in seen:
                 seen.add(other)
-                if not misses(file, own, answers_of(file, known, other)):
-                    alike[other] = None
+                if not _misses(file, known, other, own, 1):
                     left.append(other)
-    if len(alike) == 1:
-        return policy
-    like = without_cases(file.op, file.format, file.float)
-    asked = target.ask(like, inputs)
-    return min(alike, key=lambda one: misses(like, answers_of(like, inputs, one), asked))
+                    yield other
 
 
 def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
