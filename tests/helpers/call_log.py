@@ -14,6 +14,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from helpers import table
 from numpy.typing import NDArray
 
 import mxref
@@ -41,44 +42,18 @@ _OF_NUMBERS: dict[str, Callable[[Array], bool]] = {
 #: Of floats, with the least normal number.
 _NORMAL = "no subnormal"
 #: Of scales and other parameters, and those that only codes of E8M0 can have.
-_EQUAL_SCALES, _MIDDLE, _NO_NAN = "equal scales", "scales 64–190", "no NaN scale"
 _OF_SCALES: dict[str, Callable[[Array], bool]] = {
-    _EQUAL_SCALES: lambda s: bool((s == s.flat[0]).all()),
-    _MIDDLE: lambda s: bool(((s >= 64) & (s <= 190)).all()),
-    _NO_NAN: lambda s: bool((s != 0xFF).all()),
+    "equal scales": lambda s: bool((s == s.flat[0]).all()),
+    "scales 64–190": lambda s: bool(((s >= 64) & (s <= 190)).all()),
+    "no NaN scale": lambda s: bool((s != 0xFF).all()),
 }
 #: All kinds, in the order of the columns.
 KINDS = ("finite", _NORMAL, *(one for one in _OF_NUMBERS if one != "finite"), *_OF_SCALES)
 
-_MOVED = ("pack", "unpack", "pack_scales", "unpack_scales", "pack_blocks", "unpack_blocks")
-_ELEMENTWISE = ("qlinear_add", "qlinear_mul")
-_INTEGERS = (
-    *("dequantize_affine", "pack_int4", "unpack_int4", "rescale", "grid_sample", "qlinear_matmul"),
-    *_ELEMENTWISE,
-)
-_FLOATS = (
-    *("encode", "encode_stochastic", "encode_scale", "shared_scale", "quantize", "decode"),
-    *("quantize_tensor", "linear", "linear_gradients", "recipe_linear", "recipe_gradients", "mma"),
-)
-_PARAMETERS = ("quantize_affine", "linear_qcs8w", "linear_qcs4w", "matmul_nbits")
 #: The kinds that operations' calls cannot have, by the reason.
 ABSENT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "its words are integers: all are finite, none is subnormal": (
-        (*_MOVED, *_INTEGERS),
-        ("finite", _NORMAL),
-    ),
-    "it moves codes as they are, which are not negative": (_MOVED, ("< 0",)),
-    "amax is not negative": (("shared_scale",), ("< 0",)),
-    "it has nothing but scales": (("decode_scale",), (*_OF_NUMBERS, _NORMAL)),
-    "it has no array of scales": (
-        (*_FLOATS, "pack", "unpack", "pack_int4", "unpack_int4", "grid_sample", *_ELEMENTWISE),
-        (*_OF_SCALES,),
-    ),
-    "its scales are numbers, not codes of E8M0": (
-        (*_PARAMETERS, *_INTEGERS),
-        (_MIDDLE, _NO_NAN),
-    ),
-    "it moves scale codes whatever they stand for": (_MOVED, (_MIDDLE, _NO_NAN)),
+    reason: (tuple(one["operations"]), tuple(one["kinds"]))
+    for reason, one in table("absent_kinds").items()
 }
 
 #: Parameters of operations that are scales, or other numbers beside the values.
