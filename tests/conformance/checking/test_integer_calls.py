@@ -15,7 +15,7 @@ import pytest
 from helpers import PATIENCE, VECTORS
 from limits import assert_limits
 from numpy.typing import NDArray
-from right_calls import RIGHT_CALLS, grid_sample, quantize_affine, rescale
+from right_calls import RIGHT_CALLS, quantize_affine, rescale
 from tables import rows
 from uses import assert_use, no_time  # noqa: F401
 
@@ -83,68 +83,38 @@ def last_row(result: Array) -> Array:
     return last
 
 
-#: A fault: operation, format, where its answers are wrong, from which counts on, and what is said.
-WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], dict[str, int], str]] = {
-    "from the 33rd value on": (
-        "quantize_affine", "int8", lambda r, *_: np.arange(r.size).reshape(r.shape) >= 32,
-        {"values": 33}, "",
+#: Where each of the faults in the table of sizes makes answers wrong.
+WRONG_IN_SOME_SIZES: dict[str, Callable[..., Any]] = {
+    "from the 33rd value on": lambda r, *_: np.arange(r.size).reshape(r.shape) >= 32,
+    "n % 8 != 0": lambda r, *_: r.size > 300 and r.size % 8 != 0,
+    "the last channel of more than 32": lambda r, x, s, *_: (
+        last_row(r) & (len(s) > 32 and _[-1] in (0, -r.ndim))
     ),
-    "n % 8 != 0": (
-        "dequantize_affine", "int32", lambda r, *_: r.size > 300 and r.size % 8 != 0,
-        {"values": 301}, " and a number of values that is no multiple of 8 (",
+    "channels that are no power of two": lambda r, x, s, *_: (
+        np.ndim(s) == 1 and s.size > 8 and s.size & s.size - 1 != 0
     ),
-    "the last channel of more than 32": (
-        "quantize_affine", "int8_axis",
-        lambda r, x, s, *_: last_row(r) & (len(s) > 32 and _[-1] in (0, -r.ndim)),
-        {"scales along the axis": 33}, ", and axis 0 (",
+    "rows of more than 16 bytes": lambda r, *_: columns(r) >= 32,
+    "channels of RESCALE beyond 8": lambda r, *_: columns(r) >= 8,
+    "more than 1000 rows": lambda r, *_: r.shape[0] > 1000,
+    "the seventh channel of an image": lambda r, *_: (np.arange(len(r)) >= 6)[:, None, None],
+    "more than 256 columns": lambda r, x, *_: x.shape[1] > 256,
+    "an odd number of columns beyond 32": lambda r, x, *_: x.shape[1] > 32 and x.shape[1] % 2 == 1,
+    "the last output of more than 40": lambda r, *_: (
+        (columns(r) == r.shape[1] - 1) & (r.shape[1] > 40)
     ),
-    "channels that are no power of two": (
-        "dequantize_affine", "uint8_axis",
-        lambda r, x, s, *_: np.ndim(s) == 1 and s.size > 8 and s.size & s.size - 1 != 0,
-        {"scales along the axis": 9}, "a number of scales along the axis that is no power of two (",
-    ),
-    "rows of more than 16 bytes": (
-        "unpack_int4", "int4", lambda r, p, k: columns(r) >= 32,
-        {"codes in a row": 33}, "",
-    ),
-    "channels of RESCALE beyond 8": (
-        "rescale", "int32-int8", lambda r, *_: columns(r) >= 8,
-        {"channels": 9}, "",
-    ),
-    "more than 1000 rows": (
-        "rescale", "int8-int8", lambda r, *_: r.shape[0] > 1000,
-        {"rows": 1001}, "",
-    ),
-    "the seventh channel of an image": (
-        "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 6)[:, None, None],
-        {"channels": 7}, "",
-    ),
-    "more than 256 columns": (
-        "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 256,
-        {"columns": 257}, "",
-    ),
-    "an odd number of columns beyond 32": (
-        "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 32 and x.shape[1] % 2 == 1,
-        {"columns": 33}, "a number of columns that is no multiple of 2 (",
-    ),
-    "the last output of more than 40": (
-        "linear_qcs8w", "int8_groups",
-        lambda r, *_: (columns(r) == r.shape[1] - 1) & (r.shape[1] > 40),
-        {"outputs": 41}, "",
-    ),
-    "groups of more than 32": (
-        "linear_qcs4w", "int4_groups", lambda r, x, w, s: x.shape[1] // s.shape[1] > 32,
-        {"columns in a group": 33}, "",
-    ),
-}  # fmt: skip
+    "groups of more than 32": lambda r, x, w, s: x.shape[1] // s.shape[1] > 32,
+}
 
 
 @pytest.mark.sampled(14)
-@pytest.mark.parametrize("name", WRONG_IN_SOME_SIZES)
-def test_a_fault_of_some_sizes(name: str) -> None:
-    op, format, wrong, least, said = WRONG_IN_SOME_SIZES[name]
-    said = f"wrong only in calls with ...{said}"
-    assert_limits(assert_found(op, format, wrong_where(op, wrong), "size", said), least)
+@pytest.mark.parametrize(
+    "row", rows("conformance/checking", "integer_sizes"), ids=lambda row: row[0]
+)
+def test_a_fault_of_some_sizes(row: list[str]) -> None:
+    name, op, format, unit, least, *besides = row
+    said = f"wrong only in calls with ...{''.join(besides)}"
+    kernel = wrong_where(op, WRONG_IN_SOME_SIZES[name])
+    assert_limits(assert_found(op, format, kernel, "size", said), {unit: int(least)})
 
 
 @pytest.mark.sampled(0)
@@ -218,41 +188,6 @@ def test_parameters_kept_from_the_first_call_of_a_size() -> None:
 
     said = "...right in the first call of each size, wrong in later ones"
     assert_found("rescale", "int16-int8", function, "state", said)
-
-
-def test_every_other_call_is_wrong() -> None:
-    calls = [0]
-
-    def function(q: Any, *rest: Any) -> Array:
-        calls[0] += q.shape[1] > 8
-        return grid_sample(q, *rest) ^ np.int8(calls[0] % 3 == 2)
-
-    assert_found("grid_sample", "int8", function, "state", "...not reproducible")
-
-
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(
-    ("op", "format", "wrong", "said"),
-    [
-        (
-            "quantize_affine", "uint8", lambda a: a.ctypes.data % 16 != 0,
-            "arrays that start at no multiple of 16 bytes",
-        ),
-        (
-            "grid_sample", "uint8", lambda a: a.flags.f_contiguous and not a.flags.c_contiguous,
-            "arrays with columns first in memory",
-        ),
-        (
-            "linear_qcs4w", "int4", lambda a: not a.flags.c_contiguous,
-            "arrays with gaps in memory",
-        ),
-    ],
-)  # fmt: skip
-def test_arrays_that_lie_elsewhere(
-    op: str, format: str, wrong: Callable[[Array], bool], said: str
-) -> None:
-    kernel = wrong_where(op, lambda r, first, *_: wrong(first))
-    assert_found(op, format, kernel, "memory", f"wrong only in calls with ...{said}")
 
 
 def test_two_threads_that_share_scratch_memory() -> None:

@@ -291,13 +291,6 @@ def test_state_is_named() -> None:
     assert_use(asked(changed(sometimes))[0], "state", said)
 
 
-def test_memory_is_named() -> None:
-    def as_it_lies(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
-        return right(sa, ca.ravel(order="K").reshape(ca.shape), sb, cb, fa, fb)
-
-    assert_use(asked(as_it_lies)[0], "memory", "wrong only in calls with arrays with columns f")
-
-
 def test_a_result_that_is_overwritten_is_told_where_other_calls_raise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
