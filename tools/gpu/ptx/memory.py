@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ class Arena:
 
     def __init__(self, size: int, *, shared: bool = False, private: bool = False) -> None:
         self.bytes = np.zeros((size + 15) // 16 * 16, np.uint8)
-        self.known = np.zeros(len(self.bytes), bool)
-        self.stored = np.zeros(len(self.bytes), bool)
+        # A byte that may be loaded, or has been stored, has all bits here.
+        self.known, self.stored = np.zeros_like(self.bytes), np.zeros_like(self.bytes)
         self.shared, self.private = shared, private
         if shared:
             self.writer = np.full(len(self.bytes), NOBODY, np.int32)
@@ -43,19 +44,26 @@ class Arena:
         Raises:
             FaultError: a byte has not been written, or another lane may write it at the same time.
         """
-        places = _places(at, size * count)
-        if not self.known[places].all():
+        words = _places(at, size * count)
+        bytes, known, stored = (
+            one.view(words.type) for one in (self.bytes, self.known, self.stored)
+        )
+        if (known[words.at] != words.ones).any():
             raise FaultError("a load of what has not been written")
         if self.shared:
-            self._race(self.writer[places], lanes, "a load of what another lane stores")
-            before = self.reader[places]
-            self.reader[places] = np.where(before == NOBODY, lanes[:, None], before)
-            other = self.reader[places] != lanes[:, None]
-            self.reader[places[other]] = MANY
-        elif not self.private and self.stored[places].any():
+            own = lanes[:, None, None]
+            writer, reader = (
+                one.reshape(-1, words.type.itemsize) for one in (self.writer, self.reader)
+            )
+            self._race(writer[words.at], own, "a load of what another lane stores")
+            before = reader[words.at]
+            reader[words.at] = np.where(before == NOBODY, own, before)
+            lane, word, byte = np.nonzero(reader[words.at] != own)
+            reader[words.at[lane, word], byte] = MANY
+        elif not self.private and stored[words.at].any():
             raise FaultError("a load of what this launch stores")
         kind = np.dtype(f"u{size}")
-        return np.ascontiguousarray(self.bytes[places].view(kind).reshape(len(at), count).T)
+        return np.ascontiguousarray(bytes[words.at].view(kind).reshape(len(at), count).T)
 
     def store(self, at: Array, words: Array, lanes: Array) -> None:
         """Store words (count, lanes) from each place on.
@@ -63,23 +71,31 @@ class Arena:
         Raises:
             FaultError: another lane stores something else there, or loads it at the same time.
         """
-        data = np.ascontiguousarray(words.T).view(np.uint8).reshape(len(at), -1)
-        places = _places(at, data.shape[1])
+        size = len(words) * words.itemsize
+        wide = _places(at, size)
+        data = np.ascontiguousarray(words.T).view(wide.type).reshape(len(at), -1)
+        bytes, known, stored = (
+            one.view(wide.type) for one in (self.bytes, self.known, self.stored)
+        )
         if self.shared:
-            for owner in (self.writer, self.reader):
-                self._race(owner[places], lanes, "a store of what another lane has touched")
-            self.writer[places] = lanes[:, None]
-        elif not self.private and ((self.bytes[places] != data) & self.stored[places]).any():
+            own = lanes[:, None, None]
+            writer, reader = (
+                one.reshape(-1, wide.type.itemsize) for one in (self.writer, self.reader)
+            )
+            for owner in (writer, reader):
+                self._race(owner[wide.at], own, "a store of what another lane has touched")
+            writer[wide.at] = own
+        elif not self.private and ((bytes[wide.at] ^ data) & stored[wide.at]).any():
             raise FaultError("two different values are stored at one address")
-        self.bytes[places] = data
-        if not self.private and (self.bytes[places] != data).any():
+        bytes[wide.at] = data
+        if not self.private and (bytes[wide.at] != data).any():
             raise FaultError("two lanes store different values at one address")
-        self.known[places] = True
-        self.stored[places] = True
+        known[wide.at] = wide.ones
+        stored[wide.at] = wide.ones
 
     @staticmethod
-    def _race(owner: Array, lanes: Array, said: str) -> None:
-        if ((owner != NOBODY) & (owner != lanes[:, None])).any():
+    def _race(owner: Array, own: Array, said: str) -> None:
+        if ((owner != NOBODY) & (owner != own)).any():
             raise FaultError(f"a race: {said} without a barrier between")
 
     def pass_barrier(self, first: int, last: int) -> None:
@@ -88,8 +104,26 @@ class Arena:
         self.reader[first:last] = NOBODY
 
 
-def _places(at: Array, size: int) -> Array:
-    return at[:, None] + np.arange(size)
+class _Words(NamedTuple):
+    """Words that many bytes are: their places (lanes, words), their type, and all of its bits."""
+
+    at: Array
+    type: Any
+    ones: Any
+
+
+@functools.cache
+def _types(width: int) -> tuple[Any, Any]:
+    type = np.dtype(f"u{width}")
+    return type, ~type.type(0)
+
+
+def _places(at: Array, size: int) -> _Words:
+    """`size` bytes from each place on, as words as wide as the places are aligned."""
+    width = min(size & -size, 8)
+    if width > 1 and (at & (width - 1)).any():
+        width = 1
+    return _Words(at[:, None] // width + np.arange(size // width), *_types(width))
 
 
 class Memory:
@@ -128,7 +162,9 @@ class Memory:
         self._arena = Arena(size)
         for (_, data, known), offset in zip(self._windows, offsets, strict=True):
             self._arena.bytes[offset : offset + len(data)] = data
-            self._arena.known[offset : offset + len(data)] = known
+            self._arena.known[offset : offset + len(data)] = np.uint8(255) * np.asarray(
+                known, np.uint8
+            )
         self._offsets = np.array(offsets, np.int64)
         self._starts = np.array([window[0] for window in self._windows], np.uint64)
         self._sizes = np.array([len(window[1]) for window in self._windows], np.uint64)

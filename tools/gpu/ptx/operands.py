@@ -115,14 +115,15 @@ class Registers:
         self._kernel, self._addresses = kernel, addresses
         self._kinds: dict[str, Any] = {}
         self._arrays: dict[str, Array] = {}
+        #: Lanes that have written a register; None for all of them.
         self._known: dict[str, Array | None] = {}
+        self._nowhere = np.zeros(0, bool)
 
     def begin(self, lanes: Lanes) -> None:
         """No register of these lanes has been written."""
         self._lanes = lanes
-        for name, kind in self._kinds.items():
-            self._arrays[name] = np.zeros(lanes.count, kind)
-            self._known[name] = np.zeros(lanes.count, bool)
+        self._arrays.clear()
+        self._known.clear()
 
     def _kind(self, name: str) -> Any:
         if name not in self._kinds:
@@ -149,11 +150,11 @@ class Registers:
         if own.itemsize < kind.itemsize:
             raise ValueError(f"{text} is too narrow for .{type}")
         arrays, known, is_whole = self._arrays, self._known, own.itemsize == kind.itemsize
-        cut = np.dtype(f"u{kind.itemsize}")
+        cut, nowhere = np.dtype(f"u{kind.itemsize}"), self._nowhere
 
         def read(where: Where) -> Array:
-            mask = known[text]
-            if mask is not None and not mask[where].all():
+            mask = known.get(text, nowhere)
+            if mask is not None and (mask is nowhere or not mask[where].all()):
                 raise FaultError(f"{text} is read before it is written")
             found = arrays[text][where]
             return (found if is_whole else found.astype(cut)).view(kind)
@@ -164,17 +165,20 @@ class Registers:
         """A function that writes a register; `_` is none."""
         if text == "_":
             return lambda where, values: None
-        self._kind(text)
+        kind, nowhere = self._kind(text), self._nowhere
         arrays, known = self._arrays, self._known
 
         def write(where: Where, values: Any) -> None:
+            if text not in arrays:
+                arrays[text] = np.empty(self._lanes.count, kind)
             arrays[text][where] = values
-            mask = known[text]
-            if mask is None:
+            if (mask := known.get(text, nowhere)) is None:
                 return
-            if isinstance(where, slice) and (where.start, where.stop) == (0, len(mask)):
+            if isinstance(where, slice) and where.stop - where.start == self._lanes.count:
                 known[text] = None
             else:
+                if mask is nowhere:
+                    mask = known[text] = np.zeros(self._lanes.count, bool)
                 mask[where] = True
 
         return write

@@ -39,6 +39,12 @@ def _families() -> dict[tuple[str, str, str], list[tuple[Family, str]]]:
     return found
 
 
+@functools.lru_cache(maxsize=5)  # kernels of a format and float ask for the same ones by turns
+def _words_of(family: Family) -> Array:
+    words: Array = level2.words_of(family)
+    return words
+
+
 def digests_of(
     row: Row, answer: Callable[[Family, Array], bytes], op: str = "", turn: int | None = None
 ) -> Iterator[Answers]:
@@ -57,7 +63,7 @@ def digests_of(
     if turn is not None and len(found) > 1:
         found = [found[turn % len(found)]]
     for family, digest in found:
-        inputs = level2.words_of(family)
+        inputs = _words_of(family)
         same = level2.digest(answer(family, inputs), family) == digest
         yield Answers(len(inputs), 0 if same else len(inputs), "" if same else family.name)
 
