@@ -70,22 +70,16 @@ def parse_once(text: str, name: str) -> VectorFile:
 
 read.parse = parse_once
 
-#: What imports torch; there are no examples in it.
-collect_ignore = ["helpers/linear_layers.py"]
 #: Tests of the environment `current`, and in the folder `older` those of that one.
 PEERS = Path(__file__).resolve().parent / "peers"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--complete",
-        action="store_true",
-        help="all of what the test command has a fixed part of",
+        "--complete", action="store_true", help="all of what the test command has a fixed part of"
     )
     parser.addoption(
-        "--rest",
-        action="store_true",
-        help="as --complete, without what the test command has whole",
+        "--rest", action="store_true", help="as --complete, without what the test command has whole"
     )
     parser.addoption(
         "--peers",
@@ -106,11 +100,21 @@ def is_of(path: Path, environment: str | None) -> bool:
     return ("older" if path.relative_to(PEERS).parts[0] == "older" else "current") == environment
 
 
+class Examples:
+    """Looks for examples in the files alone that have some."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> object:
+        found, some = (yield), b">>>" in file_path.read_bytes()
+        return [one for one in found if some or type(one).__name__ != "DoctestModule"]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse what is named and another environment's: pytest does not ask about what it was given.
 
     In CI, the environment must be what it is called, too.
     """
+    config.pluginmanager.register(Examples())
     environment = config.getoption("--peers")
     for arg in config.args:
         if not is_of(Path(arg.partition("::")[0]).resolve(), environment):
@@ -169,11 +173,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--rest"):
         whole = {i for i, (item, _) in enumerate(marked) if "share" not in item.fixturenames}
         left_out = sorted(whole - {*Share(complete=False).left_out(tests)})
-    others = [marked[place][0] for place in left_out]
+    others = dict.fromkeys(marked[place][0] for place in left_out)
     if others:
-        config.hook.pytest_deselected(items=others)
-        places = {id(item) for item in others}
-        items[:] = [item for item in items if id(item) not in places]
+        config.hook.pytest_deselected(items=[*others])
+        items[:] = [item for item in items if item not in others]
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
-import dask
 import pytest
-from distributed import Client, LocalCluster
 from helpers import PATIENCE, sentence
 from sweep_helpers import OWN, PLANTED, findings, parts
 
@@ -33,8 +32,11 @@ RANGE = parts(12)
 
 
 @contextmanager
-def local_cluster(workers: int, *, allowed_failures: int) -> Iterator[LocalCluster]:
+def local_cluster(workers: int, *, allowed_failures: int) -> Iterator[Any]:
     """A cluster in which a part fails that has ended more workers than that."""
+    import dask  # which takes longer than to collect all that is in this folder
+    from distributed import LocalCluster
+
     few = {"distributed.scheduler.allowed-failures": allowed_failures}
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
     with dask.config.set(few), LocalCluster(n_workers=workers, **options) as made:
@@ -53,6 +55,8 @@ def address(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
     It has all the time that it needs.
     """
+    from distributed import Client
+
     with Client(scheduler, set_as_default=False, timeout=PATIENCE) as client:
         client.wait_for_workers(2, timeout=PATIENCE)
     monkeypatch.setattr(dask_cluster.__wrapped__, "__defaults__", (PATIENCE, PATIENCE))
@@ -89,6 +93,8 @@ def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[s
 def test_a_lost_worker_and_an_interruption_change_nothing(
     address: str, planted: str, tmp_path: Path
 ) -> None:
+    from distributed import Client
+
     load = partial(load_target, planted)
     alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
     assert alone.tally.count > 2
