@@ -1,11 +1,13 @@
 """Settings of the whole test suite."""
 
 import functools
+import gc
 import importlib.util
 import os
 import signal
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = terminalreporter.stats.get("skipped", ())
     if line := line_of_not_run(str(report.longrepr[-1]) for report in reports):
         terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among tests, which all stay: neither now nor while they run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
