@@ -25,7 +25,7 @@ from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, code_format
 from mxref.targets.line_protocol import NO_ANSWER
-from mxref.targets.profile_target import profile_target
+from mxref.targets.profile_target import profile_answers
 from mxref.targets.target import Target
 
 __all__ = [
@@ -234,7 +234,7 @@ def _by_profile(
     otherwise: Callable[[], Answers],
 ) -> Answers:
     """The answers of a profile; its errors and the words of `otherwise` where it refuses."""
-    own = profile_target(profile).ask(file, inputs)
+    own = profile_answers(profile, file, inputs)
     if not own.errors:
         return own
     default, words = same_width(otherwise().words, own.words)

@@ -14,13 +14,11 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import block_format
-from mxref.operands.word_rows import same_width
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, call_function, without_cases
-from mxref.targets.profile_target import profile_target, speaks_of
-from mxref.targets.target import PythonTarget
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.profile_target import profile_answers, speaks_of
 
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
@@ -129,7 +127,7 @@ class Evidence:
         file = self.questions.file
         if not speaks_of(profile, file.op, file.format, file.float):
             return len(self.answers)
-        return self._beside(_in_halves(profile_target(profile), file, self.questions.inputs))
+        return self._beside(profile_answers(profile, file, self.questions.inputs))
 
     def _beside(self, own: Answers) -> int:
         """The number of answers that differ from these, errors not being told apart.
@@ -149,20 +147,6 @@ class Evidence:
         return self.questions.once(
             "refused", policy, lambda: fast_right_answers(file, inputs, policy)
         )
-
-
-def _in_halves(target: PythonTarget, file: VectorFile, inputs: Words) -> Answers:
-    """The answers to all questions; where a call raises, to each half of them, down to one.
-
-    They do not depend on each other, so that a few that are refused cost few calls.
-    """
-    found = call_function(target.operations[file.op], file, inputs, find=False)
-    if len(inputs) == 1 or not found.errors:
-        return found
-    middle = len(inputs) // 2
-    first, second = (_in_halves(target, file, some) for some in np.split(inputs, [middle]))
-    words = np.concatenate(same_width(first.words, second.words))
-    return Answers(words, {**first.errors, **{i + middle: e for i, e in second.errors.items()}})
 
 
 def total(counts: Iterable[int], most: int | None = None) -> int:
