@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any, Literal, Unpack
@@ -33,11 +34,12 @@ from mxref.products.epilogue import Epilogue, epilogue_of, steps_of
 from mxref.products.exact_sums import infinities, known_multiples, patterns_of
 from mxref.products.float_scales import has_float_scales, scaled_bounds
 from mxref.products.intervals import Bounds, interval_ends
-from mxref.products.operand import UNIT, Operand, in_common_runs, operand
+from mxref.products.operand import Operand, in_common_runs, operand
 from mxref.products.run_products import (
-    integer_products,
+    integer_sum,
     special_values,
     sums_of_products,
+    times_rows,
 )
 from mxref.products.tensor_factors import TensorFactors, check_float32
 from mxref.support.threads import for_each, thread_count
@@ -125,9 +127,10 @@ def matmul(
     given = (one for one in (c, bias) if isinstance(one, np.ndarray))
     bits = floats_out(out, shape, layout, a.codes, a.scale_codes, b.codes, b.scale_codes, *given)
     whole = bits.reshape(len(left.codes), len(right.codes))
+    mixed = how is Accumulation.EXACT and left.has_plain_rows and right.has_plain_rows
 
     def multiply(part: tuple[slice, slice]) -> None:
-        some = left.part(part[0]), right.part(part[1])
+        some = left.part(part[0], mixed=mixed), right.part(part[1], mixed=mixed)
         if more is not None:
             whole[part] = _with_more(*some, more.part(*part), how, steps, layout)
             return
@@ -138,7 +141,7 @@ def matmul(
         whole[part] = _with_special_values(sums, *some, layout)
 
     count = thread_count(threads)
-    for_each(multiply, _parts(left, right, count), count)
+    for_each(multiply, _parts(left, right, count, mixed=mixed), count)
     return floats_from(bits, layout)
 
 
@@ -296,19 +299,18 @@ def _operands(
     return left, right, (*a.shape[:-1], *b.shape[1:])
 
 
-def _parts(left: Operand, right: Operand, threads: int = 1) -> Iterator[tuple[slice, slice]]:
+def _parts(
+    left: Operand, right: Operand, threads: int = 1, *, mixed: bool = False
+) -> Iterator[tuple[slice, slice]]:
     """Parts of the product, of fewer rows where else a thread would have none."""
     size = min(_ROWS, max(-(-len(left.codes) // threads), _FEWEST))
-    return itertools.product(left.parts(size), right.parts(_COLUMNS))
+    return itertools.product(left.parts(size, mixed=mixed), right.parts(_COLUMNS, mixed=mixed))
 
 
 def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
     """Patterns of the exact dot products, without special values."""
-
-    def exactly(row: int, column: int) -> tuple[int, int]:
-        return sum(integer_products(a, b, row, column)), 2 * UNIT
-
-    sums, factor = sums_of_products(a, b), TensorFactors.of(a, b).factor
+    sums, factor = times_rows(sums_of_products(a, b), a, b), TensorFactors.of(a, b).factor
+    exactly = functools.partial(integer_sum, a, b)
     return patterns_of(known_multiples(sums, factor, exactly, to_odd=layout != F64), layout)
 
 
@@ -317,12 +319,12 @@ def _with_more(
 ) -> NDArray[Any]:
     """Patterns of the product with alpha, beta, C and bias."""
     if how is Accumulation.EXACT:
-
-        def exactly(row: int, column: int) -> tuple[int, int]:
-            return sum(integer_products(a, b, row, column)), 2 * UNIT
-
+        sums, exactly = (
+            times_rows(sums_of_products(a, b), a, b),
+            functools.partial(integer_sum, a, b),
+        )
         special, factor = special_values(a, b), TensorFactors.of(a, b).factor
-        return more.exactly(sums_of_products(a, b), factor, exactly, special, layout)
+        return more.exactly(sums, factor, exactly, special, layout)
     found = _with_special_values(accumulated(a, b, how).view(np.uint32), a, b, F32)
     return more.stepped(wide(found, F32), steps, layout)
 

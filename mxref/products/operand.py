@@ -54,16 +54,28 @@ class Operand:
     tensor: Ratio = NO_FACTOR
     of_rows: tuple[Ratio, ...] = ()
 
-    def part(self, rows: slice) -> Operand:
-        """Some rows, of one factor: that of the first of them."""
-        tensor = self.of_rows[rows.start] if self.of_rows else self.tensor
-        codes, scales = self.codes[rows], self.scales[rows]
-        return dataclasses.replace(self, codes=codes, scales=scales, tensor=tensor, of_rows=())
+    @property
+    def factors(self) -> tuple[Ratio, ...]:
+        """The factors of the rows, or that of all."""
+        return self.of_rows or (self.tensor,)
 
-    def parts(self, size: int) -> list[slice]:
-        """Slices of at most so many rows, each of one factor."""
+    @property
+    def has_plain_rows(self) -> bool:
+        """Whether the factors of rows, if they have some, are no quotients."""
+        return all(one.denominator == 1 for one in self.of_rows)
+
+    def part(self, rows: slice, *, mixed: bool = False) -> Operand:
+        """Some rows, of one factor: that of the first of them; or each of its own if `mixed`."""
+        some = self.of_rows[rows]
+        tensor = self.tensor if mixed or not some else some[0]
+        codes, scales = self.codes[rows], self.scales[rows]
+        own = some if mixed else ()
+        return dataclasses.replace(self, codes=codes, scales=scales, tensor=tensor, of_rows=own)
+
+    def parts(self, size: int, *, mixed: bool = False) -> list[slice]:
+        """Slices of at most so many rows, each of one factor, or of any if `mixed`."""
         ends = [0, *range(size, len(self.codes), size), len(self.codes)]
-        pairs = zip(self.of_rows, self.of_rows[1:], strict=False)
+        pairs = [] if mixed else zip(self.of_rows, self.of_rows[1:], strict=False)
         ends += [i for i, (one, other) in enumerate(pairs, 1) if one != other]
         return [slice(*pair) for pair in itertools.pairwise(sorted({*ends}))]
 

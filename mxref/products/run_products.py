@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from operator import mul
 
 import numpy as np
@@ -18,6 +19,8 @@ from mxref.products.operand import UNIT, Operand
 
 #: The last bit of a zero: above that of every product.
 NO_BIT = 900
+#: The exponent of the least float32 number, negative.
+_LEAST = 149
 
 
 @functools.cache
@@ -138,6 +141,32 @@ def integer_products(a: Operand, b: Operand, row: int, column: int) -> list[int]
     return list(map(mul, *rows))[: a.length]
 
 
+def integer_sum(a: Operand, b: Operand, row: int, column: int) -> tuple[int, int]:
+    """The sum of these products, times the factors of both rows: an integer, 2**-unit of one."""
+    count, unit = sum(integer_products(a, b, row, column)), 2 * UNIT
+    for side, index in ((a, row), (b, column)):
+        for one in side.of_rows[index : index + 1]:
+            count *= one.numerator << one.exponent + _LEAST
+            unit += _LEAST
+    return count, unit
+
+
+def times_rows(sums: ExactSums, a: Operand, b: Operand) -> ExactSums:
+    """Sums of products times the factors of rows, of 24 bits; of Inf and NaN they say nothing.
+
+    Sums are multiples of 2**(-2 * UNIT), the products of 2**-149 times that for each operand: no
+    product underflows.
+    """
+    shape = sums.head.shape
+    for side, axis in ((a, 1), (b, 0)):
+        if side.of_rows:
+            own = [math.ldexp(one.numerator, one.exponent) for one in side.of_rows]
+            whole = ExactSums(shape)
+            whole.add_product(np.broadcast_to(np.expand_dims(own, axis), shape), sums)
+            sums = whole
+    return sums
+
+
 def special_values(a: Operand, b: Operand) -> tuple[Bool, NDArray[np.int64]]:
     """Where the dot products are NaN, and elsewhere the signs of those that are infinite.
 
@@ -164,8 +193,8 @@ def _nan_rows(side: Operand) -> Bool:
     found: Bool = np.asarray(np.isnan(_scale_signs(side)).any(axis=1))
     if side.format.nan_codes:
         found |= np.isnan(_signs(side.format)[side.codes]).any(axis=1)
-    if side.tensor.is_nan and side.length:
-        found[:] = True
+    if side.length:
+        found |= np.array([one.is_nan for one in side.factors])
     return found
 
 
@@ -174,13 +203,16 @@ def _has_infinity(side: Operand) -> bool:
     if side.format.inf_code is not None and every_code(side.format).is_inf[side.codes].any():
         return True
     scales = side.scale.inf_code is not None and bool(np.isinf(_scale_signs(side)).any())
-    return side.tensor.is_inf or scales
+    return scales or any(one.is_inf for one in side.factors)
 
 
 def _marks(side: Operand) -> F64Array:
     """The signs of the numbers of all places, of Inf and NaN these themselves."""
-    tensor = side.tensor
-    factor = np.nan if tensor.is_nan else np.inf if tensor.is_inf else float(tensor.numerator > 0)
+    factors = (
+        np.nan if one.is_nan else np.inf if one.is_inf else float(one.numerator > 0)
+        for one in side.factors
+    )
+    factor = np.array([*factors])[:, np.newaxis]
     each = np.repeat(_scale_signs(side), side.run, axis=1)
     with np.errstate(invalid="ignore"):
         found: F64Array = (_signs(side.format)[side.codes] * each * factor)[:, : side.length]

@@ -69,6 +69,40 @@ def test_exact_products_equal_the_slow_twin(names: tuple[str, str]) -> None:
             assert found.tolist() == want, (scales[number], source)
 
 
+#: Scales of rows: ordinary ones, the ends of float32, and special ones.
+OF_ROWS = [0x3B124925, 0x3F800000, 0x30000000, 1, 0x7F7FFFFF, 0x007FFFFF, 0, 0x7F800000, 0x7FC00000]
+
+
+def with_rows(blocks: mxref.Blocks, of_rows: list[int], kind: str) -> tuple[mxref.Blocks, Any]:
+    """Blocks with a scale for each row, if they may have some, and their rows for the slow twin."""
+    if not blocks.format.tensor_scale:
+        return blocks, slow_rows(blocks)
+    column = np.array(of_rows, np.uint32)[:, np.newaxis]
+    every = RowScales(column, TensorScaleKind(kind))
+    ones = (dataclasses.replace(blocks, tensor_scale=TensorScale(n, every.kind)) for n in of_rows)
+    return (
+        dataclasses.replace(blocks, tensor_scale=every),
+        [slow_rows(one)[i] for i, one in enumerate(ones)],
+    )
+
+
+@pytest.mark.parametrize("kinds", [("factor", "factor"), ("factor", "divisor"), ("amax", "factor")])
+@pytest.mark.parametrize("names", [PAIRS[0], PAIRS[4], PAIRS[-1]], ids="-".join)
+def test_products_of_rows_with_scales_of_their_own(
+    names: tuple[str, str], kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = np.random.default_rng([4, *"".join(names).encode()])
+    for number, count in enumerate((9, 6, 6)):  # with special ones, and twice without
+        if number == 2:  # as where the processor is told to round otherwise: by integers
+            monkeypatch.setattr("mxref.products.exact_sums.rounds_to_nearest", lambda: False)
+        sides = (drawn_blocks(name, (count, 70), draws, special=number < 2) for name in names)
+        orders = OF_ROWS[:count], OF_ROWS[count - 1 :: -1]
+        (a, left), (b, right) = map(with_rows, sides, orders, kinds)
+        for source in SOURCES:
+            want = [[slow.dot(x, y, source) for y in right] for x in left]
+            assert bits(mxref.matmul(a, b.T, SOURCES[source])).tolist() == want, (count, source)
+
+
 def test_infinite_numbers_times_zeros_are_nan() -> None:
     """No number of the second operand is left under a factor of 0."""
     one = (
