@@ -82,6 +82,8 @@ def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
     for format in CALL_OPERATIONS[op].formats:
         policy = CALL_OPERATIONS[op].first_policy(format)
         for words in drawn(integer_cases(op, format), 2 if op == "mma" else 8):  # of 12 formats
+            if op.startswith("recipe") and len(words) > 2000:  # all that are smaller take minutes
+                continue
             answer = CALL_OPERATIONS[op].answer(format, words, policy)
             assert len(answer) == np.prod(CALL_OPERATIONS[op].call(format, words).shape)
             for smaller in CALL_OPERATIONS[op].smaller_rows(format, padded([words])[0])[:20]:
