@@ -128,8 +128,15 @@ class CallOperation(CallFields):
         """What is smaller, without what has no answer."""
         yield partial(self.smaller_rows, format)
 
-    def smaller_rows(self, format: str, row: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def smaller_rows(
+        self, format: str, row: NDArray[np.uint64], most: int | None = None
+    ) -> NDArray[np.uint64]:
         """Cases to try instead of one, the simplest first, padded, each with an answer.
+
+        Args:
+            format: the format.
+            row: the words of the case.
+            most: how many at most; None: all.
 
         >>> from mxref.operations.registry import CALL_OPERATIONS
         >>> row = padded([(1, 3, 0, 5, 0)])[0]
@@ -145,9 +152,15 @@ class CallOperation(CallFields):
                 return False
             return True
 
-        tried = dict.fromkeys(tuple(one) for one in self.smaller(format, words))
-        legal = [one for one in tried if one != words and has_answer(one)]
-        return padded(legal) if legal else np.empty((0, len(words)), np.uint64)
+        def legal() -> Iterator[Words]:
+            seen = {words}
+            for one in map(tuple, self.smaller(format, words)):
+                if one not in seen and has_answer(one):
+                    yield one
+                seen.add(one)
+
+        found = [*itertools.islice(legal(), most)]
+        return padded(found) if found else np.empty((0, len(words)), np.uint64)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call a case."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -31,7 +32,7 @@ from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import BY_RUNS, accumulated, check_adder
 from mxref.products.chains import Chains, block_ends, chains_of
 from mxref.products.epilogue import Epilogue, epilogue_of, steps_of
-from mxref.products.exact_sums import infinities, known_multiples, patterns_of
+from mxref.products.exact_sums import ExactSums, infinities, known_multiples, patterns_of
 from mxref.products.float_scales import has_float_scales, scaled_bounds
 from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import Operand, in_common_runs, operand
@@ -44,6 +45,8 @@ from mxref.products.run_products import (
 from mxref.products.tensor_factors import TensorFactors, check_float32
 from mxref.support.threads import for_each, thread_count
 
+#: A sum by its row and column: an integer, and the exponent of its unit, negative.
+_Integers = Callable[[int, int], tuple[int, int]]
 #: Rows and columns of a part of the product: its sums stay in the cache.
 _ROWS, _COLUMNS = 128, 128
 #: Rows of a part that is worth a thread.
@@ -309,9 +312,13 @@ def _parts(
 
 def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
     """Patterns of the exact dot products, without special values."""
+    return patterns_of(known_multiples(*_sums(a, b), to_odd=layout != F64), layout)
+
+
+def _sums(a: Operand, b: Operand) -> tuple[ExactSums, Fraction, _Integers]:
+    """The sums of products, the factor of both tensors, and how integers give a sum."""
     sums, factor = times_rows(sums_of_products(a, b), a, b), TensorFactors.of(a, b).factor
-    exactly = functools.partial(integer_sum, a, b)
-    return patterns_of(known_multiples(sums, factor, exactly, to_odd=layout != F64), layout)
+    return sums, factor, functools.partial(integer_sum, a, b)
 
 
 def _with_more(
@@ -319,12 +326,7 @@ def _with_more(
 ) -> NDArray[Any]:
     """Patterns of the product with alpha, beta, C and bias."""
     if how is Accumulation.EXACT:
-        sums, exactly = (
-            times_rows(sums_of_products(a, b), a, b),
-            functools.partial(integer_sum, a, b),
-        )
-        special, factor = special_values(a, b), TensorFactors.of(a, b).factor
-        return more.exactly(sums, factor, exactly, special, layout)
+        return more.exactly(*_sums(a, b), special_values(a, b), layout)
     found = _with_special_values(accumulated(a, b, how).view(np.uint32), a, b, F32)
     return more.stepped(wide(found, F32), steps, layout)
 

@@ -20,7 +20,7 @@ from mxref.products.operand import UNIT, Operand
 #: The last bit of a zero: above that of every product.
 NO_BIT = 900
 #: The exponent of the least float32 number, negative.
-_LEAST = 149
+_LEAST = F32.mantissa_bits - F32.emin
 
 
 @functools.cache

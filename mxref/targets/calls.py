@@ -21,7 +21,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.operands.returned import AnswerError
-from mxref.operands.word_rows import padded
+from mxref.operands.word_rows import padded, same_width
 from mxref.operations.asked import Asked
 from mxref.operations.elements import ToCodes
 from mxref.operations.product_words import pair_formats
@@ -38,6 +38,7 @@ from mxref.targets.array_libraries import at_offset
 
 __all__ = [
     "Answers",
+    "by_halves",
     "call_codes",
     "call_function",
     "call_operation",
@@ -115,6 +116,17 @@ def call_function(
                 return _ask_each(function, file, inputs)
             nothing = np.empty((len(inputs), 0), np.uint64)
             return Answers(nothing, dict.fromkeys(range(len(inputs)), error_text(error)))
+
+
+def by_halves(ask: Callable[[NDArray[np.uint64]], Answers], inputs: NDArray[np.uint64]) -> Answers:
+    """The answers to inputs, one a row; where some are errors, to each half, down to one row."""
+    found = ask(inputs)
+    if len(inputs) == 1 or not found.errors:
+        return found
+    middle = len(inputs) // 2
+    first, second = (by_halves(ask, some) for some in (inputs[:middle], inputs[middle:]))
+    words = np.concatenate(same_width(first.words, second.words))
+    return Answers(words, {**first.errors, **{i + middle: e for i, e in second.errors.items()}})
 
 
 @contextlib.contextmanager

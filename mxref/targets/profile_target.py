@@ -14,10 +14,9 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
-from mxref.operands.word_rows import same_width
 from mxref.operations.blocks import TENSOR_KINDS
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, call_function
+from mxref.targets.calls import Answers, by_halves, call_function
 from mxref.targets.target import PythonTarget
 
 __all__ = ["profile_answers", "profile_target", "speaks_of"]
@@ -69,18 +68,10 @@ def profile_target(profile: Profile) -> PythonTarget:
 def profile_answers(profile: Profile, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
     """The answers of a profile to input words, one case a row, and the errors of those it refuses.
 
-    Where a call raises, each half of it is asked, down to one case: answers of a profile do not
-    depend on each other, so that a few refusals cost few calls.
+    Answers of a profile do not depend on each other, so that a few refusals cost few calls.
     """
     function = profile_target(profile).operations[file.op]
-    found = call_function(function, file, inputs, find=False)
-    if len(inputs) == 1 or not found.errors:
-        return found
-    middle = len(inputs) // 2
-    halves = inputs[:middle], inputs[middle:]
-    first, second = (profile_answers(profile, file, some) for some in halves)
-    words = np.concatenate(same_width(first.words, second.words))
-    return Answers(words, {**first.errors, **{i + middle: e for i, e in second.errors.items()}})
+    return by_halves(lambda some: call_function(function, file, some, find=False), inputs)
 
 
 def _tensor_scale(profile: Profile, scale: tuple[np.float32, ...]) -> TensorScale | None:

@@ -23,7 +23,7 @@ from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, code_format
+from mxref.targets.calls import Answers, by_halves, code_format
 from mxref.targets.line_protocol import NO_ANSWER
 from mxref.targets.profile_target import profile_answers
 from mxref.targets.target import Target
@@ -250,15 +250,15 @@ def answered_or_refused(
     It raises if it refuses one of them (as policies with `nan_to_finite=error` do); which ones
     these are is found by halves.
     """
-    try:
-        return Answers(answer(questions))
-    except ValueError as error:
-        if len(questions) == 1:
-            return Answers(np.empty((1, 0), np.uint64), {0: str(error)})
-    half = len(questions) // 2
-    first, second = (answered_or_refused(answer, q) for q in (questions[:half], questions[half:]))
-    words = np.concatenate(same_width(first.words, second.words))
-    return Answers(words, {**first.errors, **{half + i: e for i, e in second.errors.items()}})
+
+    def ask(some: NDArray[np.uint64]) -> Answers:
+        try:
+            return Answers(answer(some))
+        except ValueError as error:
+            nothing = np.empty((len(some), 0), np.uint64)
+            return Answers(nothing, dict.fromkeys(range(len(some)), str(error)))
+
+    return by_halves(ask, questions)
 
 
 def wanted_answers(file: VectorFile, policy: AnyPolicy) -> tuple[str, NDArray[np.uint64]]:
