@@ -529,11 +529,11 @@ def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None
     for name, some in wanted.items():
         lines = asked(name)
         assert {what: limits for what, limits in lines if what in some} == some, name
-    assert [wanted for what, wanted in asked("encode") if "torch" in what] == [">= 0.5 x"] * 2
+    assert [wanted for what, wanted in asked("encode") if "torch" in what] == [">= 0.35 x"] * 2
     assert [wanted for _, wanted in asked("dequantize")] == [">= 3 x"] * 10
     assert {wanted for _, wanted in asked("bfloat16")} == {">= 1 x"}
-    assert {wanted for _, wanted in asked("threads")} == {">= 1.6 x"}
-    assert {wanted for _, wanted in asked("policies")} == {">= 0.9091 x", "shown"}
+    assert {wanted for _, wanted in asked("threads")} == {">= 1.6 x", ">= 1.4 x"}
+    assert {wanted for _, wanted in asked("policies")} == {">= 0.8333 x", "shown"}
     limits = [wanted for _, wanted in asked("adders")]
     assert limits[::2] == ["<= 3.2 ns a product"] * 23
     assert sorted(set(limits[1::2])) == [">= 0.5 x", ">= 15 x"]

@@ -68,19 +68,19 @@ def encode(options: Options) -> Iterator[Wanted]:
     for data in DATA:
         for format in ELEMENTS:
             job = Job("encode", format, options.shape, data=data)
-            yield _beside(job, "ml_dtypes", options, least=7)
+            yield _beside(job, "ml_dtypes", options, least=4)  # 4.4 to 12 times, by processor
             yield _beside(job, "gfloat", options, least=25)
             if format == "e4m3":
-                yield _beside(job, "torch", options, least=0.5)
+                yield _beside(job, "torch", options, least=0.35)
 
 
 def policies(options: Options) -> Iterator[Wanted]:
-    """Each choice beside the default; deterministic choices of `encode` cost at most 10 % more."""
+    """Each choice beside the default; deterministic choices of `encode` cost at most 20 % more."""
     for format in ("e4m3", "e2m1", "int8"):
         job = Job("encode", format, options.shape)
         for other in other_choices(job):
             drawn = other.choices.get("rounding", "").startswith("stochastic")
-            yield _versus(other, job, "ocp", options, NO_LIMIT if drawn else 1 / 1.1)
+            yield _versus(other, job, "ocp", options, NO_LIMIT if drawn else 1 / 1.2)
     for op in ("quantize", "dequantize"):
         job = Job(op, "mxfp8_e4m3", options.shape)
         for other in other_choices(job):
@@ -89,10 +89,10 @@ def policies(options: Options) -> Iterator[Wanted]:
 
 def threads(options: Options) -> Iterator[Wanted]:
     """Two threads beside one."""
-    for op, formats in (("encode", ELEMENTS), ("quantize", FP8 + FP6_FP4)):
+    for op, formats, least in (("encode", ELEMENTS, 1.6), ("quantize", FP8 + FP6_FP4, 1.4)):
         for format in formats:
             one, two = (Job(op, format, options.shape, threads=count) for count in (1, 2))
-            yield _versus(two, one, "one thread", options, 1.6)
+            yield _versus(two, one, "one thread", options, least)
 
 
 def quantize(options: Options) -> Iterator[Wanted]:
