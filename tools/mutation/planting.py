@@ -46,6 +46,7 @@ class Living:
     def __init__(self, folder: Path) -> None:
         self.functions: dict[str, list[FunctionType]] = defaultdict(list)
         self.caches: list[Any] = []
+        gc.unfreeze()  # `get_objects` leaves out what is frozen
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType):
                 self.functions[thing.__code__.co_filename].append(thing)
