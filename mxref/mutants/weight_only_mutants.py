@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.integer.layers import unpack_int4
-from mxref.mutants.block_weight_mutants import BLOCK_OPERANDS, BLOCK_WEIGHTS, Operands, exactly
+from mxref.mutants.block_weight_mutants import BLOCK_OPERANDS, Operands, exactly
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 
 __all__ = ["OPERANDS", "WEIGHT_ONLY", "Operands"]
@@ -187,17 +187,13 @@ _READING = {
     for heading, (operands, ops, ending) in _READ.items()
     for op in ops
 }
-WEIGHT_ONLY: Mutants = (
-    {
-        heading: _mutant(exactly(operands), op, ending)
-        for heading, (operands, op, ending) in _READING.items()
-    }
-    | {
-        _heading(heading, op): _mutant(_added(step), op)
-        for heading, step in _ADDED.items()
-        for op in _FORMATS
-    }
-    | dict(BLOCK_WEIGHTS)
-)
+WEIGHT_ONLY: Mutants = {
+    heading: _mutant(exactly(operands), op, ending)
+    for heading, (operands, op, ending) in _READING.items()
+} | {
+    _heading(heading, op): _mutant(_added(step), op)
+    for heading, step in _ADDED.items()
+    for op in _FORMATS
+}
 #: id of a mutant that reads wrongly -> its operands, which may be added in any order.
 OPERANDS = {heading.partition(" ")[0]: one[0] for heading, one in _READING.items()} | BLOCK_OPERANDS
