@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,10 @@ _PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ProductCases:
-    """The blocks of dot products, one after the other, and the calls in which they were asked.
+class BlockPlaces:
+    """Where the blocks of dot products stand in their calls; the last axis is that of blocks.
 
     Args:
-        scales: of each side, the scale codes of the blocks of all calls.
-        codes: their element codes, filled up with zeros.
         base: where the first block of each block's call is.
         rows: of each side, each block's row in its call.
         count: the number of rows of its call.
@@ -39,38 +37,48 @@ class ProductCases:
         number: each block's number in its row.
         blocks: the number of blocks in a row.
         length: the elements of each block that are no filling.
-        start: the first block of each product; those of many blocks come first.
         tensors: of each side, the scale of the tensor of each block, 1 if it has none.
-        case: the number of each product among the cases of all outcomes. An output of rows that
-            stand in several places of the calls is a product in each.
     """
 
-    scales: tuple[U8, U8]
-    codes: tuple[U8, U8]
     base: Indices
-    rows: tuple[Indices, Indices]
+    rows: Indices
     count: Indices
     turned: Bool
     number: Indices
     blocks: Indices
     length: Indices
+    tensors: F64Array
+
+
+@dataclass(frozen=True, slots=True)
+class ProductCases:
+    """The blocks of dot products, one after the other, and the calls in which they were asked.
+
+    Args:
+        scales: of each side, the scale codes of the blocks of all calls.
+        codes: their element codes, filled up with zeros.
+        at: where the blocks of products stand.
+        start: the first block of each product; those of many blocks come first.
+        case: the number of each product among the cases of all outcomes. An output of rows that
+            stand in several places of the calls is a product in each.
+    """
+
+    scales: tuple[U8, ...]
+    codes: tuple[U8, ...]
+    at: BlockPlaces
     start: Indices
     case: Indices
-    tensors: tuple[F64Array, F64Array]
-
-    @property
-    def has_tensors(self) -> bool:
-        """Whether scales of tensors multiply sums."""
-        return any((one != 1).any() for one in self.tensors)
 
     def places(self, side: int, of: int, move: Move | None) -> Indices:
         """Where the blocks stand that a side reads, those of side `of` after a move."""
-        row, number = self.rows[side], self.number
+        at, number = self.at, self.at.number
+        row: Indices = at.rows[side]
         if move is not None:
-            row, number = move(row, self.count, number, self.blocks)
+            row, number = move(row, at.count, number, at.blocks)
         if of:
-            row = np.where(self.turned, self.count - 1 - row, row)
-        return self.base + row * self.blocks + number
+            row = np.where(at.turned, at.count - 1 - row, row)
+        found: Indices = at.base + row * at.blocks + number
+        return found
 
     def summed(self, terms: F64Array) -> F64Array:
         """The sums of the blocks' terms in each case."""
@@ -85,34 +93,27 @@ class ProductCases:
     def some(self, cases: Indices) -> ProductCases:
         """Some of the cases, by their numbers."""
         chosen = np.flatnonzero(np.isin(self.case, cases))
-        counts = self.blocks[self.start[chosen]]
+        counts = self.at.blocks[self.start[chosen]]
         start = np.cumsum(counts) - counts
         of = np.repeat(self.start[chosen] - start, counts) + np.arange(counts.sum())
-        parts = {
-            name: getattr(self, name)[of]
-            for name in ("base", "count", "turned", "number", "blocks", "length")
-        }
-        rows = self.rows[0][of], self.rows[1][of]
-        tensors = self.tensors[0][of], self.tensors[1][of]
-        case = self.case[chosen]
-        return replace(self, rows=rows, start=start, case=case, tensors=tensors, **parts)
+        at = BlockPlaces(*(getattr(self.at, one.name)[..., of] for one in fields(self.at)))
+        return replace(self, at=at, start=start, case=self.case[chosen])
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> ProductCases:
         """The cases of some outcomes: vectors as they are asked, and outputs of the same calls."""
         calls = _Calls(outcomes[0].file.format)
-        first = 0
+        first, others = 0, list[tuple[int, Outcome]]()
         for one in outcomes:
             if one.file.cases[0].model:
                 for some, a, b in groups(one.inputs, one.file.format):
                     calls.ask((some + first).tolist(), a, b, one.file.float)
+            else:
+                others.append((first, one))
             first += len(one.inputs)
-        first = 0
-        for one in outcomes:
-            if not one.file.cases[0].model:
-                for i, row in enumerate(one.inputs):
-                    calls.find(i + first, *operands(stripped(row), one.file.format), one.file.float)
-            first += len(one.inputs)
+        for first, one in others:
+            for i, row in enumerate(one.inputs, first):
+                calls.find(i, *operands(stripped(row), one.file.format), one.file.float)
         return calls.cases()
 
     @classmethod
@@ -120,7 +121,7 @@ class ProductCases:
         """Some outputs of calls with as many rows as columns, numbered one after the other."""
         found = _Calls(format)
         for a, b, places in calls:
-            found.outputs(a, b, places)
+            found.outputs(range(len(found.found), len(found.found) + len(places)), a, b, places)
         return found.cases()
 
 
@@ -139,26 +140,28 @@ class _Calls:
         self, numbers: Sequence[int], a: Sequence[DotSide], b: Sequence[DotSide], float: str
     ) -> None:
         """A call of vectors: every row of one side with every row of the other in reverse."""
-        shape, count = _shape(a[0], b[0]), len(a)
-        for i, number in enumerate(numbers):
-            self.found.append((number, self.before, i, count - 1 - i, count, 1, *shape))
-        for side, rows in enumerate((a, b)):
-            self.sides[side].extend(rows)
+        count = len(a)
+        for known, rows in zip(self.known, (a, b), strict=True):
             for i, row in enumerate(rows):
-                place = self.before, i, count
-                self.known[side].setdefault((row, float), []).append(place)
-        self.before += count * shape[0]
+                known.setdefault((row, float), []).append((self.before, i, count))
+        places = [(i, count - 1 - i) for i in range(count)]
+        self.outputs(numbers, a, b, places, turned=True)
 
     def outputs(
-        self, a: Sequence[DotSide], b: Sequence[DotSide], places: Sequence[tuple[int, int]]
+        self,
+        numbers: Sequence[int],
+        a: Sequence[DotSide],
+        b: Sequence[DotSide],
+        places: Sequence[tuple[int, int]],
+        *,
+        turned: bool = False,
     ) -> None:
         """Outputs of a call with as many rows on both sides, by row and column."""
-        base, shape, count = self.before, _shape(a[0], b[0]), len(a)
-        for side, rows in enumerate((a, b)):
-            self.sides[side].extend(rows)
-        first = len(self.found)
-        for number, (i, j) in enumerate(places, first):
-            self.found.append((number, base, i, j, count, 0, *shape))
+        shape, count = _shape(a[0], b[0]), len(a)
+        for number, (i, j) in zip(numbers, places, strict=True):
+            self.found.append((number, self.before, i, j, count, turned, *shape))
+        self.sides[0].extend(a)
+        self.sides[1].extend(b)
         self.before += count * shape[0]
 
     def find(self, number: int, a: DotSide, b: DotSide, float: str) -> None:
@@ -177,40 +180,24 @@ class _Calls:
 
     def cases(self) -> ProductCases:
         """All of them, those of many blocks first."""
-        found = np.array(sorted(self.found, key=lambda one: (-one[6], one[0])), np.int64)
-        case, base, left, right, count, turned, blocks, length, *tensors = found.T
-        start = np.cumsum(blocks) - blocks
-        number = np.arange(int(blocks.sum())) - np.repeat(start, blocks)
-        base, left, right, count, turned, many, length = (
-            np.repeat(one, blocks) for one in (base, left, right, count, turned, blocks, length)
+        found = np.array(sorted(self.found, key=lambda one: (-one[6], one[0])), np.int64).T
+        start = np.cumsum(found[6]) - found[6]
+        base, left, right, count, turned, blocks, length, *tensors = np.repeat(
+            found[1:], found[6], axis=1
         )
-        one, other = (np.repeat(_numbers(bits), blocks) for bits in tensors)
+        number = np.arange(len(base)) - np.repeat(start, found[6])
+        length = np.minimum(length - self.size * number, self.size)
         scales, codes = zip(*(_stored(rows, self.size) for rows in self.sides), strict=True)
-        return ProductCases(
-            (scales[0], scales[1]),
-            (codes[0], codes[1]),
-            base,
-            (left, right),
-            count,
-            turned == 1,
-            number,
-            many,
-            np.minimum(length - self.size * number, self.size),
-            start,
-            case,
-            (one, other),
-        )
+        numbers = wide(np.array(tensors).astype(np.uint32), F32)
+        rows = np.array([left, right])
+        at = BlockPlaces(base, rows, count, turned == 1, number, blocks, length, numbers)
+        return ProductCases(scales, codes, at, start, found[0])
 
 
 def _shape(a: DotSide, b: DotSide) -> tuple[int, int, int, int]:
     """Blocks and elements of a row, and the scales of both tensors as patterns."""
     one, other = (ONE if side.tensor is None else side.tensor for side in (a, b))
     return len(a.scales), len(a.codes), one, other
-
-
-def _numbers(bits: Indices) -> F64Array:
-    """Float32 patterns as numbers."""
-    return wide(bits.astype(np.uint32), F32)
 
 
 def _stored(rows: Sequence[DotSide], size: int) -> tuple[U8, U8]:

@@ -49,9 +49,7 @@ class ProductFit:
 
     def some(self, chosen: Indices) -> ProductFit:
         """Some of the cases, by their numbers."""
-        found = object.__new__(ProductFit)
-        found.__dict__ |= self.__dict__ | {"cases": self.cases.some(chosen), "_products": {}}
-        return found
+        return ProductFit(self.cases.some(chosen), self.answers, self.floats, self.format)
 
     def given(self, steps: Steps) -> Bool:
         """Which answers some steps may give, in the order of the numbers of the cases."""
@@ -73,41 +71,32 @@ class ProductFit:
 
     def _numbers(self, side: int, steps: Steps) -> NDArray[np.float64]:
         """The elements of a side, without scales."""
-        table, move, lanes = self.codes[side], None, None
-        for step in steps:
-            if side in step.sides and step.stage == "codes decoded":
-                table = step.change[side]
-            elif side in step.sides:
-                lanes = step.change if isinstance(step.change, np.ndarray) else None
-                move = None if lanes is not None else step.change[side]
+        read, decoded = (_change(steps, f"codes {what}", side) for what in ("read", "decoded"))
+        is_order = isinstance(read, np.ndarray)
+        move = None if read is None or is_order else read[side]
         codes = self.cases.codes[side][self.cases.places(side, side, move)]
-        found: NDArray[np.float64] = table[codes if lanes is None else codes[:, lanes]]
+        table = (self.codes if decoded is None else decoded)[side]
+        found: NDArray[np.float64] = table[codes[:, read] if is_order else codes]
+        return found
+
+    def _scales(self, side: int, steps: Steps) -> NDArray[np.float64]:
+        """The scales of the blocks of a side."""
+        read, decoded = (_change(steps, f"scales {what}", side) for what in ("read", "decoded"))
+        move, of = (None, side) if read is None else read[side]
+        code = self.cases.scales[of][self.cases.places(side, of, move)]
+        found: NDArray[np.float64] = (self.scales if decoded is None else decoded)[side][code]
         return found
 
     def _scaled(self, steps: Steps) -> Products:
         """The products of elements with the products of scales."""
-        sides = []
-        for side in (0, 1):
-            table, place = self.scales[side], self.cases.places(side, side, None)
-            for step in steps:
-                if side in step.sides and step.stage == "scales read":
-                    move, of = step.change[side]
-                    place = self.cases.places(side, of, move)
-                    code = self.cases.scales[of][place]
-                    break
-            else:
-                code = self.cases.scales[side][place]
-            for step in steps:
-                if side in step.sides and step.stage == "scales decoded":
-                    table = step.change[side]
-            sides.append(table[code])
+        sides = (self._scales(side, steps) for side in (0, 1))
         multiply = _change(steps, "scales multiplied") or np.multiply
         weigh = _change(steps, "blocks added")
-        tensors = (_change(steps, "tensor scales") or np.multiply)(*self.cases.tensors)
+        tensors = (_change(steps, "tensor scales") or np.multiply)(*self.cases.at.tensors)
         products, scales = self._elements(steps), multiply(*sides) * tensors
         times = np.ones(len(scales))
         if weigh is not None:
-            times = np.asarray(weigh(self.cases.number, self.cases.blocks), np.float64)
+            times = np.asarray(weigh(self.cases.at.number, self.cases.at.blocks), np.float64)
         return replace(products, scales=scales, times=times)
 
     def _held(self, products: Products, steps: Steps) -> Bool:
@@ -127,6 +116,7 @@ class ProductFit:
         return found
 
 
-def _change(steps: Steps, stage: str) -> Any:
-    """What a stage after the operands computes; None if nothing else than the right one."""
-    return next((step.change for step in steps if step.stage == stage), None)
+def _change(steps: Steps, stage: str, side: int = 0) -> Any:
+    """What a stage computes, of a side if it is about operands; None if only the right one."""
+    some = (step.change for step in steps if step.stage == stage and side in step.sides)
+    return next(some, None)

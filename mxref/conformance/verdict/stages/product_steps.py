@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,12 +56,14 @@ class ProductStep:
         return self.stage != other.stage or not {*self.sides} & {*other.sides}
 
 
+@cache
 def right_scales(fmt: BlockFormat) -> Table:
     """What scale codes stand for; a byte with more bits as without them."""
     count = fmt.scale.code_count
     return np.array([fmt.scale.value(code % count) for code in range(256)], np.float64)
 
 
+@cache
 def right_codes(fmt: BlockFormat) -> Table:
     """What element codes stand for; a byte with more bits as without them."""
     count = fmt.element.code_count

@@ -104,8 +104,8 @@ def any_order(cases: ProductCases, products: Products) -> Ends:
     """Sums in float32, in any order, with adders that truncate, too."""
     terms, sizes = products.terms
     sums, size = cases.summed(terms), cases.summed(sizes)
-    count = cases.summed(cases.length.astype(np.float64))
-    factors = _FACTORS * cases.has_tensors
+    count = cases.summed(cases.at.length.astype(np.float64))
+    factors = _FACTORS * bool((cases.at.tensors != 1).any())
     reach = _reach(sums, size, cases.least(products.units), count + factors, 19)
     more = 1 + (count + 1) / 2.0**22
     up, down = (((size + sign * sums) / 2 * more >= _OVERFLOW) for sign in (1, -1))
@@ -122,9 +122,9 @@ def _both(numbers: F64Array, dtype: Any) -> tuple[F64Array, F64Array]:
 def _after_each_block(cases: ProductCases, products: Products, dtype: Any, *, sums: bool) -> Ends:
     """Blocks added one after the other; sums, or the blocks' own sums, rounded to a type."""
     terms, sizes = products.terms
-    reach = _reach(terms, sizes, products.units, cases.length.astype(np.float64), 19)
+    reach = _reach(terms, sizes, products.units, cases.at.length.astype(np.float64), 19)
     low, high = np.zeros(len(cases.start)), np.zeros(len(cases.start))
-    counts = cases.blocks[cases.start]
+    counts = cases.at.blocks[cases.start]
     for block in range(int(counts.max())):
         some = int(np.searchsorted(-counts, -block, side="left"))
         at = cases.start[:some] + block
@@ -147,11 +147,11 @@ def _at_each_step(cases: ProductCases, products: Products, dtype: Any, *, fused:
     if not fused:
         each = each.astype(dtype).astype(np.float64)
     total = np.zeros(len(cases.start))
-    counts = cases.blocks[cases.start]
+    counts = cases.at.blocks[cases.start]
     for block in range(int(counts.max())):
         some = int(np.searchsorted(-counts, -block, side="left"))
         at = cases.start[:some] + block
-        own, length = total[:some], cases.length[at]
+        own, length = total[:some], cases.at.length[at]
         for lane in range(int(length.max())):
             own = np.where(lane < length, (own + each[at, lane]).astype(dtype), own)
         total[:some] = own

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Words
+from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.stages.steps import View
 
 
@@ -23,23 +25,11 @@ def _negative(words: Words, layout: FloatLayout) -> Words:
 
 
 def _is_nan(words: Words, layout: FloatLayout) -> Bool:
-    found: Bool = _magnitudes(words, layout) > layout.inf_bits
-    return found
+    return np.asarray(_magnitudes(words, layout) > layout.inf_bits)
 
 
 def _magnitudes(words: Words, layout: FloatLayout) -> Words:
     return words & np.uint64(layout.sign_bit - 1)
-
-
-def _rows(step: int) -> View:
-    """The elements of another block of the call."""
-    which = "before" if step > 0 else "after"
-    return View(
-        f"block_{which}",
-        f"amax is that of the block {which} it",
-        lambda words, _: np.roll(words, step, axis=0),
-        mixes=True,
-    )
 
 
 def _second(words: Words, layout: FloatLayout) -> Words:
@@ -67,20 +57,12 @@ def other_of_pair(count: int) -> NDArray[np.intp]:
     return np.where((own ^ 1) < count, own ^ 1, own)
 
 
-def _of_numbers(view: View) -> View:
-    """A view of other blocks in which their infinities and NaN are not seen."""
-    sees = view.words
-
-    def words(some: Words, layout: FloatLayout) -> Words:
-        special = _magnitudes(some, layout) >= np.uint64(layout.inf_bits)
-        found = np.where(special, np.uint64(0), some)
-        return np.where(special, some, found if sees is None else sees(found, layout))
-
-    text = f"{view.text} where these are numbers"
-    return View(f"{view.name}_numbers", text, words, mixes=True)
+def _rows(step: int) -> _Seen:
+    """The elements of another block of the call."""
+    return lambda words, _: np.roll(words, step, axis=0)
 
 
-def _larger(count: int, *, apart: bool) -> Callable[[Words, FloatLayout], Words]:
+def _larger(count: int, *, apart: bool = False) -> _Seen:
     """The largest signed number of each few elements, NaN not counting, and 0 for the others."""
 
     def words(some: Words, layout: FloatLayout) -> Words:
@@ -97,30 +79,24 @@ def _larger(count: int, *, apart: bool) -> Callable[[Words, FloatLayout], Words]
     return words
 
 
-def _reduced(count: int, *, apart: bool) -> View:
-    number = {2: "two", 4: "four", 8: "eight"}[count]
-    where = f"lanes {count}i to {count}i + {count - 1}" if count > 2 else "lanes 2i and 2i + 1"
-    which = f"{number} neighbouring elements ({where})"
-    if apart:
-        which = f"{number} elements a {'half' if count == 2 else 'quarter'} of a block apart"
-    text = f"of each {which} amax sees the largest signed number alone"
-    name = f"signed_in_{number}{'_apart' * apart}"
-    return View(
-        name, text.replace("largest", "larger") if count == 2 else text, _larger(count, apart=apart)
-    )
-
-
-VIEWS = (
-    View("signed", "amax takes no magnitudes: a negative element does not count", _signed),
-    View("negative_only", "amax sees negative elements alone", _negative),
-    View("second_largest", "amax does not see the largest element, but the next", _second),
-    View("of_two_blocks", "amax is that of blocks 2i and 2i + 1 together", _pair, mixes=True),
-    _rows(1),
-    _rows(-1),
-    # The first steps of a reduction compare signed numbers.
-    *(_reduced(count, apart=False) for count in (2, 4, 8)),
-    *(_reduced(count, apart=True) for count in (2, 4)),
-)
+#: The blocks as amax sees them, from their words; of the last five, the first steps of a reduction
+#: compare signed numbers.
+_Seen = Callable[[Words, FloatLayout], Words]
+_SEEN: dict[str, _Seen] = {
+    "signed": _signed,
+    "negative_only": _negative,
+    "second_largest": _second,
+    "of_two_blocks": _pair,
+    "block_before": _rows(1),
+    "block_after": _rows(-1),
+    "signed_in_two": _larger(2),
+    "signed_in_four": _larger(4),
+    "signed_in_eight": _larger(8),
+    "signed_in_two_apart": _larger(2, apart=True),
+    "signed_in_four_apart": _larger(4, apart=True),
+}
+_OF_OTHERS = ("of_two_blocks", "block_before", "block_after")
+VIEWS = tuple(View(*one, mixes=one[0] in _OF_OTHERS) for one in told("view", _SEEN))
 
 
 def without_lanes(unseen: Bool) -> View:
@@ -170,22 +146,30 @@ def _patterns(count: int) -> Iterator[tuple[str, Bool]]:
     yield "the second half of the lanes", lane >= count // 2
 
 
+def _apart(some: Words, layout: FloatLayout, sees: _Seen, least: int, *, hidden: bool) -> Words:
+    """The blocks as `sees` has them, but with all infinities and NaN from `least` on; see below."""
+    kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
+    return np.where(kept, some, sees(np.where(kept & hidden, np.uint64(0), some), layout))
+
+
+#: How infinities and NaN are seen in a variant of a view: its name and words; the first magnitude
+#: from infinity's on that is seen all the same; and whether the view itself does not see these.
+_VARIANTS = (
+    ("numbers", " where these are numbers", 0, True),
+    ("specials", ", but infinities and NaN all the same", 0, False),
+    ("nan", ", but NaN all the same", 1, False),
+)
+
+
 def variants(view: View) -> Iterator[View]:
     """A view, and others in which NaN, or NaN and infinities, are seen all the same.
 
     Of a view of other blocks one in which theirs are not seen.
     """
     yield view
-    hides = view.words
-    if hides is None:
+    if view.words is None:
         return
-    if view.mixes:
-        yield _of_numbers(view)
-    for name, text, least in (("specials", "infinities and NaN", 0), ("nan", "NaN", 1)):
-
-        def words(some: Words, layout: FloatLayout, least: int = least) -> Words:
-            kept = _magnitudes(some, layout) >= np.uint64(layout.inf_bits + least)
-            return np.where(kept, some, hides(some, layout))
-
-        told = f"{view.text}, but {text} all the same"
-        yield View(f"{view.name}_{name}", told, words, mixes=view.mixes)
+    for name, text, least, hidden in _VARIANTS:
+        if view.mixes or not hidden:
+            words = partial(_apart, sees=view.words, least=least, hidden=hidden)
+            yield View(f"{view.name}_{name}", f"{view.text}{text}", words, mixes=view.mixes)
