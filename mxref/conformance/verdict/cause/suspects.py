@@ -15,7 +15,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -52,6 +52,7 @@ _PARTS: dict[str, dict[str, Callable[[Answer], Answer]]] = {
     "pack_blocks": {"pack": parts.of_packed},
     "unpack_blocks": {"unpack": parts.of_unpacked},
 }
+Made = TypeVar("Made")
 #: The right answers.
 right: Answer = Questions.answers
 
@@ -95,10 +96,7 @@ class Suspect:
 
     def answers(self, evidence: Evidence, policy: Policy) -> Words | None:
         """Its answers to the questions of some evidence; None where it fails."""
-        try:
-            return self.answer(evidence.questions, policy)
-        except Exception:  # mutants are made for some float types, and may fail on others
-            return None
+        return unless_it_fails(lambda: self.answer(evidence.questions, policy), None)
 
     def gives(self, evidence: Evidence, policy: Policy) -> bool:
         """Whether it gives all of some answers."""
@@ -124,9 +122,39 @@ class Suspect:
         return Cause(*about, read, (), total - misses, total, answer=self.answer)
 
 
+def unless_it_fails(make: Callable[[], Made], otherwise: Made) -> Made:
+    """What known bugs make of questions, or else: they are made for some float types.
+
+    >>> unless_it_fails(lambda: 1 // 0, -1)
+    -1
+    """
+    try:
+        return make()
+    except Exception:  # of any kind, as bugs fail on what they are not made for
+        return otherwise
+
+
 def of_stage(op: str, name: str, text: str, answer: Answer) -> Suspect:
     """What a stage does, or several, as a suspect."""
     return Suspect("stages", name, "", text, op, (), answer)
+
+
+def cause_of_steps(
+    op: str, steps: Any, policy: Policy, whole: Sequence[Evidence], misses: int
+) -> Cause:
+    """What steps do together, as the cause of all answers but some.
+
+    Args:
+        op: the operation.
+        steps: what its stages do; the `wrong` ones of them have names and texts.
+        policy: what all else follows.
+        whole: all of a target's answers.
+        misses: how many of them the steps do not give.
+    """
+    name = "+".join(one.name for one in steps.wrong)
+    text = "; and ".join(one.text for one in steps.wrong)
+    cause = of_stage(op, name, text, steps.answer).cause(op, policy, whole, misses)
+    return dataclasses.replace(cause, steps=steps)
 
 
 @functools.cache

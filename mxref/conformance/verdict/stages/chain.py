@@ -12,7 +12,7 @@ from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import of_stage
+from mxref.conformance.verdict.cause.suspects import cause_of_steps
 from mxref.policy.policy import Policy
 
 
@@ -42,13 +42,13 @@ class Chain:
     """What the stages of a target do.
 
     Args:
-        links: those that deviate, in order.
+        wrong: the links that deviate, in order.
         make: answers by some of them, which are right if there are none.
         unit: what the numbers are called.
         clauses: the clauses about each stage.
     """
 
-    links: tuple[Link, ...]
+    wrong: tuple[Link, ...]
     make: Callable[[Questions, Policy, tuple[Link, ...]], Words]
     unit: str
     clauses: dict[str, str]
@@ -56,24 +56,24 @@ class Chain:
     @property
     def mixes(self) -> bool:
         """Whether an answer depends on other blocks of the call."""
-        return any(link.mixes for link in self.links)
+        return any(link.mixes for link in self.wrong)
 
     def answer(self, questions: Questions, policy: Policy) -> Words:
         """The answers to questions, where all else follows a policy."""
         right, plain = questions.answers(policy), self.make(questions, policy, ())
-        found = self.make(questions, policy, self.links)
+        found = self.make(questions, policy, self.wrong)
         return np.where(found == plain, right, found)
 
     def without(self, link: Link) -> Chain:
         """The same where one stage is right."""
-        return replace(self, links=tuple(one for one in self.links if one is not link))
+        return replace(self, wrong=tuple(one for one in self.wrong if one is not link))
 
     def lines(self, whole: Sequence[Evidence], policy: Policy) -> Iterator[Stage]:
         """A line for each link, and one for what none of them speaks of."""
         wrong = _wrong(self, whole, policy)
         found = [self.answer(one.questions, policy) for one in whole]
         rest, total = [one.copy() for one in wrong], sum(one.size for one in wrong)
-        for link in self.links:
+        for link in self.wrong:
             fewer, count, left = self.without(link), 0, 0
             for i, one in enumerate(whole):
                 of_it = _differ(one, found[i], fewer.answer(one.questions, policy))
@@ -99,7 +99,7 @@ def chain_cause(op: str, whole: Sequence[Evidence], policy: Policy, fit: Fit) ->
         fit: finds what the stages do.
     """
     chain = fit(whole, policy)
-    if chain is None or not (chain := _pared(chain, whole, policy)).links:
+    if chain is None or not (chain := _pared(chain, whole, policy)).wrong:
         return None
     return cause_of(op, chain, whole, policy)
 
@@ -117,7 +117,7 @@ def _differ(one: Evidence, these: Words, those: Words) -> Bool:
 def _pared(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Chain:
     """A chain without links that explain nothing."""
     count = sum(int(wrong.sum()) for wrong in _wrong(chain, whole, policy))
-    for link in chain.links[::-1]:
+    for link in chain.wrong[::-1]:
         fewer = chain.without(link)
         if (left := sum(int(one.sum()) for one in _wrong(fewer, whole, policy))) <= count:
             chain, count = fewer, left
@@ -126,8 +126,6 @@ def _pared(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Chain:
 
 def cause_of(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Cause:
     """A chain as a cause."""
-    name = "+".join(link.name for link in chain.links)
-    text = "; and ".join(link.text for link in chain.links)
     misses = sum(int(one.any(axis=1).sum()) for one in _wrong(chain, whole, policy))
-    cause = of_stage(op, name, text, chain.answer).cause(op, policy, whole, misses)
-    return replace(cause, stages=tuple(chain.lines(whole, policy)), steps=chain)
+    cause = cause_of_steps(op, chain, policy, whole, misses)
+    return replace(cause, stages=tuple(chain.lines(whole, policy)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,37 +84,34 @@ def fit_products(whole: Sequence[Evidence], policy: Policy) -> Chain | None:
                      by_scale=False)  # fmt: skip
     bases = [base] * (base.name != "right")
     links = [*_row_links(steps.rows)]
-    links += [Link("scale", one.name, one.text, one.numbers) for one in (*bases, *ends)]
-    links += [Link("codes", one.name, one.text, one.numbers) for one in read]
+    links += [_reading_link("scale", "scales", one, plain) for one in (*bases, *ends)]
+    links += [_reading_link("codes", "codes", one, plain) for one in read]
     if output[1]:
-        links.append(Link("output", *output))
+        links.append(Link("output", *output[:2], partial(replace, finish=output[2])))
     if steps.sources != own:
         order = lane_order(np.array(steps.sources), "numbers")
-        links.append(Link("places", order.name, order.text, steps.sources))
+        links.append(
+            Link("places", order.name, order.text, partial(replace, sources=steps.sources))
+        )
 
     def made(questions: Questions, policy: Policy, some: tuple[Link, ...]) -> Words:
-        return _made(questions, plain, some)
+        found = plain
+        for link in some:
+            found = link.what(found)
+        return found.of(Side(questions))
 
     return Chain(tuple(links), made, "elements" if lanes > 1 else "codes", _CLAUSES)
 
 
-def _made(questions: Questions, plain: Steps, links: tuple[Link, ...]) -> Words:
-    """The numbers where some stages deviate from plain steps."""
-    steps, rows = plain, list(plain.rows)
-    for link in links:
-        match link.stage:
-            case "scale" if link.mixes:
-                number, lanes = link.what
-                rows = [number if i in lanes else k for i, k in enumerate(rows)]
-            case "scale":
-                steps = replace(steps, scales=overlay(plain.scales, steps.scales, link.what))
-            case "codes":
-                steps = replace(steps, codes=overlay(plain.codes, steps.codes, link.what))
-            case "output":
-                steps = replace(steps, finish=link.what)
-            case _:
-                steps = replace(steps, sources=link.what)
-    return replace(steps, rows=tuple(rows)).of(Side(questions))
+def _reading_link(stage: str, name: str, one: Reading, plain: Steps) -> Link:
+    """A link for a reading of scales or codes, which counts where it is not the plain one."""
+    own = getattr(plain, name)
+
+    def change(steps: Steps) -> Steps:
+        found: dict[str, Any] = {name: overlay(own, getattr(steps, name), one.numbers)}
+        return replace(steps, **found)
+
+    return Link(stage, one.name, one.text, change)
 
 
 def _row_links(rows: tuple[int, ...]) -> Iterable[Link]:
@@ -120,9 +119,12 @@ def _row_links(rows: tuple[int, ...]) -> Iterable[Link]:
     for number in sorted({*rows} - {0}):
         lanes = np.array(rows) == number
         where = "" if lanes.all() else f"in {lanes_in_words(lanes)}, "
-        what = number, tuple(np.flatnonzero(lanes).tolist())
         text = f"{where}elements are multiplied by {ROWS[number].text}"
-        yield Link("scale", ROWS[number].name, text, what, mixes=True)
+
+        def change(steps: Steps, lanes: Bool = lanes, number: int = number) -> Steps:
+            return replace(steps, rows=tuple(np.where(lanes, number, steps.rows).tolist()))
+
+        yield Link("scale", ROWS[number].name, text, change, mixes=True)
 
 
 def _wide(readings: Sequence[Reading]) -> list[Reading]:

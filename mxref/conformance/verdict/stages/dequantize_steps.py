@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, FloatLayout, compose, split
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.parts import Answer
-from mxref.conformance.verdict.cause.suspects import right, suspects
+from mxref.conformance.verdict.cause.suspects import (
+    Suspect,
+    of_stage,
+    right,
+    suspects,
+    unless_it_fails,
+)
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.classes import of_formats
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, CodeFormat, block_format
@@ -163,18 +169,14 @@ def _readings(op: str, fmt: CodeFormat, policy: Policy) -> list[Reading]:
     codes = np.arange(fmt.code_count, dtype=np.uint64)[:, np.newaxis]
     asked = Questions(without_cases(op, fmt.name, "f32"), codes)
 
-    def reading(name: str, text: str, answer: Answer) -> Reading:
-        bits = answer(asked, policy)[:, 0]
-        return Reading(name, text, compose(split(bits, F32), F64).view(np.float64))
+    def reading(one: Suspect) -> Reading:
+        bits = one.answer(asked, policy)[:, 0]
+        return Reading(one.name, one.text, compose(split(bits, F32), F64).view(np.float64))
 
-    found = [reading("right", "", right)]
-    some = [one for ones in suspects(op, fmt.name) for one in ones]
-    for one in (*some, *of_formats(op, fmt.name)):
-        try:
-            found.append(reading(one.name, one.text, one.answer))
-        except Exception:  # known bugs are made for some float types, and may fail on others
-            continue
-    return found
+    some = (one for ones in suspects(op, fmt.name) for one in ones)
+    every = (of_stage(op, "right", "", right), *some, *of_formats(op, fmt.name))
+    found = (unless_it_fails(partial(reading, one), None) for one in every)
+    return [one for one in found if one is not None]
 
 
 def element_readings(fmt: CodeFormat, policy: Policy) -> list[Reading]:

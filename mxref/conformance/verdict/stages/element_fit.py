@@ -6,12 +6,14 @@ import itertools
 import operator
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from mxref.bits.floats import I64
 from mxref.conformance.verdict.cause.orders import lane_order, matches
 from mxref.conformance.verdict.cause.parts import nan_scale
+from mxref.conformance.verdict.cause.suspects import unless_it_fails
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.mixtures import CELLS, Tried, Way, mixture
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Count, Sides
@@ -35,11 +37,10 @@ def _wrong_cells(sides: Sides, way: Way) -> I64:
     lanes = sides.lanes
     found = np.zeros((CELLS, lanes), np.int64)
     for side in sides.every:
-        try:
-            away = way.of(side.divided, side.scale, sides.policy) ^ side.codes
-        except Exception:  # known bugs are made for some float types, and may fail on others
+        codes = unless_it_fails(partial(way.of, side.divided, side.scale, sides.policy), None)
+        if codes is None:
             return found + (1 << 40)
-        some = side.finite
+        away, some = codes ^ side.codes, side.finite
         if way.divisor.mixes:  # under the scale of a NaN block nothing is known
             divisors = way.divisor.codes(side.questions, side.scale, sides.policy)
             some = some & (divisors != nan_scale(sides.fmt.name))[:, np.newaxis]

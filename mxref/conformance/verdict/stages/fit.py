@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from mxref.bits.floats import Bool
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence
 from mxref.conformance.verdict.cause.parts import Answer
-from mxref.conformance.verdict.cause.suspects import over, suspects
+from mxref.conformance.verdict.cause.suspects import over, suspects, unless_it_fails
 from mxref.conformance.verdict.stages import candidates
 from mxref.conformance.verdict.stages.element_fit import bad_codes, fit_codes, fit_places
 from mxref.conformance.verdict.stages.mixtures import Way
@@ -40,7 +41,6 @@ class Fitted(Generic[Steps]):
 
     Args:
         steps: what the stages do.
-        policy: what all else follows.
         misses: answers that the steps do not give.
         counts: for each stage that deviates, by name: how many units are wrong by the policy, how
             many are left wrong by the steps, and how many there are.
@@ -48,7 +48,6 @@ class Fitted(Generic[Steps]):
     """
 
     steps: Steps
-    policy: Policy
     misses: int
     counts: dict[str, Count]
     blocks: Fitted[BlockSteps] | None = None
@@ -57,7 +56,7 @@ class Fitted(Generic[Steps]):
 def fit(
     whole: Sequence[Evidence], policy: Policy, like: BlockSteps = RIGHT
 ) -> Fitted[BlockSteps] | None:
-    """The steps nearest to a target's answers; None if blocks are not made so under the policy.
+    """The steps nearest to a target's answers; None if none is wrong, or answers are no blocks.
 
     Args:
         whole: its answers to `quantize` in one format, by float type.
@@ -99,7 +98,7 @@ def fit(
         for name, count in counts.items()
         if name in named or (misses and count[0] and count[1])
     }
-    return Fitted(steps, sides.policy, misses, told)
+    return Fitted(steps, misses, told) if steps.wrong or len(told) > 1 else None
 
 
 def _without_tensor(sides: Sides, steps: BlockSteps) -> Count:
@@ -163,10 +162,7 @@ def _missed(sides: Sides, steps: BlockSteps, number: int, *, whole: bool) -> int
             return some & ~side.evidence.gives(steps.answer(side.evidence.questions, sides.policy))
         return some & _other_scale(side, steps, sides.policy) if some.any() else some
 
-    try:
-        return sides.count(wrong)
-    except Exception:  # known bugs are made for some float types
-        return 1 << 62
+    return unless_it_fails(lambda: sides.count(wrong), 1 << 62)
 
 
 def _gives(sides: Sides, one: Special, steps: BlockSteps, *, alone: bool = False) -> bool:
@@ -182,20 +178,18 @@ def _gives(sides: Sides, one: Special, steps: BlockSteps, *, alone: bool = False
         if not some.any():
             continue
         asked = side.evidence.questions
-        try:
-            if alone:
-                found = one.of(side.alone, sides.policy)[some[side.specials]]
-            else:
-                found = one.of(asked, sides.policy)[some]
-        except Exception:  # known bugs are made for some float types
+        few = side.alone if alone else asked
+        rows = unless_it_fails(partial(one.of, few, sides.policy), None)
+        if rows is None:
             return False
+        found = rows[some[side.specials] if alone else some]
         given = side.evidence.answers[some]
         if (found[:, 0] != given[:, 0]).any():
             return False
         if one.whole:
             words = np.broadcast_to(found[:, 1:], (len(found), sides.lanes))
-            rows = np.concatenate([found[:, :1], words], axis=1)[:, sources]
-            if not same_answers(asked.file, rows, given, asked.inputs[some]).all():
+            whole = np.concatenate([found[:, :1], words], axis=1)[:, sources]
+            if not same_answers(asked.file, whole, given, asked.inputs[some]).all():
                 return False
     return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from mxref.bits.floats import F64, I64, LAYOUTS, Bool, compose, split
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.suspects import Suspect, of_stage
+from mxref.conformance.verdict.cause.suspects import Suspect, of_stage, unless_it_fails
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.chain import Chain, Link
 from mxref.conformance.verdict.stages.classes import ways
@@ -65,12 +66,10 @@ class _Way:
         for one, cell in zip(whole, cells, strict=True):
             if most is not None and wrong.sum() > most.sum() and wrong[most > 0].all():
                 return replace(self, wrong=wrong + (1 << 40))
-            asked = one.questions
-            try:
-                found = self.answer(asked, policy)
-                same = same_answers(asked.file, found, one.answers, asked.inputs)
-            except Exception:  # known bugs are made for some float types, and may fail on others
+            found = unless_it_fails(partial(self.answer, one.questions, policy), None)
+            if found is None or found.shape != one.answers.shape:
                 return replace(self, wrong=wrong + (1 << 40))
+            same = same_answers(one.questions.file, found, one.answers, one.questions.inputs)
             wrong += np.bincount(cell[~same[:, 0]], minlength=_CELLS)
         return replace(self, wrong=wrong)
 
@@ -143,7 +142,7 @@ def fit_numbers(whole: Sequence[Evidence], policy: Policy) -> Chain | None:
     links = [*_links(regions)]
     chain = Chain(tuple(links), _made, "numbers", _CLAUSES)
     links += _special(whole, chain, policy)
-    return replace(chain, links=tuple(links))
+    return replace(chain, wrong=tuple(links))
 
 
 def _tried(whole: Sequence[Evidence], cells: Sequence[I64], policy: Policy) -> list[_Way]:

@@ -11,7 +11,7 @@ import numpy as np
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
-from mxref.conformance.verdict.cause.suspects import of_stage
+from mxref.conformance.verdict.cause.suspects import cause_of_steps
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
 from mxref.conformance.verdict.stages.dequantize_fit import fit_products
@@ -27,7 +27,8 @@ from mxref.targets.calls import Answers
 #: How many literals a link is as long as.
 _COST = 2
 _OF_SCALES = ("scale", "special blocks")
-#: What finds the stages of numbers and of products.
+#: Operations on blocks, and what finds the stages of numbers and of products.
+_BLOCKS = ("quantize", "quantize_tensor")
 _FITS: dict[str, Fit] = {
     "encode": fit_numbers,
     "encode_stochastic": fit_numbers,
@@ -64,10 +65,8 @@ def stage_cause(
     """
     if scale_kind(whole[0].questions.file.format) is ScaleKind.FLOAT32:
         return None  # its steps are those of policies
-    if op == "quantize_tensor":
-        return first_cause(policies, lambda policy: _tensor_cause(whole, policy))
-    if op == "quantize":
-        return first_cause(policies, lambda policy: _block_cause(whole, policy, like))
+    if op in _BLOCKS:
+        return first_cause(policies, lambda policy: _cause(op, whole, policy, like))
     if op not in _FITS or not all(one.answered.all() for one in whole):
         return None
     wrong = {policy: sum(one.misses_under(policy) for one in whole) for policy in policies}
@@ -80,26 +79,15 @@ def stage_cause(
     return first_cause(some, find, lambda cause: cause.same)
 
 
-def _tensor_cause(whole: Sequence[Evidence], policy: Policy) -> Cause | None:
-    """The stages of tensors that deviate over a policy, if there are some."""
-    found = fit_tensor(whole, policy)
-    return _cause("quantize_tensor", found, whole) if found else None
-
-
-def _block_cause(whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
-    """The stages of blocks that deviate over a policy, if there are some."""
-    found = fit(whole, policy, like)
-    if found is None or not (found.steps.wrong or len(found.counts) > 1):
+def _cause(op: str, whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
+    """The stages of blocks or tensors that deviate over a policy, if there are some."""
+    found: Fitted[Any] | None = (
+        fit(whole, policy, like) if op == "quantize" else fit_tensor(whole, policy)
+    )
+    if found is None:
         return None
-    return _cause("quantize", found, whole)
-
-
-def _cause(op: str, found: Fitted[Any], whole: Sequence[Evidence]) -> Cause:
-    wrong = found.steps.wrong
-    name, text = "+".join(one.name for one in wrong), "; and ".join(one.text for one in wrong)
-    suspect = of_stage(op, name, text, found.steps.answer)
-    cause = suspect.cause(op, found.policy, whole, found.misses)
-    return replace(cause, stages=tuple(_lines(found)), steps=found.steps)
+    cause = cause_of_steps(op, found.steps, policy, whole, found.misses)
+    return replace(cause, stages=tuple(_lines(found)))
 
 
 def _lines(found: Fitted[Any]) -> Iterator[Stage]:
@@ -164,11 +152,11 @@ def _chain_rest(outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Poli
     """
     whole = [all_of(one) for one in outcomes]
     left = {stage.text for stage in chain.lines(whole, policy) if stage.left}
-    sure = tuple(link for link in chain.links if link.text not in left)
+    sure = tuple(link for link in chain.wrong if link.text not in left)
     special = tuple(link for link in sure if link.is_special)
     told: list[tuple[tuple[int, ...], Cause | None]] = []
-    for links in {len(some): some for some in ((), special, sure, chain.links)}.values():
-        some = replace(chain, links=links)
+    for links in {len(some): some for some in ((), special, sure, chain.wrong)}.values():
+        some = replace(chain, wrong=links)
         own = (some.answer(one.questions, policy) for one in whole)
         found = [_judged(*pair, policy) for pair in zip(outcomes, own, strict=True)]
         rest = describe_failures(found, policy, right=len(links) <= len(special))

@@ -36,15 +36,7 @@ def fit_tensor(
         policy: what is right.
         like: steps that give other answers, with which the search begins: their blocks are kept.
     """
-    try:
-        return _fitted(whole, policy, like)
-    except ValueError:  # the policy has no answer to some question
-        return None
 
-
-def _fitted(
-    whole: Sequence[Evidence], policy: Policy, like: TensorSteps | None
-) -> Fitted[TensorSteps] | None:
     def wrong_words(steps: TensorSteps, *, scales: bool) -> int:
         return sum(_wrong_words(one, steps, policy, scales=scales) for one in whole)
 
@@ -65,7 +57,7 @@ def _fitted(
             steps, misses, blocks = more, left, found
     if not steps.wrong or FEWER * misses > before:
         return None
-    return Fitted(steps, policy, misses, dict(_counts(whole, steps, policy, misses)), blocks)
+    return Fitted(steps, misses, dict(_counts(whole, steps, policy, misses)), blocks)
 
 
 def _best(
