@@ -92,7 +92,7 @@ class TargetCase:
 
     def _read(self) -> list[VectorFile]:
         from mxref.cases.read import VectorError, read_listed
-        from mxref.golden.vector_cases import made_files
+        from mxref.golden.made_files import made_files
 
         listed = {entry["file"].removesuffix(".jsonl") for entry in self.entries}
         made = [made_files()[file.stem]() for file in self.files if file.stem not in listed]
@@ -177,7 +177,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.checking.check_parts import parts
     from mxref.conformance.verdict.verify import covered_files
-    from mxref.golden.vector_cases import made_files
+    from mxref.golden.made_files import made_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
     from mxref.targets.exit_guards import exits_raised

@@ -289,6 +289,8 @@ def check_keys(
     """Refuse an object that lacks a key, has another one, or a value of another type."""
     if not isinstance(record, dict):
         raise VectorError(f"{where}: must be a JSON object")
+    if record.keys() == keys.keys() and all(type(record[key]) is keys[key] for key in keys):
+        return
     missing: Iterator[str] = (k for k in keys if k not in record and k not in optional)
     wrong = [f"lacks {key!r}" for key in missing]
     wrong += [f"has the unknown key {key!r}" for key in record if key not in keys]

@@ -45,19 +45,24 @@ _NAME = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 _ENDINGS = (".jsonl", ".txt", ".h", ".json")
 
 
-def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> list[VectorFile]:
+def read_vectors(
+    folder: Path,
+    wanted: Callable[[str], bool] | None = None,
+    entries: list[dict[str, Any]] | None = None,
+) -> list[VectorFile]:
     """Every vector file that a folder's manifest lists, checked.
 
     Args:
         folder: where the manifest is.
         wanted: whether to read a file, by its path below the folder without the ending; None
             reads all vector files and checks the digests of all other files.
+        entries: those of the manifest if they were read before.
 
     Raises:
         VectorError: no manifest, or a file that is missing, damaged, not canonical or not listed;
             the message names file, line and reason.
     """
-    entries = read_manifest(folder)
+    entries = read_manifest(folder) if entries is None else entries
     listed = {"manifest.json", *(entry["file"] for entry in entries)}
     if wanted is not None:
         entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]

@@ -83,7 +83,7 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
     from mxref.cases.words import known_models, known_rules
     from mxref.formats.catalog import block_format
     from mxref.golden.contract import holds
-    from mxref.golden.vector_cases import made_files
+    from mxref.golden.made_files import made_files
     from mxref.operands.shown import show_float
 
     folder = options.vectors or vectors_folder()

@@ -128,7 +128,7 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
 
 def _made(options: argparse.Namespace) -> Iterator[VectorFile]:
     """The made files that the options choose."""
-    from mxref.golden.vector_cases import made_files
+    from mxref.golden.made_files import made_files
     from mxref.targets.results import prompts_name
 
     folder: Path | None = getattr(options, "results", None)
@@ -236,6 +236,6 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
 def _stems(options: argparse.Namespace) -> list[str]:
     """The stems of all vector files, made ones included."""
     from mxref.cases.read import by_stem, read_manifest
-    from mxref.golden.vector_cases import made_files
+    from mxref.golden.made_files import made_files
 
     return [*by_stem(read_manifest(options.vectors or vectors_folder())), *made_files()]

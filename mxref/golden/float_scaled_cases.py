@@ -12,7 +12,6 @@ from mxref.cases.float_scaled import FLOAT_SCALES, largest_magnitudes, under_lar
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import FLOAT_SCALED_FORMATS, BlockFormat
 from mxref.golden.case_inputs import CaseInput
-from mxref.golden.layout_cases import file_of
 from mxref.operations.registry import REGISTRY
 
 __all__ = ["float_scaled_files", "float_scaled_tasks"]
@@ -135,6 +134,8 @@ def _file(
     entries: list[CaseInput],
 ) -> VectorFile:
     """A file with these columns; of one that is not stored with the first alone, for speed."""
+    from mxref.golden.layout_cases import file_of
+
     if fmt.name != _STORED or layout not in _FLOATS:
         columns = columns[:1]
     digits = REGISTRY[op].digits(fmt.name, layout.name)

@@ -11,10 +11,11 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import SPEC, VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, element_format
 from mxref.golden.agreement import compare_references
+from mxref.golden.made_files import own_files
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_lines, table_text
-from mxref.golden.vector_cases import file_tasks, own_files
+from mxref.golden.vector_cases import file_tasks
 from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]

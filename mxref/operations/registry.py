@@ -29,6 +29,7 @@ __all__ = [
     "REGISTRY",
     "WEIGHT_ONLY_OPERATIONS",
     "defined",
+    "own_operations",
 ]
 
 #: name -> the module of this room and the class that have it: of numbers and blocks,
@@ -161,6 +162,11 @@ PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
 CALL_OPERATIONS: _OfKind[CallOperation] = _OfKind(_CALLS, others=True)
 #: Those whose answers may be inside of intervals, since the order of additions is open.
 WEIGHT_ONLY_OPERATIONS: _OfKind[WeightOnlyOperation] = _OfKind(_WEIGHT_ONLY)
+
+
+def own_operations() -> dict[str, CallOperation]:
+    """Those from outside of mxref that are defined now, by name."""
+    return {name: CALL_OPERATIONS[name] for name in REGISTRY if name not in _PLACES}
 
 
 @contextlib.contextmanager

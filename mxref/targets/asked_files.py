@@ -10,7 +10,7 @@ from mxref.cases.names import names_of, stem_of
 from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
-from mxref.golden.vector_cases import made_files
+from mxref.golden.made_files import made_files
 from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
 from mxref.policy.policy import Policy
@@ -55,17 +55,21 @@ def read_for(
     """
     named = set(map(stem_of, ids))
     unread: dict[str, VectorFile] = {}
-    stems = by_stem(read_manifest(folder))
+    entries = read_manifest(folder)
+    stems = by_stem(entries)
+    # The formats of others are in modules that take time to import.
+    asked = CALL_OPERATIONS.keys() & getattr(target, "operations", OPERATIONS)
+    others = CALL_OPERATIONS.keys() - asked
     for stem in stems:
         op, format, float = names_of(stem)
-        tables = (CALL_OPERATIONS[op].formats,) if op in CALL_OPERATIONS else _FORMATS
-        known = op in OPERATIONS and any(format in table for table in tables)
+        tables = (CALL_OPERATIONS[op].formats,) if op in asked else _FORMATS
+        known = op in others or (op in OPERATIONS and any(format in table for table in tables))
         if not known or stem in named:
             continue  # left to `read_vectors`, which refuses unknown names
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
-            unread[stem] = without_cases(op, format, float)
+            unread[stem] = VectorFile(op, format, float, ("ocp",), 1, 0, 0, ())
     found = {file.stem: file for file in read} | unread
-    files = read_vectors(folder, lambda stem: stem not in found)
+    files = read_vectors(folder, lambda stem: stem not in found, entries)
     found |= {file.stem: file for file in files}
     made = [found[stem] for stem in stems]
     for stem, make in made_files().items():

@@ -7,7 +7,7 @@ from helpers import FILES, vector_file
 
 from mxref.cases.answers import answerable, exact_answers
 from mxref.golden.agreement import compare_references
-from mxref.golden.vector_cases import made_files
+from mxref.golden.made_files import made_files
 from mxref.policy.policy import Policy
 
 MADE = made_files()

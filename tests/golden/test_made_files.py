@@ -21,7 +21,7 @@ from mxref.cli import main
 from mxref.conformance import target_of, verify
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.golden.float_scaled_cases import float_scaled_files
-from mxref.golden.vector_cases import made_files
+from mxref.golden.made_files import made_files
 from mxref.policy.policy import Policy
 from mxref.targets.asked_files import read_for
 from mxref.targets.profile_target import speaks_of

@@ -18,7 +18,7 @@ from refused import assert_says, refusals
 from mxref import exact, formats, golden, profiles
 from mxref.cli.command_line import main
 from mxref.formats import BlockFormat, ElementFormat, ScaleFormat, Specials
-from mxref.golden.vector_cases import own_files
+from mxref.golden.made_files import own_files
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 

@@ -65,7 +65,7 @@ def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
 
 def _own(stem: str) -> list[VectorFile]:
     """The file of a user's format, if it has one."""
-    from mxref.golden.vector_cases import own_files  # which imports all operations
+    from mxref.golden.made_files import own_files  # which imports all operations
 
     makers = own_files()
     return [makers[stem]()] if stem in makers else []

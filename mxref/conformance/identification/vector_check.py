@@ -132,7 +132,7 @@ def files_of(op: str, format: str, float: str, policy: AnyPolicy) -> list[Vector
     stored = {one.stem: one for one in read_vectors(vectors_folder(), wanted)}
     if f"{op}/{format}.{float}" in stored:  # the only one
         return [*stored.values()]
-    from mxref.golden.vector_cases import made_files
+    from mxref.golden.made_files import made_files
 
     made = (make() for stem, make in made_files().items() if wanted(stem) and stem not in stored)
     return [*stored.values(), *made]

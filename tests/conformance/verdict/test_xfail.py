@@ -25,7 +25,7 @@ from mxref.conformance.checking.computed import compare_computed
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.failure_kinds import change_of, kind_of, listed_as, narrow_kinds
 from mxref.golden import VectorFile
-from mxref.golden.vector_cases import made_files
+from mxref.golden.made_files import made_files
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
