@@ -11,12 +11,12 @@ from mxref.support.distinct import distinct
 
 __all__ = ["below", "drawn_order", "splitmix64"]
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+_STEP = 0x9E3779B97F4A7C15
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _MASK = (1 << 64) - 1
 #: Outputs that are made at a time, which stay in the cache.
-_PART = 1 << 13
+_PART = 1 << 14
 #: Orders that are kept, since calls of one size are made for every operation and format.
 _KEPT = 512
 
@@ -37,19 +37,25 @@ def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
     """
     if count == 1:  # in Python, which takes a quarter of the time
-        return np.array([_mixed(seed + (start + 1) * int(_STEP) & _MASK)], np.uint64)
-    found = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+        return np.array([_mixed(seed + (start + 1) * _STEP & _MASK)], np.uint64)
+    found = np.empty(count, np.uint64)
     room = np.empty(min(count, _PART), np.uint64)
+    steps = _steps()
     for first in range(0, count, _PART):
         state = found[first : first + _PART]
         shifted = room[: len(state)]
-        state *= _STEP
-        state += np.uint64(seed)
+        np.add(steps[: len(state)], np.uint64(seed + (start + first) * _STEP & _MASK), out=state)
         for shift, factor in ((30, _FIRST), (27, _SECOND)):
             state ^= np.right_shift(state, np.uint64(shift), out=shifted)
             state *= factor
         state ^= np.right_shift(state, np.uint64(31), out=shifted)
     return found
+
+
+@functools.cache
+def _steps() -> NDArray[np.uint64]:
+    """The first multiples of the step, which begin every part."""
+    return np.arange(1, _PART + 1, dtype=np.uint64) * np.uint64(_STEP)
 
 
 def below(words: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:

@@ -8,12 +8,14 @@ tells K; what lacks of the last block is zeros. Both formats have blocks of one 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.two_level import TensorScale
@@ -35,6 +37,7 @@ __all__ = [
     "numbers",
     "operands",
     "pair_formats",
+    "rows_of_operands",
     "terms",
 ]
 
@@ -77,6 +80,7 @@ class DotSide:
         return (*tensor, *self.scales, *self.codes)
 
 
+@functools.cache  # a name stands for one format as long as the process runs
 def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, by the name of the pair.
 
@@ -119,23 +123,47 @@ def operands(words: Sequence[int], format: str) -> tuple[DotSide, DotSide]:
     Raises:
         ValueError: no number of elements has this number of words.
     """
+    first, second = _places(len(words), format)
+    return _side(words, *first), _side(words, *second)
+
+
+def rows_of_operands(words: NDArray[np.uint64], format: str) -> list[tuple[DotSide, DotSide]]:
+    """Both operands of dot products with as many words, one a row; raises as `operands`."""
+    first, second = _places(words.shape[1], format)
+    return [(_side(row, *first), _side(row, *second)) for row in map(tuple, words.tolist())]
+
+
+def _side(words: Sequence[int], tensor: int | None, scales: slice, codes: slice) -> DotSide:
+    """The words of one side, by their places."""
+    bits = None if tensor is None else words[tensor]
+    return DotSide(tuple(words[scales]), tuple(words[codes]), bits)
+
+
+@functools.lru_cache(1 << 10)
+def _places(count: int, format: str) -> tuple[tuple[int | None, slice, slice], ...]:
+    """Where so many words have the tensor's scale, if any, scales and codes of each operand.
+
+    Raises:
+        ValueError: no number of elements has this number of words.
+    """
     formats = pair_formats(format)
     size, tensors = formats[0].elements_per_block, [fmt.tensor_scale for fmt in formats]
-    half, odd = divmod(len(words) - sum(tensors), 2)
+    half, odd = divmod(count - sum(tensors), 2)
     blocks = -(-half // (size + 1))
     if odd or half < 1 or half - blocks <= (blocks - 1) * size:
         raise ValueError(
             f"a dot product must have two operands of equal length, each with a scale for every "
-            f"{size} elements, got {len(words)} words"
+            f"{size} elements, got {count} words"
         )
     sides = []
     start = 0
     for has_tensor in tensors:
-        tensor, first = (words[start] if has_tensor else None), start + has_tensor
-        start = first + half
-        scales, codes = words[first : first + blocks], words[first + blocks : start]
-        sides.append(DotSide(tuple(scales), tuple(codes), tensor))
-    return sides[0], sides[1]
+        first = start + has_tensor
+        end = first + half
+        codes = slice(first + blocks, end)
+        sides.append((start if has_tensor else None, slice(first, first + blocks), codes))
+        start = end
+    return tuple(sides)
 
 
 def blocks_of(rows: Sequence[DotSide], fmt: BlockFormat) -> Blocks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from mxref.formats.catalog import BlockFormat
 from mxref.operands.kinds import Codes, Floats, Kind, Scales
 from mxref.operands.returned import float_words
 from mxref.operands.shown import show_float
-from mxref.operands.word_rows import stripped
+from mxref.operands.word_rows import NO_WORD
 from mxref.operations.asked import Asked
 from mxref.operations.intervals import allowed
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
@@ -30,6 +31,7 @@ from mxref.operations.product_words import (
     code_of_one,
     operands,
     pair_formats,
+    rows_of_operands,
     terms,
 )
 from mxref.operations.wrong_answer import WrongAnswer
@@ -119,14 +121,16 @@ def groups(
     Yields:
         Their numbers, and both operands of each.
     """
-    rows = [operands(stripped(row), format) for row in words]
-    kinds = [(len(a.codes), a.tensor, b.tensor) for a, b in rows]
-    for kind in dict.fromkeys(sorted(kinds, key=lambda one: one[0])):
-        some = np.array([i for i, one in enumerate(kinds) if one == kind])
-        for start in range(0, some.size, _ROWS):
-            part = some[start : start + _ROWS]
-            pairs = [rows[i] for i in part.tolist()]
-            yield part, [a for a, _ in pairs], [b for _, b in pairs]
+    widths = (words != np.uint64(NO_WORD)).sum(axis=1)
+    for width in np.unique(widths).tolist():
+        same = np.flatnonzero(widths == width)
+        rows = rows_of_operands(words[same, :width], format)
+        tensors = [(a.tensor, b.tensor) for a, b in rows]
+        for pair in dict.fromkeys(tensors):
+            some = [i for i, one in enumerate(tensors) if one == pair]
+            for start in range(0, len(some), _ROWS):
+                part = some[start : start + _ROWS]
+                yield same[part], [rows[i][0] for i in part], [rows[i][1] for i in part]
 
 
 def fast_products(
@@ -169,8 +173,30 @@ def bounds(
     rounding: Literal["nearest", "any"] = "nearest",
 ) -> Bounds:
     """The bounds of every row of one side with every row of the other."""
+    return _bounds(tuple(a), tuple(b), formats, float, rounding)
+
+
+@functools.lru_cache(64)  # about the same answers several questions are asked
+def _bounds(
+    a: tuple[DotSide, ...],
+    b: tuple[DotSide, ...],
+    formats: tuple[BlockFormat, BlockFormat],
+    float: str,
+    rounding: Literal["nearest", "any"],
+) -> Bounds:
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
     return matmul_bounds(left, right, LAYOUTS[float].dtype, rounding=rounding)
+
+
+@functools.lru_cache(1 << 8)
+def _kinds(a: BlockFormat, b: BlockFormat, format: str, count: int) -> Kinds:
+    """The kinds of so many words in of a case about two formats."""
+    found: list[Kind | None] = []
+    for side, fmt in zip(operands(range(count), format), (a, b), strict=True):
+        found += [Scales()] * (side.tensor is not None)
+        found += [*[Codes(fmt.scale, code_of_one(fmt))] * len(side.scales)]
+        found += [*[Codes(fmt.element)] * len(side.codes)]
+    return tuple(found)
 
 
 class Matmul(Operation):
@@ -224,12 +250,7 @@ class Matmul(Operation):
 
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
         """The scale of the tensor, if there is one, scale codes and element codes of both sides."""
-        found: list[Kind | None] = []
-        for side, fmt in zip(operands(words, format), pair_formats(format), strict=True):
-            found += [Scales()] * (side.tensor is not None)
-            found += [*[Codes(fmt.scale, code_of_one(fmt))] * len(side.scales)]
-            found += [*[Codes(fmt.element)] * len(side.codes)]
-        return found
+        return _kinds(*pair_formats(format), format, len(words))
 
     def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A float."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,18 @@ from mxref.bits.floats import U8
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.operands.splitmix import below, splitmix64
 
-__all__ = ["AS_DRAWN", "PRODUCT_KINDS", "REPEATED", "ProductData", "drawn", "tensor_scales"]
+__all__ = [
+    "AS_DRAWN",
+    "PRODUCT_KINDS",
+    "REPEATED",
+    "Numbers",
+    "ProductData",
+    "drawn",
+    "tensor_scales",
+]
+
+#: Of float32, or float64 for long rows.
+Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,8 @@ PRODUCT_KINDS = (
 )
 #: Numbers that can lie in arrays with a stride of 0.
 REPEATED = ProductData(one_row=True), ProductData(equal=True)
+#: Elements of a row up to which float32 adds products without error.
+_IN_FLOAT32 = 1 << 16
 #: The scales of tensors, of formats that have them: powers of two, which round nothing.
 _TENSORS = np.float32(0.5), np.float32(8)
 
@@ -68,14 +82,15 @@ def _few(element: ElementFormat, *, more: bool) -> tuple[NDArray[np.float64], U8
 @lru_cache(16)  # both sides, asked for arrays and for outputs
 def drawn(
     fmt: BlockFormat, rows: int, blocks: int, draw: int, *, single: bool, kind: ProductData
-) -> tuple[U8, U8, NDArray[np.float64]]:
+) -> tuple[U8, U8, Numbers]:
     """What `Product.side` gives; `single` for one element of a row that is not zero."""
     size = fmt.elements_per_block
     words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (size + 1) + 2))
     words >>= np.uint64(32)
     few, codes = _few(fmt.element, more=kind.equal)
-    of_row, place, of_block, of_element = np.split(words, np.cumsum([rows, rows, rows * blocks]))
-    chosen = below(of_element, len(few)).reshape(rows, blocks * size)
+    rest = rows * (blocks + 2)
+    of_row, place, of_block = words[:rows], words[rows : 2 * rows], words[2 * rows : rest]
+    chosen = below(words[rest:], len(few)).reshape(rows, blocks * size)
     powers = below(of_row, 8).reshape(rows, 1) + below(of_block, 3).reshape(rows, blocks)
     ordinary = slice(rows - 1) if kind.broken and rows > 1 else slice(None)
     if kind.equal:
@@ -90,8 +105,11 @@ def drawn(
         chosen[ordinary] = chosen[0, 0]
     if kind.one_row:
         powers, chosen = (np.repeat(one[:1], rows, axis=0) for one in (powers, chosen))
-    numbers = few.take(chosen).reshape(rows, blocks, size)
-    numbers *= np.ldexp(1.0, powers - 4)[:, :, np.newaxis]
+    # A product is at most 256 times what all of a row and a column are multiples of: float32 has
+    # every sum of so many.
+    type = np.float32 if blocks * size <= _IN_FLOAT32 else np.float64
+    numbers: NDArray[Any] = few.astype(type).take(chosen).reshape(rows, blocks, size)
+    numbers *= np.ldexp(type(1), powers - 4)[:, :, np.newaxis]
     scales = (powers - 4 + fmt.scale.bias) << fmt.scale.mantissa_bits
     found = scales.astype(np.uint8), codes.take(chosen), numbers.reshape(chosen.shape)
     if single:

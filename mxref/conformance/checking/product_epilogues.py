@@ -60,7 +60,7 @@ class _Call:
     def total(self) -> F64Array:
         """The product alone."""
         tensors = self.product.arguments[-2:] if self.product.subject.has_tensors else (1, 1)
-        sides = (self.product.side(which)[2] for which in (0, 1))
+        sides = (self.product.side(which)[2].astype(np.float64) for which in (0, 1))
         a, b = sides
         return a @ b.T * float(tensors[0]) * float(tensors[1])
 

@@ -2,7 +2,7 @@
 
 The elements are ±1/2, ±1, ±3/2 and ±2, the scales of a row lie within a factor of 4, and each row
 has a power of two of its own. So an output is a small integer times a power of two: every order of
-additions gives it, also in adders that truncate, and float64 computes it exactly. Of a target whose
+additions gives it, also in adders that truncate, and NumPy computes it exactly. Of a target whose
 vectors fail, rows of the first operand have one element that is not zero: what is wrong then is not
 the precision of sums.
 """
@@ -36,6 +36,7 @@ from mxref.conformance.checking.product_data import (
     AS_DRAWN,
     PRODUCT_KINDS,
     REPEATED,
+    Numbers,
     ProductData,
     drawn,
     tensor_scales,
@@ -199,7 +200,7 @@ class Product(PlainQuestion):
     memory: int = 0
     kind: ProductData = AS_DRAWN
 
-    def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
+    def side(self, which: int) -> tuple[U8, U8, Numbers]:
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
         single = self.subject.fails and which == 0
         fmt = self.subject.formats[which]
@@ -323,7 +324,8 @@ def _outputs(product: Product) -> Words:
     """The words of the outputs."""
     layout = LAYOUTS[product.subject.float]
     exact = product.side(0)[2] @ product.side(1)[2].T
-    exact *= math.prod(map(float, tensor_scales(*product.subject.formats)))
+    if product.subject.has_tensors:
+        exact *= math.prod(map(float, tensor_scales(*product.subject.formats)))
     found = exact.astype(layout.dtype).view(layout.uint).astype(np.uint64)
     found.flags.writeable = False
     return found

@@ -103,11 +103,23 @@ def nibbles_of(file: VectorFile, policy: str) -> str:
 def inside_all(
     file: VectorFile, a: Sequence[DotSide], b: Sequence[DotSide], got: Words, rounding: Rounding
 ) -> Bools:
-    """Whether the outputs of every row with every row are inside their intervals."""
+    """Whether the outputs of every row with every row are inside their intervals.
+
+    Those of `nearest` are inside of those of `any`, which are computed only where they decide.
+    """
     from mxref.operations.intervals import held  # which imports all products
     from mxref.operations.products import bounds
 
-    return held(bounds(a, b, pair_formats(file.format), file.float, rounding), got, file.float)
+    found = np.zeros(got.shape, bool)
+    for one in _least_first(rounding):
+        found = held(bounds(a, b, pair_formats(file.format), file.float, one), got, file.float)
+        if found.all():
+            break
+    return found
+
+
+def _least_first(rounding: Rounding) -> tuple[Rounding, ...]:
+    return ("nearest",) if rounding == "nearest" else ("nearest", "any")
 
 
 def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) -> Bools:
@@ -119,14 +131,20 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
         answers: a word for each case.
         rounding: `nearest`, or `any` for adders that truncate.
     """
-    from mxref.operations.products import groups
+    from mxref.operations.intervals import held
+    from mxref.operations.products import bounds, groups
+    from mxref.products.intervals import Bounds
 
     found = np.zeros(len(inputs), bool)
     if not answers.shape[1:] or not answers.shape[1]:
         return found
     for some, a, b in groups(inputs, file.format):
-        got = answers[some, :1] + np.zeros(len(some), np.uint64)
-        found[some] = np.diagonal(inside_all(file, a, b, got, rounding))
+        for one in _least_first(rounding):
+            every = bounds(a, b, pair_formats(file.format), file.float, one)
+            ends = Bounds(*map(np.diagonal, every))
+            found[some] = held(ends, answers[some, 0], file.float)
+            if found[some].all():
+                break
     return found
 
 
