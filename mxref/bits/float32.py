@@ -29,8 +29,12 @@ F64Array = NDArray[np.float64]
 
 FLT_MAX = float.fromhex("0x1.fffffep127")
 _SMALLEST = float.fromhex("0x1p-149")
-_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
-_SMALLEST_NORMAL = (1023 - 126) << 52
+# Arrays, with which NumPy begins to compute sooner than with scalars.
+_MAGNITUDE, _SIGN, _SMALLEST_NORMAL, _29, _0, _1, _BELOW_HALF, _KEPT = (
+    np.array(one, np.int64)
+    for one in ((1 << 63) - 1, -1 << 63, 1023 - 126 << 52, 29, 0, 1, (1 << 28) - 1, -1 << 29)
+)
+_AS_FLOAT, _AS_INTEGER = struct.Struct("<d"), struct.Struct("<q")
 _LEAST_NORMAL = float.fromhex("0x1p-126")
 _INF = 0x7FF << 52
 
@@ -42,26 +46,42 @@ def fl(x: F64Array) -> F64Array:
     [0.3333333432674408, 2.802596928649634e-45, inf]
     """
     x = np.asarray(x, np.float64)
+    if x.ndim == 0 and (pattern := _normal(x.item())):
+        one: F64Array = np.array(pattern, np.int64).view(np.float64)[()]
+        return one
     bits = x.view(np.int64)
     magnitude = bits & _MAGNITUDE
     # To a multiple of 2**29 in the pattern: a carry moves into the exponent by itself.
-    rounded = magnitude >> 29
-    rounded &= 1
-    rounded += 0x0FFF_FFFF
+    rounded = magnitude >> _29
+    rounded &= _1
+    rounded += _BELOW_HALF
     rounded += magnitude
-    rounded &= -(1 << 29)
+    rounded &= _KEPT
     overflow = (1023 + 128) << 52
     if magnitude.max(initial=0) >= overflow - (1 << 28):
         rounded = np.where(rounded >= overflow, _INF, rounded)
         # NaN becomes quiet: from a signalling NaN fmax makes one that counts as the largest.
         rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
-    places = np.flatnonzero((magnitude < _SMALLEST_NORMAL) & (magnitude != 0))
+    places = np.ravel((magnitude < _SMALLEST_NORMAL) & (magnitude != _0)).nonzero()[0]
     if places.size:
         few = np.ravel(magnitude)[places].view(np.uint64)
         rounded = np.array(rounded, order="C")
         rounded.reshape(-1)[places] = as_float64(compose(split(few, F64), F32), F32).view(np.int64)
-    result: F64Array = (rounded | (bits & ~_MAGNITUDE)).view(np.float64)
+    result: F64Array = (rounded | (bits & _SIGN)).view(np.float64)
     return result
+
+
+def _normal(number: float) -> int:
+    """The float64 pattern of the nearest float32 number, if both are normal; else 0.
+
+    >>> f"{_normal(1 / 3):x}", _normal(2.0**-130), _normal(2.0**128)
+    ('3fd5555560000000', 0, 0)
+    """
+    bits: int = _AS_INTEGER.unpack(_AS_FLOAT.pack(number))[0]
+    magnitude = bits & ~(-1 << 63)
+    if not 1023 - 126 << 52 <= magnitude < (1023 + 128 << 52) - (1 << 28):
+        return 0
+    return bits + (magnitude >> 29 & 1) + (1 << 28) - 1 & -1 << 29
 
 
 def flushed(x: F64Array) -> F64Array:

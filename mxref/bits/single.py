@@ -36,6 +36,7 @@ class Single:
     Args:
         dtype: dtype of the arrays that hold float32 numbers.
         of: turns float64 numbers that float32 holds into such an array.
+        rounded: turns float64 numbers into the nearest ones in such an array.
         read: turns float32 patterns into such an array; may be a view.
         write: turns such an array into float32 patterns; may be a view.
         fl: to be applied to each sum, product, quotient and converted integer.
@@ -44,6 +45,7 @@ class Single:
 
     dtype: np.dtype[Any]
     of: Callable[[Array], Array]
+    rounded: Callable[[Array], Array]
     read: Callable[[Array], Array]
     write: Callable[[Array], Array]
     fl: Callable[[Array], Array]
@@ -94,6 +96,7 @@ def _nearest(x: Array, out: Array | None = None) -> Array:
 NATIVE = Single(
     dtype=F32.dtype,
     of=lambda numbers: numbers.astype(np.float32),
+    rounded=lambda numbers: numbers.astype(np.float32),
     read=lambda bits: bits.view(np.float32),
     write=lambda x: x.view(np.uint32),
     fl=lambda x: x,
@@ -102,6 +105,7 @@ NATIVE = Single(
 CAREFUL = Single(
     dtype=F64.dtype,
     of=lambda numbers: numbers,
+    rounded=fl,
     read=lambda bits: wide(bits, F32),
     write=lambda x: compose(split(np.asarray(x, order="C").view(np.uint64), F64), F32),
     fl=fl,
@@ -130,6 +134,8 @@ def float64_numbers(given: object, parameter: str) -> NDArray[np.float64]:
     >>> float64_numbers(np.float16([0.1]), "x")
     array([0.09997559])
     """
+    if type(given) is float:
+        return np.array(given)
     refuse_masked(given, parameter)
     array = unpacked_array(given, parameter, "floats")
     layout = layout_of(array.dtype, parameter)
@@ -157,6 +163,8 @@ def int64_array(given: object, parameter: str) -> I64:
     >>> int64_array(np.uint8([255]), "x")
     array([255])
     """
+    if type(given) is int and -1 << 63 <= given < 1 << 63:
+        return np.array(given, np.int64)
     array = integer_array(given, parameter)
     if array.dtype == np.uint64 and array.max(initial=0) >= 1 << 63:
         raise ValueError(f"{parameter} must be below 2**63, got {array.max()}")

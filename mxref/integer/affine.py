@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from mxref.integer import integer_choices as c
 from mxref.integer.integer_choices import chosen
 from mxref.support.integers import integer
 from mxref.support.scratch import scratch
-from mxref.support.threads import in_chunks
+from mxref.support.threads import CHUNK, in_chunks
 
 __all__ = ["SNORM8", "SNORM16", "QParams", "choose_qparams", "dequantize_affine", "quantize_affine"]
 
@@ -32,6 +33,13 @@ _DTYPES = {
     np.dtype(one): (int(np.iinfo(one).min), int(np.iinfo(one).max))
     for one in (np.int8, np.uint8, np.int16, np.uint16, np.int32)
 }
+
+
+def _is_inside(array: Array, below: float, above: float) -> bool:
+    """Whether all numbers lie between two, which are outside."""
+    if array.ndim == 0:
+        return bool(below < array.item() < above)
+    return bool(((array > below) & (array < above)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +85,14 @@ class QParams:
         least, most = _DTYPES[dtype]
         if not least <= low < high <= most:
             raise ValueError(f"quant_min and quant_max must be a range of {dtype}, got {low, high}")
-        if ((zero_point < low) | (zero_point > high)).any():
+        if not _is_inside(zero_point, low - 1, high + 1):
             raise ValueError(f"zero_point must be from quant_min {low} to quant_max {high}")
         if zero_point.ndim and zero_point.shape != scale.shape:
             raise ValueError(f"zero_point must be one integer, or one for each of {scale.shape}")
         if (axis is None) != (scale.ndim == 0):
             raise ValueError(f"axis must be given where scale is an array, got {axis}")
         rounded = fl(scale)
-        if not ((rounded > 2.0**-128) & (rounded < 2.0**128)).all():
+        if not _is_inside(rounded, 2.0**-128, 2.0**128):
             raise ValueError("scale must be finite and above 2**-128, as float32")
         own = (scale, zero_point, low, high, dtype, axis, rounded)
         for name, value in zip(self.__dataclass_fields__, own, strict=True):
@@ -106,8 +114,8 @@ class QParams:
                 raise ValueError(f"scale must fit {shape} with groups on axis {axis}, got {mine}")
             values = values.reshape(*before, groups, count // groups, *after)
             beside = (*before, groups, 1, *after)
-        wanted = (np.broadcast_to(each, mine).reshape(beside) for each in parameters)
-        return [values, *(np.broadcast_to(each, values.shape) for each in wanted)]
+        whole = (p if p.shape == mine else np.broadcast_to(p, mine) for p in parameters)
+        return [values, *(each.reshape(beside) for each in whole)]
 
 
 #: The normalised integers of images: 8 bits, and 16 bits for grids. Source: SPEC_NOTES Q7.
@@ -165,17 +173,18 @@ def quantize_affine(
     if fused and divide:
         raise ValueError("zero_point=fused must be chosen with scaling=reciprocal")
     s, low, high = single(), qparams.quant_min, qparams.quant_max
-    factor = qparams.single if divide else fl(1.0 / qparams.single)
-    if kind is c.ScaleType.FLOAT64:
-        factor = fl(np.vectorize(_reciprocal, [np.float64])(qparams.scale))
-    shift = s.of(fl(qparams.zero_point.astype(np.float64)))
     x = float32_patterns(values, "values")
-    source, *beside = qparams.laid(x, s.of(factor), shift)
+    with np.errstate(all="ignore"):
+        if kind is c.ScaleType.FLOAT64:
+            factor = s.rounded(np.vectorize(_reciprocal, [np.float64])(qparams.scale))
+        else:
+            factor = s.of(qparams.single) if divide else s.rounded(1.0 / qparams.single)
+        shift = s.rounded(qparams.zero_point.astype(np.float64))
+    source, *beside = qparams.laid(x, factor, shift)
     codes = np.empty(source.shape, qparams.dtype)
 
-    def write(out: Array, x: Array, *own: Array) -> None:
-        factor, zero = own or beside
-        memory = scratch("affine", x.size, s.dtype)
+    def write(out: Array, x: Array, factor: Array, zero: Array) -> None:
+        memory = scratch("affine", x.shape, s.dtype)
         if fused:
             product = s.read(x).astype(np.float64) * np.asarray(factor, np.float64)
             y = s.of(fl_sum(product, np.asarray(zero, np.float64)))
@@ -185,7 +194,7 @@ def quantize_affine(
         unshifted = y.copy() if of_infinite is c.Infinite.INT32_MIN else y
         y = y if fused else s.fl(np.add(y, zero, out=y))
         y = s.nearest(y, out=y) if before else y
-        is_nan = np.isnan(y) if np.isnan(np.maximum.reduce(y, initial=-np.inf)) else None
+        is_nan = np.isnan(y) if np.isnan(np.maximum.reduce(y, None, initial=-np.inf)) else None
         if is_nan is not None:
             if of_nan is c.NaN.ERROR:
                 raise ValueError("values must have no NaN with nan=error: choose its code")
@@ -211,8 +220,7 @@ def quantize_affine(
             code = named.get(of_nan, smallest)
             np.copyto(out, code, "unsafe", where=is_nan)
 
-    with np.errstate(all="ignore"):
-        in_chunks(write, 1, codes, source, *(beside if qparams.axis is not None else ()))
+    _in_parts(write, codes, source, beside)
     return codes.reshape(x.shape)
 
 
@@ -239,13 +247,11 @@ def dequantize_affine(codes: ArrayLike, qparams: QParams) -> NDArray[np.float32]
     source, *beside = qparams.laid(q, s.of(qparams.single), qparams.zero_point)
     bits = np.empty(source.shape, np.uint32)
 
-    def write(out: Array, q: Array, *own: Array) -> None:
-        scale, zero = own or beside
+    def write(out: Array, q: Array, scale: Array, zero: Array) -> None:
         difference = (q.astype(np.int64) - zero).astype(s.dtype)
         out[...] = s.write(s.fl(s.fl(difference) * scale))
 
-    with np.errstate(all="ignore"):
-        in_chunks(write, 1, bits, source, *(beside if qparams.axis is not None else ()))
+    _in_parts(write, bits, source, beside)
     return bits.reshape(q.shape).view(np.float32)
 
 
@@ -300,6 +306,22 @@ def choose_qparams(
             zero_point = quant_min - CAREFUL.nearest(fl(least / scale)).astype(np.int64)
             zero_point = np.clip(zero_point, quant_min, quant_max)
     return QParams(scale, zero_point, quant_min, quant_max, dtype, axis)
+
+
+def _in_parts(
+    write: Callable[..., None], out: Array, values: Array, parameters: list[Array]
+) -> None:
+    """Call ``write(out, values, *parameters)`` for parts that stay in the cache.
+
+    Of few values the parameters are repeated by NumPy, which computes without copies of them.
+    """
+    with np.errstate(all="ignore"):
+        if not any(one.ndim for one in parameters):
+            in_chunks(lambda out, values: write(out, values, *parameters), 1, out, values)
+        elif out.size <= CHUNK:
+            write(out, values, *parameters)
+        else:
+            in_chunks(write, 1, out, values, *(np.broadcast_to(p, out.shape) for p in parameters))
 
 
 def _int32_sum(whole: Array | np.int64, zero: Array) -> Array:

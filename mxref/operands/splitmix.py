@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from mxref.support.distinct import distinct
 
-__all__ = ["below", "drawn_order", "splitmix64"]
+__all__ = ["below", "drawn_order", "first_output", "splitmix64"]
 
-_STEP = 0x9E3779B97F4A7C15
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
+_INCREMENT = 0x9E3779B97F4A7C15
+# Arrays, with which NumPy begins to compute sooner than with scalars.
+_STEP, _FIRST, _SECOND, _30, _27, _31 = (
+    np.array(one, np.uint64)
+    for one in (_INCREMENT, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 30, 27, 31)
+)
 _MASK = (1 << 64) - 1
 #: Outputs that are made at a time, which stay in the cache.
 _PART = 1 << 14
@@ -37,25 +40,26 @@ def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4', '06c45d188009454f']
     """
     if count == 1:  # in Python, which takes a quarter of the time
-        return np.array([_mixed(seed + (start + 1) * _STEP & _MASK)], np.uint64)
+        return np.array([first_output(seed + start * _INCREMENT)], np.uint64)
     found = np.empty(count, np.uint64)
     room = np.empty(min(count, _PART), np.uint64)
     steps = _steps()
     for first in range(0, count, _PART):
         state = found[first : first + _PART]
         shifted = room[: len(state)]
-        np.add(steps[: len(state)], np.uint64(seed + (start + first) * _STEP & _MASK), out=state)
-        for shift, factor in ((30, _FIRST), (27, _SECOND)):
-            state ^= np.right_shift(state, np.uint64(shift), out=shifted)
+        begin = np.array(seed + (start + first) * _INCREMENT & _MASK, np.uint64)
+        np.add(steps[: len(state)], begin, state)
+        for shift, factor in ((_30, _FIRST), (_27, _SECOND)):
+            state ^= np.right_shift(state, shift, shifted)
             state *= factor
-        state ^= np.right_shift(state, np.uint64(31), out=shifted)
+        state ^= np.right_shift(state, _31, shifted)
     return found
 
 
 @functools.cache
 def _steps() -> NDArray[np.uint64]:
     """The first multiples of the step, which begin every part."""
-    return np.arange(1, _PART + 1, dtype=np.uint64) * np.uint64(_STEP)
+    return np.arange(1, _PART + 1, dtype=np.uint64) * _STEP
 
 
 def below(words: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:
@@ -65,16 +69,21 @@ def below(words: NDArray[np.uint64], limit: int) -> NDArray[np.int64]:
     [5, 0, 9]
     """
     if limit & limit - 1:
-        words %= np.uint64(limit)
+        words %= np.array(limit, np.uint64)
     else:  # which takes a tenth of the time
-        words &= np.uint64(limit - 1)
+        words &= np.array(limit - 1, np.uint64)
     return words.view(np.int64)
 
 
-def _mixed(state: int) -> int:
-    """The output of a state."""
-    state = (state ^ state >> 30) * int(_FIRST) & _MASK
-    state = (state ^ state >> 27) * int(_SECOND) & _MASK
+def first_output(seed: int) -> int:
+    """The first output of the generator with a seed, in Python.
+
+    >>> f"{first_output(0):016x}"
+    'e220a8397b1dcdaf'
+    """
+    state = seed + _INCREMENT & _MASK
+    state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
     return state ^ state >> 31
 
 
