@@ -7,10 +7,11 @@ import functools
 import itertools
 from collections.abc import Iterable
 
-from mxref.bits.floats import FloatLayout
-from mxref.formats.catalog import CodeFormat
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import CODE_FORMATS, CodeFormat
+from mxref.operations.operation import Operation
 
-__all__ = ["grid", "has_grid", "held_grid", "pattern"]
+__all__ = ["grid", "has_grid", "held_grid", "holds_steps", "pattern"]
 
 
 @functools.cache
@@ -99,3 +100,14 @@ def has_grid(fmt: CodeFormat, layout: FloatLayout) -> bool:
     except ValueError:
         return False
     return True
+
+
+def holds_steps(row: Operation, format: str, slot: str) -> bool:
+    """Whether a float type has the grid of a format, of an operation that rounds numbers to it.
+
+    >>> from mxref.operations.registry import REGISTRY
+    >>> [holds_steps(REGISTRY[op], "ue5m3", "f16") for op in ("encode", "encode_scale")]
+    [False, True]
+    """
+    rounds = "rounding" in row.reads(format) and format in CODE_FORMATS
+    return not rounds or has_grid(CODE_FORMATS[format], LAYOUTS[slot])

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from mxref._version import VECTORS_VERSION
 from mxref.cases.words import FLAGS, known_models, known_rules
 from mxref.operands.word_rows import padded
+from mxref.operations.operation import Operation
+from mxref.operations.registry import REGISTRY
 
 __all__ = ["Case", "VectorFile"]
 
@@ -90,6 +92,11 @@ class VectorFile:
     in_digits: int
     out_digits: int
     cases: tuple[Case, ...]
+
+    @property
+    def row(self) -> Operation:
+        """Its operation's row."""
+        return REGISTRY[self.op]
 
     @property
     def rule(self) -> str:

@@ -8,15 +8,22 @@ block's scale code and the element codes; the answer is floats.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.two_level import RowScales, TensorScaleKind
-from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat, ScaleKind, block_format
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    BlockFormat,
+    ScaleKind,
+    block_format,
+)
 from mxref.numbers.codes import are_nan, word_of
 from mxref.operands.kinds import Codes, Floats, Kind, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
@@ -52,6 +59,8 @@ _ONE = 0x3F800000
 
 class _OfBlocks(Operation):
     """An operation on blocks; those under scales that are no powers of two read fewer choices."""
+
+    formats: ClassVar[Collection[str]] = ChainMap(OTHER_BLOCK_FORMATS, BLOCK_FORMATS)  # type: ignore[arg-type]
 
     def called_as(self, format: str) -> str:
         """The call, with the tensor's scale where there is one."""

@@ -35,6 +35,10 @@ class CallFields(ChoosingOperation):
     #: Two sizes that a kernel may mix up, as reports call them, which shows where they differ.
     sides: ClassVar[tuple[str, ...]] = ()
 
+    def slots(self, format: str) -> tuple[str, ...]:
+        """The one of the file of a format."""
+        return (self.slot_of(format),)
+
     def slot_of(self, format: str) -> str:
         """What the file of a format has in place of a float type."""
         return self.slot

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import U8
-from mxref.formats.catalog import element_format
+from mxref.formats.catalog import ELEMENT_FORMATS, MX_ELEMENTS, element_format
 from mxref.operands.kinds import Bytes, Codes
 from mxref.operations.layouts import BYTE, LayoutOperation, bytes_of, flat_words, packing_of
 from mxref.operations.operation import Kinds, Words
@@ -27,6 +27,7 @@ class _Codes(LayoutOperation):
     """Element codes, any number of them."""
 
     works_on = unit = "codes"
+    formats = tuple(name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8)
 
 
 class Pack(_Codes):
@@ -87,7 +88,11 @@ class Unpack(_Codes):
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether the bytes are of the policy's packing."""
-        return slot == packing_of(element_format(format).bits, policy)
+        return slot in self.slots_under(format, policy)
+
+    def slots_under(self, format: str, policy: Policy) -> tuple[str, ...]:
+        """The policy's packing."""
+        return (packing_of(element_format(format).bits, policy),)
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """The bytes of two codes."""

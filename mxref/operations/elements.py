@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS
-from mxref.formats.catalog import E8M0, CodeFormat, code_format
+from mxref.formats.catalog import CODE_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat, code_format
 from mxref.numbers.element import decode, encode
 from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
 from mxref.operands.kinds import Codes, Floats, Magnitudes
@@ -89,6 +89,8 @@ class ToCodes(Operation):
 class _OfScales(ToCodes):
     """One whose codes are scales."""
 
+    formats: ClassVar[Collection[str]] = (E8M0.name,)
+
     def code_format(self, format: str) -> CodeFormat:
         """E8M0."""
         return E8M0
@@ -100,6 +102,10 @@ class _FromCodes(Operation):
     unit = "codes"
     one_nan = True
     from_codes = True
+
+    def slots(self, format: str) -> Collection[str]:
+        """float32, which holds every number of a code."""
+        return (LAYOUTS["f32"].name,)
 
     def given(self, format: str, codes: NDArray[np.uint8]) -> dict[str, Any]:
         """The arguments of a function for some codes."""
@@ -132,6 +138,7 @@ class Encode(ToCodes):
     """A float to the code of an element format."""
 
     name = "encode"
+    formats = CODE_FORMATS
     parameters = "values, format"
     questions = 1 << 15
 
@@ -157,6 +164,7 @@ class EncodeStochastic(Operation):
     """A float and random bits to a code; words of a case are the float, the bits, their number."""
 
     name = "encode_stochastic"
+    random_bits = True
     unit = "numbers"
     parameters = "values, random_bits, random_width, format"
     questions = 1 << 12
@@ -216,6 +224,7 @@ class Decode(_FromCodes):
     """The code of an element to a float."""
 
     name = "decode"
+    formats = CODE_FORMATS
     parameters = "codes, format"
 
     def exact(self, format: str, slot: str, questions: _Questions, policy: AnyPolicy) -> _Answers:
@@ -254,6 +263,7 @@ class DecodeScale(_FromCodes):
     """An E8M0 code to a float."""
 
     name = "decode_scale"
+    formats = (E8M0.name,)
     parameters = "codes"
 
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
@@ -279,6 +289,7 @@ class SharedScale(_OfScales):
     """The largest magnitude of a block to the block's scale code."""
 
     name = "shared_scale"
+    formats = ELEMENT_FORMATS
     parameters = "amax, format"
     argument = "amax"
     questions = 1 << 14

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import MX_BLOCKS
 from mxref.operands.kinds import Floats
 from mxref.operands.returned import AnswerError, float_words
 from mxref.operands.shown import show_float
@@ -42,10 +43,15 @@ class LayerOperation(Operation):
 
     one_nan = True
     varied = single = True
+    formats = MX_BLOCKS
     #: How many words stand before the arrays.
     sizes: ClassVar[int] = 4
     #: The name of the third argument.
     last: ClassVar[str]
+
+    def slots_under(self, format: str, policy: Policy) -> tuple[str, ...]:
+        """Those that files have."""
+        return "f32", "bf16", "f16"
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
-from mxref.formats.catalog import CodeFormat
+from mxref.formats.catalog import MX_BLOCKS, CodeFormat
 from mxref.operands.kinds import Bytes, Codes, Kind
 from mxref.operands.returned import AnswerError, array_of, code_words
 from mxref.operands.word_rows import padded, stripped
@@ -82,11 +82,16 @@ class LayoutOperation(Operation):
     """An operation on layouts: its cases have any number of words and are compared one by one."""
 
     varied = single = True
+    formats: ClassVar[Collection[str]] = MX_BLOCKS
     #: How many words before the others are sizes.
     sizes: ClassVar[int] = 1
     #: What it works on: codes, scales, blocks or a tensor; and whether it reads their bytes.
     works_on: ClassVar[str] = "tensor"
     unpacks: ClassVar[bool] = False
+
+    def slots(self, format: str) -> Collection[str]:
+        """Bytes."""
+        return ("bytes",)
 
     @abstractmethod
     def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.operands.kinds import Codes, Kind
 from mxref.operations.asked import Asked
 from mxref.operations.simpler import Attempt, attempts_by_kinds
@@ -49,6 +50,8 @@ class Operation(ABC):
     name: ClassVar[str]
     #: The parameters of a target's function.
     parameters: ClassVar[str]
+    #: The formats that it has, those of a user among them while they are known.
+    formats: ClassVar[Collection[str]] = ELEMENT_FORMATS
     #: Clauses of SPEC_NOTES and coverage models of its cases that no other operation has.
     clauses: ClassVar[Mapping[str, str]] = {}
     models: ClassVar[Mapping[str, str]] = {}
@@ -60,6 +63,10 @@ class Operation(ABC):
     from_codes: ClassVar[bool] = False
     #: Whether the words out are floats of which every NaN is right where one is.
     one_nan: ClassVar[bool] = False
+    #: Whether a policy of it has choices of its own, not those of `Policy`.
+    own_choices: ClassVar[bool] = False
+    #: Whether words in are random bits and their number, behind a number.
+    random_bits: ClassVar[bool] = False
     #: Of operations on whole blocks, what a block has at first: numbers, or codes.
     blocks: ClassVar[str] = ""
     #: What a call has many of.
@@ -77,6 +84,19 @@ class Operation(ABC):
         ['quantize(values, format)', 'quantize(values, format, tensor_scale)']
         """
         return f"{self.name}({self.parameters})"
+
+    def slots(self, format: str) -> Collection[str]:
+        """The float types that it can be asked in, or what files of a format have in place of them.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> [(*REGISTRY[name].slots("e2m1"),) for name in ("encode", "decode", "pack")]
+        [('f32', 'f16', 'bf16', 'f64'), ('f32',), ('bytes',)]
+        """
+        return LAYOUTS
+
+    def slots_under(self, format: str, policy: Policy) -> Collection[str]:
+        """Those that drawn questions under a policy have; bytes are in one of its layouts."""
+        return self.slots(format)
 
     def by_name(self, format: str) -> tuple[str, ...]:
         """The parameters that a call in a format gives by name, which a target need not have."""

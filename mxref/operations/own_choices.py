@@ -26,6 +26,7 @@ _FEW = 8
 class ChoosingOperation(Operation):
     """An operation with choices of its own."""
 
+    own_choices = True
     #: The formats of its files.
     formats: ClassVar[tuple[str, ...]]
 

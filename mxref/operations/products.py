@@ -25,6 +25,7 @@ from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words
 from mxref.operations.product_words import (
     BOUNDS,
     ONE,
+    PAIRS,
     TENSORS,
     DotSide,
     blocks_of,
@@ -204,6 +205,7 @@ class Matmul(Operation):
 
     one_nan = True
     name = "matmul"
+    formats = PAIRS
     parameters = "scales_a, codes_a, scales_b, codes_b, format_a, format_b"
     varied = True
     from_codes = True
@@ -227,6 +229,10 @@ class Matmul(Operation):
         """Those of codes, or the eight of a tensor's scale; and those of a float."""
         into, out = super().digits(format, slot)
         return (8 if any(fmt.tensor_scale for fmt in pair_formats(format)) else into), out
+
+    def slots(self, format: str) -> tuple[str, ...]:
+        """float32 sums."""
+        return (LAYOUTS["f32"].name,)
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""

@@ -25,6 +25,7 @@ __all__ = [
     "LAYER_OPERATIONS",
     "LAYOUT_OPERATIONS",
     "OPERATIONS",
+    "POLICY_OPERATIONS",
     "PRODUCT_OPERATIONS",
     "REGISTRY",
     "WEIGHT_ONLY_OPERATIONS",
@@ -162,6 +163,8 @@ PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
 CALL_OPERATIONS: _OfKind[CallOperation] = _OfKind(_CALLS, others=True)
 #: Those whose answers may be inside of intervals, since the order of additions is open.
 WEIGHT_ONLY_OPERATIONS: _OfKind[WeightOnlyOperation] = _OfKind(_WEIGHT_ONLY)
+#: Those whose choices are in `Policy`.
+POLICY_OPERATIONS: _OfKind[Operation] = _OfKind({**_NUMBERS, **_LAYOUTS, **_DOTS, **_LAYERS})
 
 
 def own_operations() -> dict[str, CallOperation]:

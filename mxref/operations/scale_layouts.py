@@ -30,6 +30,7 @@ class _Scales(LayoutOperation):
     """A matrix of scale codes, whose words have room for a code and for numbers of rows."""
 
     works_on = "scales"
+    formats = (E8M0.name,)
     sizes = 2
 
     def further(self, format: str, shape: tuple[int, int], axis: int) -> tuple[Any, ...]:
@@ -101,7 +102,11 @@ class UnpackScales(_Scales):
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether the bytes are of the policy's layout."""
-        return slot == str(policy.layout.scale_layout.value)
+        return slot in self.slots_under(format, policy)
+
+    def slots_under(self, format: str, policy: Policy) -> tuple[str, ...]:
+        """The policy's layout."""
+        return (policy.layout.scale_layout.value,)
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One scale, with what fills its layout."""

@@ -7,7 +7,7 @@ of the tensor, both in C order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class QuantizeTensor(LayoutOperation):
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether tails are not refused and no random bits are needed."""
         return policy.layout.tail is not Tail.REFUSED and not policy.element.rounding.stochastic
+
+    def slots(self, format: str) -> Collection[str]:
+        """Float types."""
+        return LAYOUTS
 
     def _counts(self, format: str, words: Words, policy: Policy) -> tuple[int, int]:
         shapes = result_shapes(words[:2], format, policy, axis=words[2])

@@ -13,25 +13,19 @@ from numpy.typing import NDArray
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.drawn_layers import SHAPES, layer_words
-from mxref.cases.grid import has_grid
+from mxref.cases.grid import holds_steps
 from mxref.conformance.fuzzing.variants import EACH_LANE, VARIANTS
 from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    CODE_FORMATS,
     E8M0,
-    ELEMENT_FORMATS,
-    MX_BLOCKS,
-    OTHER_BLOCK_FORMATS,
     BlockFormat,
     block_format,
     code_format,
     element_format,
 )
 from mxref.operands.word_rows import NO_WORD, padded
-from mxref.operations.layouts import packing_of
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.product_words import PAIRS, pair_formats
-from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
+from mxref.operations.product_words import pair_formats
+from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -61,44 +55,17 @@ _VARIANTS = (*VARIANTS, "turns")
 _LANES = 1024
 #: The most words of a linear layer that is not one of those of the search.
 _WORDS = 4000
-_PACKED = ("e3m2", "e2m3", "e2m1")
 #: Scales of the tensors of products: 1, 2, 1/2, 1/3, 10 and 1/2688.
 _TENSORS = (0x3F800000, 0x40000000, 0x3F000000, 0x3EAAAAAB, 0x41200000, 0x39C30C31)
 
 
 def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
     """Every operation, format and float type (or layout of the input bytes)."""
-    floats, blocks = tuple(LAYOUTS), (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
-    for op, formats, slots in (
-        ("encode", CODE_FORMATS, floats),
-        ("decode", CODE_FORMATS, ("f32",)),
-        ("encode_scale", (E8M0.name,), floats),
-        ("decode_scale", (E8M0.name,), ("f32",)),
-        ("shared_scale", ELEMENT_FORMATS, floats),
-        ("quantize", blocks, floats),
-        ("dequantize", blocks, floats),
-        ("encode_stochastic", ELEMENT_FORMATS, floats),
-        ("pack", _PACKED, ("bytes",)),
-        ("pack_scales", (E8M0.name,), ("bytes",)),
-        ("unpack_scales", (E8M0.name,), (policy.layout.scale_layout.value,)),
-        ("pack_blocks", MX_BLOCKS, ("bytes",)),
-        ("unpack_blocks", MX_BLOCKS, ("bytes",)),
-        ("quantize_tensor", MX_BLOCKS, floats),
-        ("matmul", PAIRS, ("f32",)),
-        ("linear", MX_BLOCKS, ("f32", "bf16", "f16")),
-        ("linear_gradients", MX_BLOCKS, ("f32", "bf16", "f16")),
-        *(
-            (op, (format,), (row.slot_of(format),))
-            for op, row in CALL_OPERATIONS.items()
-            for format in row.formats
-        ),
-    ):
-        for format, slot in itertools.product(formats, slots):
-            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):
-                yield op, format, slot
-        if op == "pack":
-            for name in _PACKED:
-                yield "unpack", name, packing_of(element_format(name).bits, policy)
+    for op, row in REGISTRY.items():
+        for format in row.formats:
+            for slot in row.slots_under(format, policy):
+                if holds_steps(row, format, slot):
+                    yield op, format, slot
 
 
 def questions(op: str, format: str, slot: str, policy: AnyPolicy) -> st.SearchStrategy[Question]:

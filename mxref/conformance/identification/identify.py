@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.grid import has_grid
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.identification.asking import PROBES, AnsweredQuestions, Probe, narrowed
 from mxref.conformance.identification.equal_members import because, equal_members
@@ -24,20 +23,10 @@ from mxref.conformance.identification.vector_check import (
     compared,
     files_of,
 )
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    CODE_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    MX_BLOCKS,
-    MX_ELEMENTS,
-    OTHER_BLOCK_FORMATS,
-    ScaleKind,
-)
+from mxref.formats.catalog import ScaleKind
 from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operands.word_rows import padded, stripped
-from mxref.operations.product_words import PAIRS
-from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, OPERATIONS
+from mxref.operations.registry import OPERATIONS, POLICY_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import call_function, without_cases
@@ -234,32 +223,13 @@ def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Itera
     Args:
         wanted: which of them; the others cost no time.
     """
-    for op in (op for op in OPERATIONS if op not in CALL_OPERATIONS):
-        floats: Collection[str] = LAYOUTS
-        formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
-        if op in ("quantize", "dequantize"):
-            formats = [name for name, fmt in BLOCK_FORMATS.items() if fmt.scale == E8M0]
-            asks = has_questions if op == "quantize" else None
-            formats += filter(asks, OTHER_BLOCK_FORMATS)
-        elif op.startswith(("quantize", "linear")) or op.endswith("_blocks"):
-            formats = MX_BLOCKS
-        elif op.endswith(("encode_scale", "decode_scale", "_scales")):
-            formats = (E8M0.name,)
-        if op in DOT_OPERATIONS:
-            formats, floats = PAIRS, ("f32",)
-        elif op in ("decode", "decode_scale"):
-            floats = ("f32",)
-        elif "pack" in op:
-            floats = ("bytes",)
-        if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
-            formats = [name for name in MX_ELEMENTS if ELEMENT_FORMATS[name].bits < 8]
-        yield from (
-            Setting(op, format, float, has_small_float_scales(format) or _is_float32(format))
-            for format in formats
-            for float in floats
-            if wanted(op, format, float)
-            and (op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float]))
-        )
+    for op, row in POLICY_OPERATIONS.items():
+        for format in row.formats:
+            open_nan = has_small_float_scales(format) or _is_float32(format)
+            for slot in row.slots(format):
+                one = Setting(op, format, slot, open_nan)
+                if wanted(op, format, slot) and has_questions(one):
+                    yield one
 
 
 def _is_float32(format: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mxref.bits.floats import F32
 from mxref.blocks.two_level import TensorScaleKind
-from mxref.cases.grid import pattern
+from mxref.cases.grid import holds_steps, pattern
 from mxref.cases.probes import probes
 from mxref.conformance.identification.place_questions import (
     largest_in_each_lane,
@@ -21,7 +21,7 @@ from mxref.conformance.identification.place_questions import (
 )
 from mxref.conformance.identification.pools import Maker, Pool, Words
 from mxref.conformance.identification.setting import Setting
-from mxref.formats.catalog import BlockFormat, ScaleKind, block_format
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, BlockFormat, ScaleKind, block_format
 from mxref.formats.scale_kinds import in_rows
 from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.policy import Policy
@@ -39,16 +39,22 @@ _NEAR_MIDPOINTS = (0x3F99AAAB, 0x3FAB1CBE)
 _FINITE = ("scale_arithmetic", "rounding", "overflow", "clamp", "int8_range")
 
 
-def has_questions(format: str) -> bool:
-    """Whether there are questions about blocks of a format.
+def has_questions(setting: Setting) -> bool:
+    """Whether there are questions about an operation, a format and a float type.
 
-    >>> has_questions("nvfp4"), has_questions("fp8_e4m3_f32"), has_questions("fp8_e4m3_f32_128x128")
-    (True, True, False)
+    >>> tiles = "fp8_e4m3_f32_128x128"
+    >>> [has_questions(Setting("quantize", one, "f32")) for one in ("nvfp4", "fp8_e4m3_f32", tiles)]
+    [True, True, False]
     """
+    row, format = setting.row, setting.format
+    if not row.blocks:
+        return holds_steps(row, format, setting.float)
+    if format in BLOCK_FORMATS or row.from_codes:
+        return format not in BLOCK_FORMATS or BLOCK_FORMATS[format].scale == E8M0
     fmt = block_format(format)
     if fmt.scale.kind is ScaleKind.FLOAT32:  # tiles of so many elements are left to `verify`
         return not fmt.is_tiled
-    return in_rows(block_format(format), tensor_scale=False) is not None
+    return in_rows(fmt, tensor_scale=False) is not None
 
 
 def scaled_pools(setting: Setting) -> tuple[Maker, ...]:

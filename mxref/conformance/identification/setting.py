@@ -18,7 +18,8 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
-from mxref.operations.registry import LAYER_OPERATIONS
+from mxref.operations.operation import Operation
+from mxref.operations.registry import LAYER_OPERATIONS, REGISTRY
 from mxref.policy.choices import ScaleArithmetic
 from mxref.targets.calls import code_format, without_cases
 
@@ -48,6 +49,11 @@ class Setting:
 
     def __str__(self) -> str:
         return " ".join((self.op, self.format, self.float))
+
+    @property
+    def row(self) -> Operation:
+        """The operation's row."""
+        return REGISTRY[self.op]
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def _found(plan: Plan, questions: BlockQuestions, answered: Answers) -> list[Sca
             i: answered.errors[row] for i, row in enumerate(rows.tolist()) if row in answered.errors
         }
         keys, is_same = questions.keys[rows], same[rows]
-        one = plan.file.op == "quantize"
+        one = not plan.file.row.from_codes
         found.append(_compared(scale, keys, want[rows], got[rows], is_same, errors, has_scale=one))
     return found
 

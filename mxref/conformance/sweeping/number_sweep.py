@@ -22,9 +22,10 @@ from mxref.cases.steps import Steps, steps
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import Found, find
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
+from mxref.operands.kinds import Codes as CodesOf
 from mxref.operands.returned import AnswerError
 from mxref.support.scratch import scratch
-from mxref.targets.calls import code_format, error_text, is_fault, quiet
+from mxref.targets.calls import error_text, is_fault, quiet
 from mxref.targets.target import Target, TargetError
 
 __all__ = ["part_size", "sweep_numbers"]
@@ -50,8 +51,7 @@ def part_size(target: Target, file: VectorFile) -> int:
 
 def _codes_of(target: Target, file: VectorFile) -> Callable[[VectorFile, Codes], Codes] | None:
     """The target's function on arrays, or None."""
-    from_number = file.op in ("encode", "encode_scale", "shared_scale")
-    return getattr(target, "codes", None) if from_number else None
+    return None if file.row.from_codes else getattr(target, "codes", None)
 
 
 def sweep_numbers(plan: Plan, first: int) -> SweepPart:
@@ -194,11 +194,11 @@ def _compared(
 def _differs(file: VectorFile, want: int, got: Codes) -> NDArray[np.bool_]:
     """Where answers differ from the right one, by the rules of `same_answers`."""
     differs: NDArray[np.bool_] = got != want
-    if file.op in ("decode", "decode_scale"):
+    (kind,) = file.row.kinds_out(file.format, file.float, (), 1)
+    if not isinstance(kind, CodesOf):
         words = got.astype(np.uint64)[:, np.newaxis]
         return ~same_answers(file, np.full_like(words, want), words)[:, 0]
-    nan_codes = code_format(file).nan_codes
-    if file.op == "encode" and want in nan_codes:  # all NaN codes are right
-        for code in nan_codes:
+    if want in kind.fmt.nan_codes:  # all NaN codes are right
+        for code in kind.fmt.nan_codes:
             differs &= got != code
     return differs

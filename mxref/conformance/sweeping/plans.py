@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable
@@ -13,7 +13,6 @@ from mxref.conformance.sweeping.plan import Plan
 from mxref.conformance.sweeping.scale_runs import has_runs
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
-    CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
     FLOAT_SCALED_FORMATS,
@@ -37,9 +36,7 @@ __all__ = ["OPERATIONS", "on_blocks", "plans"]
 _BLOCKS = (*MX_BLOCKS, *(one for one in OTHER_BLOCKS if one not in FLOAT_SCALED_FORMATS))
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
-OPERATIONS = tuple(
-    op for op, one in REGISTRY.items() if not one.varied and op != "encode_stochastic"
-)
+OPERATIONS = tuple(op for op, one in REGISTRY.items() if not (one.varied or one.random_bits))
 
 
 def on_blocks(op: str) -> bool:
@@ -101,11 +98,7 @@ def _refuse_float_scales(op: str, format: str) -> None:
 
 
 def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
-    names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
-    if on_blocks(op):
-        names = _BLOCKS
-    elif op in ("encode_scale", "decode_scale"):
-        names = (E8M0.name,)
+    names = _BLOCKS if on_blocks(op) else REGISTRY[op].formats
     return tuple(name for name in names if target.covers(op, name, float))
 
 
@@ -120,25 +113,23 @@ def _plan(
     inputs: tuple[int, int | None],
 ) -> Plan:
     """The plan for one format, after checking the arguments."""
-    floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
-    if op in ("decode", "decode_scale"):
-        floats = {"f32": None}
+    row = REGISTRY[op]
+    floats = dict.fromkeys(name for name in row.slots(format) if LAYOUTS[name].width <= 32)
     if float not in floats:
         raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))
     if on_blocks(op) and format not in _BLOCKS:
         _refuse_float_scales(op, format)
         raise ValueError(unknown_name(f"format of {op}", format, dict.fromkeys(_BLOCKS)))
-    if op in ("encode_scale", "decode_scale") and format != E8M0.name:
+    of_scales = E8M0.name in row.formats
+    if of_scales and format != E8M0.name:
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
-    if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
+    if not of_scales and format == E8M0.name:
         raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
     if not on_blocks(op) and format in {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}:
         got = f"got the block format {format!r}: use {block_format(format).element.name!r}"
         raise ValueError(f"format of {op} must be an element format, {got}, or sweep quantize")
-    if op in ("encode", "decode"):
-        code_format(format)
-    elif op == "shared_scale":
-        element_format(format)
+    if not (of_scales or on_blocks(op)):
+        (element_format if row.formats is ELEMENT_FORMATS else code_format)(format)
     file = without_cases(op, format, float)
     if not target.covers(op, format, float):
         names = ", ".join(_having(target, op, float))
@@ -151,7 +142,8 @@ def _plan(
     if not answerable(op, format, float, policy):
         raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
     is_error = policy.element.nan_to_finite.value == "error"
-    if is_error and op == "encode" and not code_format(format).nan_codes:
+    reads_nan = "nan_to_finite" in row.reads(format) and not on_blocks(op)
+    if is_error and reads_nan and not code_format(format).nan_codes:
         raise ValueError("policy of a sweep must have an answer to NaN, got nan_to_finite=error")
     plan = Plan(target, file, policy, 0, 0, 1, digest)
     count = kind_of(format).count(plan) if on_blocks(op) else input_count(op, format, float)
@@ -167,9 +159,11 @@ def _unread(op: str, format: str, policy: Policy) -> str:
     """What a policy must do for blocks under scales that are small floats; empty if it does."""
     if not answerable(op, format, "f32", policy):
         return "have only choices that are read there, and need no random bits"
-    if op == "quantize" and not has_runs(policy):
+    if REGISTRY[op].from_codes:
+        return ""
+    if not has_runs(policy):
         return "take a block's scale from its largest magnitude alone"
     is_exact = policy.scale.scale_arithmetic.value == "exact"  # which encodes no NaN
-    if op == "quantize" and not is_exact and policy.element.nan_to_finite.value == "error":
+    if not is_exact and policy.element.nan_to_finite.value == "error":
         return "have an answer to NaN"
     return ""

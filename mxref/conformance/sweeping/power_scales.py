@@ -28,7 +28,7 @@ class PowerScales(BlockKind):
 
     def count(self, plan: Plan) -> int:
         """The number of scales; one that returns where exponents wrap counts again."""
-        if plan.file.op == "dequantize":
+        if plan.file.row.from_codes:
             return E8M0.code_count
         element = block_format(plan.file.format).element
         return len(scale_range(element, plan.policy, plan.file.float))
@@ -42,7 +42,7 @@ class PowerScales(BlockKind):
         file, policy = plan.file, plan.policy
         block = block_format(file.format)
         fmt, size = block.element, block.elements_per_block
-        if file.op == "dequantize":
+        if file.row.from_codes:
             keys = _ramp(fmt, size)
             inputs = np.insert(keys, 0, index, axis=1)
             answers = exact_answers(file.op, file.format, file.float, inputs.tolist(), policy)

@@ -57,14 +57,14 @@ class SmallFloatScales(BlockKind):
     def count(self, plan: Plan) -> int:
         """The number of pairs of tensor scale and run, or code, and of parts with specials."""
         tensors = len(tensor_scales(plan.file.format, plan.policy))
-        if plan.file.op == "dequantize":
+        if plan.file.row.from_codes:
             return tensors * block_format(plan.file.format).scale.code_count
         return tensors + len(scale_runs(plan.file.format, plan.file.float, plan.policy))
 
     def questions(self, plan: Plan, index: int) -> BlockQuestions:
         """The blocks of a run, of a scale code, or with specials; those are the first parts."""
         tensors = tensor_scales(plan.file.format, plan.policy)
-        if plan.file.op == "dequantize":
+        if plan.file.row.from_codes:
             return _codes(plan, index, tensors)
         if index < len(tensors):
             return _specials(plan, index, tensors[index])
@@ -77,7 +77,7 @@ class SmallFloatScales(BlockKind):
         file, tensors = plan.file, tensor_scales(plan.file.format, plan.policy)
         fmt = block_format(file.format)
         under = "" if tensors == (None,) else f" under {_names(tensors)}"
-        if file.op == "dequantize":
+        if file.row.from_codes:
             pairs = f"each of the {fmt.element.code_count} codes in every place under each of the"
             return f"asked {pairs} {fmt.scale.code_count} scale codes{under}"
         count = len(scale_runs(file.format, file.float, plan.policy))

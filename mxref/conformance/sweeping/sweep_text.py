@@ -18,7 +18,7 @@ from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval
 from mxref.conformance.sweeping.scale_runs import tensor_scales
 from mxref.conformance.sweeping.sweep import Swept
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import E8M0, block_format
 from mxref.operands.shown import show_code, show_float
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
@@ -123,13 +123,13 @@ def finding_lines(swept: Swept) -> list[str]:
 
 def _is_mirrored(file: VectorFile, one: Interval, other: Interval) -> bool:
     """Whether two intervals, with their answers, differ only in sign."""
-    if file.op not in ("encode", "encode_scale"):
+    if file.row.from_codes:
         return False
     sign, fmt = LAYOUTS[file.float].sign_bit, code_format(file)
 
     def opposite(codes: Sequence[int]) -> set[tuple[bool, int]]:
         known = (fmt.sign_and_magnitude(code) for code in codes if code < fmt.code_count)
-        flip = file.op == "encode"
+        flip = fmt != E8M0  # whose codes are those of magnitudes
         return {(negative ^ flip, magnitude) for negative, magnitude in known}
 
     def own(codes: Sequence[int]) -> set[tuple[bool, int]]:
@@ -169,7 +169,7 @@ def _group_lines(file: VectorFile, tally: BlockTally, tensors: Sequence[str]) ->
 
     def line(one: Interval) -> str:
         if (
-            file.op == "quantize"
+            not file.row.from_codes
         ):  # of float32 an odd key stands for the numbers between its neighbours
             return f"x / {over} " + _line(
                 one,
