@@ -142,6 +142,19 @@ class QuantizeAffine(_AffineOperation):
         """A number."""
         return show_float(word, LAYOUTS["f32"])
 
+    def probe_shown(self, format: str, words: Words, index: int) -> str:
+        """Of one scale the number, with it and the zero point."""
+        if format.endswith("_axis"):
+            return super().probe_shown(format, words, index)
+        first = self.places(format, words)
+        scale = "".join(f"{one:08x}" for one in words[2 : first - 1])
+        return f"{words[first + index]:08x}, scale {scale}, zero point {words[first - 1]:x}"
+
+    def refused_at(self, format: str, words: Words) -> int:
+        """A NaN."""
+        values = words[self.places(format, words) :]
+        return next((i for i, bits in enumerate(values) if bits & 0x7FFFFFFF > F32.inf_bits), 0)
+
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
         """The choices, some of one format alone."""
         found: dict[str, type[enum.Enum]] = {

@@ -5,8 +5,8 @@ Words of a case: `pack_blocks` a scale code and codes to bytes, `unpack_blocks` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class _Blocks(LayoutOperation):
     """Whole blocks with the scale beside the elements."""
 
     works_on = unit = "blocks"
+    refused: ClassVar[Mapping[str, tuple[str, ...]]] = {"scale_place": ("separate",)}
 
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether the scale has a place in the block."""

@@ -154,6 +154,7 @@ class Quantize(_OfBlocks):
     name = "quantize"
     parameters = "values, format"
     blocks = "numbers"
+    before_block = ()
     arrays = 2
     questions = 1 << 12
 
@@ -193,6 +194,23 @@ class Quantize(_OfBlocks):
             return f"scale: {tensor}amax {show_float(top, layout)}, "
         element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
         return f"{element}, {tensor}scale {_of_scales(fmt, 0).shown(want[0])}, "
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The block for its scale; an element for its code."""
+        fmt, layout = block_format(format), LAYOUTS[slot]
+        inputs = words[int(fmt.tensor_scale) :]
+        if 0 < index < len(answer):
+            scale = _of_scales(fmt, 0).shown(answer[0])
+            return (
+                f"element {index - 1}, {show_float(inputs[index - 1], layout)} under scale {scale}"
+            )
+        top = max(bits & (layout.sign_bit - 1) for bits in inputs)
+        tensor = f", tensor scale {show_float(words[0], LAYOUTS['f32'])}" * fmt.tensor_scale
+        return f"block of amax {show_float(top, layout)}{tensor}"
+
+    def answered(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """A code, the first one that of the scale."""
+        return "scale " * (not index) + super().answered(format, slot, words, answer, index)
 
     def place(self, index: int) -> str:
         """The scale, or an element."""
@@ -279,6 +297,13 @@ class Dequantize(_OfBlocks):
         tensor, inputs = _tensor_scale(fmt, words)
         scale = f"{tensor}scale {_of_scales(fmt, 0).shown(inputs[0])}"
         return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt.element)}, "
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The scale, and the code of the element."""
+        fmt = block_format(format)
+        tensor, (scale, *codes) = _tensor_scale(fmt, words)
+        shown = _of_scales(fmt, 0).shown(scale)
+        return f"{tensor}scale {shown}, code {show_code(codes[index], fmt.element)}"
 
     def place(self, index: int) -> str:
         """An element."""

@@ -124,6 +124,15 @@ class CallOperation(CallFields):
                 found.append(f"{field.name} {field.kind.shown(word)}")
         return ", ".join(found)
 
+    def probe_shown(self, format: str, words: Words, index: int) -> str:
+        """A question of `identify`, as far as its words belong to one number of the answer."""
+        shown = " ".join(f"{one:02x}" for one in words[:12])
+        return f"{shown}{' ...' if len(words) > 12 else ''}, word {index}"
+
+    def refused_at(self, format: str, words: Words) -> int:
+        """The number of an answer for which a case may be refused."""
+        return 0
+
     def attempts(self, format: str, slot: str, words: Words) -> Iterator[Attempt]:
         """What is smaller, without what has no answer."""
         yield partial(self.smaller_rows, format)

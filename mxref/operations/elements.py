@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -101,7 +101,7 @@ class _FromCodes(Operation):
 
     unit = "codes"
     one_nan = True
-    from_codes = True
+    from_codes = one_code = True
 
     def slots(self, format: str) -> Collection[str]:
         """float32, which holds every number of a code."""
@@ -185,10 +185,14 @@ class EncodeStochastic(Operation):
         """Zero, with eight random bits that are zeros."""
         return 0, 0, 8
 
-    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
         """The float, and the random bits."""
         number, draw, width = words
-        return f"in {show_float(number, LAYOUTS[slot])}, random bits {draw:x} of {width}, "
+        return f"{show_float(number, LAYOUTS[slot])}, random bits {draw:x} of {width}"
+
+    def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
+        """The float, and the random bits."""
+        return f"in {self.asked(format, slot, words, want, index)}, "
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
         """One call for each number of random bits."""
@@ -242,6 +246,7 @@ class EncodeScale(_OfScales):
     """A float to an E8M0 code."""
 
     name = "encode_scale"
+    refused: ClassVar[Mapping[str, tuple[str, ...]]] = {"scale_overflow": ("wrap",)}
     parameters = "values"
     questions = 1 << 15
 

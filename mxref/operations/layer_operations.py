@@ -44,6 +44,8 @@ class LayerOperation(Operation):
     one_nan = True
     varied = single = True
     formats = MX_BLOCKS
+    #: How many of its results are sums of products, the first ones.
+    products: ClassVar[int] = 1
     #: How many words stand before the arrays.
     sizes: ClassVar[int] = 4
     #: The name of the third argument.
@@ -118,6 +120,11 @@ class LayerOperation(Operation):
         shown = [show_float(side[index], layout) for side in (want, got)]
         return f"number {left} of {size} of {name}: want {shown[0]}, got {shown[1]}{reach}"
 
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The sizes, and which number of the answer it is."""
+        name, place, _ = layer_place(self.name, words, index)
+        return f"layer {'x'.join(map(str, words[:4]))}, number {place} of {name}"
+
     @abstractmethod
     def shapes(self, sizes: Words) -> tuple[tuple[int, ...], ...]:
         """The shapes of the results, by sequences, rows, inputs and outputs."""
@@ -167,6 +174,7 @@ class LinearGradients(LayerOperation):
 
     name = "linear_gradients"
     last = "grad"
+    products = 2
     parameters = "x, w, grad, format"
     arrays = 3
     questions = 36

@@ -85,9 +85,8 @@ class LayoutOperation(Operation):
     formats: ClassVar[Collection[str]] = MX_BLOCKS
     #: How many words before the others are sizes.
     sizes: ClassVar[int] = 1
-    #: What it works on: codes, scales, blocks or a tensor; and whether it reads their bytes.
+    #: What it works on: codes, scales, blocks or a tensor.
     works_on: ClassVar[str] = "tensor"
-    unpacks: ClassVar[bool] = False
 
     def slots(self, format: str) -> Collection[str]:
         """Bytes."""
@@ -147,6 +146,14 @@ class LayoutOperation(Operation):
     def place(self, index: int) -> str:
         """The number of the word."""
         return f" in word {index}"
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The first words, and how many there are."""
+        return f"{len(words)} words {' '.join(f'{one:02x}' for one in words[:6])} ..."
+
+    def answered(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The word, its number and how many there are."""
+        return f"word {index} is {answer[index]:02x}, of {len(answer)}"
 
     @abstractmethod
     def inverse(self) -> LayoutOperation:

@@ -61,6 +61,14 @@ class Operation(ABC):
     single: ClassVar[bool] = False
     #: Whether the words in are codes and the words out are floats.
     from_codes: ClassVar[bool] = False
+    #: Whether a case is one code: every input can be asked.
+    one_code: ClassVar[bool] = False
+    #: Whether the words in are bytes of a layout, which may be of another size than a policy has.
+    unpacks: ClassVar[bool] = False
+    #: Of operations that make blocks, what stands before the numbers of a case of one block.
+    before_block: ClassVar[tuple[int, ...] | None] = None
+    #: Members of choices that it refuses, whatever the words are.
+    refused: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Whether the words out are floats of which every NaN is right where one is.
     one_nan: ClassVar[bool] = False
     #: Whether a policy of it has choices of its own, not those of `Policy`.
@@ -105,6 +113,18 @@ class Operation(ABC):
     def reads(self, format: str = "") -> tuple[str, ...]:
         """The choices of a policy that it reads, of a format or of those of MX."""
         return READS[self.name]
+
+    def members(self, format: str, choice: str) -> list[str]:
+        """The members of a choice that it takes.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode_stochastic"].members("e2m1", "rounding")
+        ['stochastic_a', 'stochastic_b', 'stochastic_c']
+        """
+        some = [one.value for one in Policy.members(choice)]
+        if choice == "rounding":
+            return [one for one in some if one.startswith("stochastic") == self.random_bits]
+        return [one for one in some if one not in self.refused.get(choice, ())]
 
     def changed(self, policy: AnyPolicy, format: str = "") -> dict[str, str]:
         """The choices of a policy that it reads and that differ from `ocp`, by name."""
@@ -234,6 +254,27 @@ class Operation(ABC):
         if kind is None:
             return f"{came}want {want[index]:02x}, got {wrong.got[index]:02x}"
         return f"{came}{kind.difference(want[index], wrong.got[index])}"
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """A question in words, as far as a word of an answer depends on it.
+
+        Args:
+            format: the format.
+            slot: the float type.
+            words: the case.
+            answer: the answer, empty if it is an error.
+            index: the number of the word.
+
+        >>> from mxref.operations.registry import REGISTRY
+        >>> REGISTRY["encode_stochastic"].asked("e4m3", "f32", (0x3F800000, 5, 8), (0x38,), 0)
+        '3f800000 = 0x1p+0 = 1, random bits 5 of 8'
+        """
+        (kind, *_) = self.kinds_in(format, slot, words)
+        return shown_by(kind, words[0])
+
+    def answered(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """A word of an answer in words; arguments as in `asked`."""
+        return shown_by(self.kinds_out(format, slot, words, len(answer))[index], answer[index])
 
     def not_refused(self, format: str, slot: str, words: Words, got: Words) -> str:
         """An answer to a case that is an error, in words."""

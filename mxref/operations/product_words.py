@@ -38,6 +38,7 @@ __all__ = [
     "operands",
     "pair_formats",
     "rows_of_operands",
+    "show_rows",
     "terms",
 ]
 
@@ -204,3 +205,24 @@ def terms(words: Sequence[int], format: str) -> list[Fraction] | None:
     """
     sides = numbers(words, format)
     return None if sides is None else [x * y for x, y in zip(*sides, strict=True)]
+
+
+def show_rows(words: Sequence[int], format: str) -> str:
+    """The elements of both rows that are not zero, and where scales are not 1 the scales.
+
+    >>> show_rows((127, 0x78, 0x18, 0, 127, 0x78, 0x18, 0), "mxfp8_e4m3-mxfp8_e4m3")
+    '78 18 . 78 18'
+    """
+    a, b = operands(words, format)
+    some = [i for i in range(len(a.codes)) if a.codes[i] or b.codes[i]]
+    apart = f" in {', '.join(map(str, some[:8]))}" if some != list(range(len(some))) else ""
+    texts = []
+    for side, fmt in zip((a, b), pair_formats(format), strict=True):
+        scales = "" if set(side.scales) == {code_of_one(fmt)} else f" under {_hex(side.scales)}"
+        texts.append(f"{_hex([side.codes[i] for i in some[:8]])}{scales}")
+    more = " ..." if len(some) > 8 else ""
+    return f"{' . '.join(texts)}{apart}{more}"
+
+
+def _hex(codes: Sequence[int]) -> str:
+    return " ".join(f"{code:02x}" for code in codes)

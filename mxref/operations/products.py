@@ -33,6 +33,7 @@ from mxref.operations.product_words import (
     operands,
     pair_formats,
     rows_of_operands,
+    show_rows,
     terms,
 )
 from mxref.operations.wrong_answer import WrongAnswer
@@ -238,6 +239,10 @@ class Matmul(Operation):
         """What every order of additions may give."""
         return BOUNDS
 
+    def members(self, format: str, choice: str) -> list[str]:
+        """The accumulations of the pair of formats."""
+        return [*accumulations(format)]
+
     def answerable(self, format: str, slot: str, policy: Policy) -> bool:
         """Whether the pair of formats has the accumulation."""
         return policy.products.accumulation.value in accumulations(format)
@@ -300,6 +305,10 @@ class Matmul(Operation):
                 return np.diagonal(one.read(result)[:, ::-1])[:, np.newaxis]
 
             yield Asked(some, one.arguments, read)
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """Both rows."""
+        return show_rows(words, format)
 
     def call(self, format: str, slot: str, a: Sequence[DotSide], b: Sequence[DotSide]) -> Asked:
         """The product of every row of one side with every row of the other."""

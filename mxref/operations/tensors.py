@@ -21,6 +21,7 @@ from mxref.formats.catalog import E8M0, block_format
 from mxref.operands.kinds import Codes, Floats
 from mxref.operands.returned import array_of, code_words, pair_of
 from mxref.operands.shown import show_float
+from mxref.operations.blocks import Quantize
 from mxref.operations.layouts import LayoutOperation, words_shown
 from mxref.operations.operation import Kinds, Words, floats_of, policy_of
 from mxref.operations.wrong_answer import WrongAnswer
@@ -40,6 +41,7 @@ class QuantizeTensor(LayoutOperation):
     parameters = "values, format, axis"
     arrays = 2
     sizes = 3
+    before_block = 1, 32, 1
 
     def reads(self, format: str = "") -> tuple[str, ...]:
         """Those of `quantize`, first the one that whole blocks do not show."""
@@ -71,6 +73,18 @@ class QuantizeTensor(LayoutOperation):
         formats = E8M0, block_format(format).element
         parts = [code_words(a, a.shape, fmt) for a, fmt in zip(arrays, formats, strict=True)]
         return np.concatenate([part.reshape(-1) for part in parts])
+
+    def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """The shape; of one block what `quantize` has."""
+        if tuple(words[:3]) == self.before_block:
+            return Quantize().asked(format, slot, words[3:], answer, index)
+        return f"{words[0]} x {words[1]}, axis {words[2]}"
+
+    def answered(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
+        """A word; of one block what `quantize` has."""
+        if tuple(words[:3]) == self.before_block:
+            return Quantize().answered(format, slot, words[3:], answer, index)
+        return super().answered(format, slot, words, answer, index)
 
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
         """The sizes and the axis, and floats."""

@@ -16,7 +16,6 @@ from mxref.cases.grid import grid
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import with_one_nan
-from mxref.conformance.identification.equal_members import members
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
@@ -63,7 +62,9 @@ class Follower:
 def random_policy(settings: list[Setting], number: int) -> tuple[Setting, dict[str, str]]:
     """A setting, each in its turn, and a member of every choice that its operation reads."""
     draw, setting = random.Random(number), settings[number * 11 % len(settings)]
-    return setting, {name: draw.choice(members(setting, name)) for name in setting.choices}
+    return setting, {
+        name: draw.choice(setting.row.members(setting.format, name)) for name in setting.choices
+    }
 
 
 def same(setting: Setting, one: Members, other: Members) -> bool:

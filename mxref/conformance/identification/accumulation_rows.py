@@ -15,14 +15,12 @@ from mxref.golden.swamped_products import cancelling, swamped
 from mxref.operands.word_rows import padded
 from mxref.operations.product_words import (
     SCALED_PAIRS,
-    code_of_one,
-    operands,
     pair_formats,
     terms,
 )
 from mxref.targets.calls import without_cases
 
-__all__ = ["accumulation_pool", "show_rows", "unnamed_adders", "unnamed_text"]
+__all__ = ["accumulation_pool", "unnamed_adders", "unnamed_text"]
 
 Words = Sequence[int]
 
@@ -59,27 +57,6 @@ def unnamed_text(format: str, float: str, probes: Sequence[tuple[Words, int]]) -
     if inside(file, words, answers, "any").all():
         return "adds in float32, and cuts sums off in a way that has no name"
     return "adds as no float32 adder does"
-
-
-def show_rows(words: Sequence[int], format: str) -> str:
-    """The elements of both rows that are not zero, and where scales are not 1 the scales.
-
-    >>> show_rows((127, 0x78, 0x18, 0, 127, 0x78, 0x18, 0), "mxfp8_e4m3-mxfp8_e4m3")
-    '78 18 . 78 18'
-    """
-    a, b = operands(words, format)
-    some = [i for i in range(len(a.codes)) if a.codes[i] or b.codes[i]]
-    apart = f" in {', '.join(map(str, some[:8]))}" if some != list(range(len(some))) else ""
-    texts = []
-    for side, fmt in zip((a, b), pair_formats(format), strict=True):
-        scales = "" if set(side.scales) == {code_of_one(fmt)} else f" under {_hex(side.scales)}"
-        texts.append(f"{_hex([side.codes[i] for i in some[:8]])}{scales}")
-    more = " ..." if len(some) > 8 else ""
-    return f"{' . '.join(texts)}{apart}{more}"
-
-
-def _hex(codes: Sequence[int]) -> str:
-    return " ".join(f"{code:02x}" for code in codes)
 
 
 def unnamed_adders(format: str, probes: Sequence[tuple[Words, int]]) -> list[str]:

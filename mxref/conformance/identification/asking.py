@@ -31,8 +31,6 @@ _CONTRADICTED = 32
 #: Choices that may matter only together: truncation hides an overflow that is not clamped before,
 #: and a number that pre-rounding makes subnormal can then be flushed.
 _TOGETHER = (("overflow", "clamp"), ("pre_rounding", "subnormal_inputs"))
-#: Operations of layouts in which a policy has no answer to bytes of another size.
-_SIZED = ("unpack", "unpack_scales", "unpack_blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class AnsweredQuestions:
         want, got = same_width(want, got)
         asked = padded([probe.words for probe in probes])
         unequal = self.compared(want, asked, shows) != self.compared(got, asked, shows)
-        if self.setting.op in _SIZED:  # a policy has no answer to bytes of another size
+        if self.setting.row.unpacks:  # a policy has no answer to bytes of another size
             unequal &= (want != np.uint64(NO_WORD)).any(axis=1, keepdims=True)
         return np.where(unequal.any(axis=1), unequal.argmax(axis=1), -1)
 
@@ -178,7 +176,7 @@ class _Questions:
         for one in candidates:
             want = self[{**base, **one}][self.rows]
             differ = want != self.got
-            if self.asked.setting.op in _SIZED:  # no answer to bytes of another size
+            if self.asked.setting.row.unpacks:  # no answer to bytes of another size
                 differ &= want != np.uint64(0)
             wrong.append(int(differ.sum()))
         self.asked.contradicted |= min(wrong) > 0

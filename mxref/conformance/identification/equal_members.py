@@ -12,40 +12,12 @@ import itertools
 from collections.abc import Collection
 
 from mxref.bits.floats import F16, F64, LAYOUTS
-from mxref.cases.answers import reads
 from mxref.conformance.identification.equal_reasons import Known, narrower, reasons
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
-from mxref.operations.registry import LAYER_OPERATIONS
-from mxref.policy.policy import Policy
+from mxref.operations.layer_operations import LayerOperation
 from mxref.policy.scale_rule import ScaleRule
 
-__all__ = ["because", "equal_members", "members"]
-
-#: Operations of which every input is looked at.
-_EVERY_INPUT = ("decode", "decode_scale")
-
-
-def members(setting: Setting, choice: str) -> list[str]:
-    """The members of a choice that an operation can have.
-
-    >>> members(Setting("encode_stochastic", "e2m1", "f32"), "rounding")
-    ['stochastic_a', 'stochastic_b', 'stochastic_c']
-    """
-    some = [member.value for member in Policy.members(choice)]
-    match setting.op, choice:
-        case "encode_stochastic", "rounding":
-            return [one for one in some if one.startswith("stochastic")]
-        case _, "rounding":  # the others need random bits
-            return [one for one in some if not one.startswith("stochastic")]
-        case "matmul", "accumulation":
-            from mxref.operations.products import accumulations
-
-            return list(accumulations(setting.format))
-        case "encode_scale", "scale_overflow":
-            return [one for one in some if one != "wrap"]
-        case "pack_blocks" | "unpack_blocks", "scale_place":
-            return [one for one in some if one != "separate"]
-    return some
+__all__ = ["because", "equal_members"]
 
 
 def equal_members(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
@@ -55,7 +27,7 @@ def equal_members(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], 
     (('none', 'float32', 'bfloat16'), 'they hold every bf16')
     """
     groups: list[tuple[tuple[str, ...], str]]
-    groups = [((member,), "") for member in members(setting, choice)]
+    groups = [((member,), "") for member in setting.row.members(setting.format, choice)]
     for some, why in _alike(setting, choice):
         touched = [group for group in groups if set(group[0]) & set(some)]
         if len(touched) > 1:
@@ -69,10 +41,10 @@ def equal_members(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], 
 @functools.cache
 def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
     """Members that are one function whatever the other choices are, with the reason."""
-    fmt, layout, op = setting.element, setting.layout, setting.op
-    name, encodes = fmt.name, "rounding" in reads(op, setting.format)
-    every = members(setting, choice)
-    small = layout == F16 and op != "dequantize"
+    fmt, layout, row = setting.element, setting.layout, setting.row
+    name, encodes = fmt.name, "rounding" in row.reads(setting.format)
+    every = row.members(setting.format, choice)
+    small = layout == F16
     far = ("float16",) if layout == F16 else ()
     special = fmt.nan_code if fmt.inf_code is None else fmt.inf_code
     is_int8 = getattr(fmt, "twos_complement", False)
@@ -105,7 +77,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         (not fmt.has_negative_zero, "zero_sign", every, f"{name} has no -0"),
         (not fmt.has_negative_zero, "underflow_sign", every, f"{name} has no -0"),
         (
-            op == "decode" and not fmt.has_negative_zero,
+            row.one_code and not fmt.has_negative_zero,
             "decoded_zero",
             every,
             f"{name} has no -0",
@@ -131,7 +103,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         ),
         (small, "scale_underflow", every, f"no {layout.name} needs a scale below 2^-127"),
         (
-            op == "shared_scale",
+            not encodes,
             "scale_underflow",
             ("clamp", "flush", "flush_subnormal"),
             "elements alone are flushed",
@@ -150,22 +122,20 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             f"no {layout.name} lies so close below a power of two",
         ),
         (
-            op == "encode_scale",
+            True,
             "scale_rounding",
             ("toward_zero", "toward_negative"),
             "the magnitude is rounded",
         ),
         (not setting.is_scaled, "scale_arithmetic", every, "scales are powers of two"),
-        (op == "quantize", "tail", every, "blocks are whole"),
-        (op == "dequantize" and layout == F64, "product_overflow", every, "f64 holds them all"),
+        (bool(row.blocks), "tail", every, "blocks are whole"),
+        (layout == F64, "product_overflow", every, "f64 holds them all"),
         (fmt.bits != 4, "fp4_packing", every, f"{name} has {fmt.bits} bits"),
         (fmt.bits != 6, "fp6_packing", every, f"{name} has {fmt.bits} bits"),
     ]
-    if op == "dequantize" and setting.is_scaled:
+    if row.from_codes and setting.is_scaled:
         found.append((True, "scale_arithmetic", *same_products(setting)))
     result = [(some, why) for holds, one, some, why in found if holds and one == choice]
-    if choice == "scale_rule" and not encodes | (op == "shared_scale"):
-        return []
     if choice == "scale_rule":
         for one, other in itertools.combinations([r for r in ScaleRule if not r.is_quirk], 2):
             same = one.limit(fmt) == other.limit(fmt)  # type: ignore[arg-type]
@@ -211,10 +181,10 @@ def because(
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
         never = "no input tells them apart under the other choices"
-        if setting.op not in _EVERY_INPUT:
+        if not setting.row.one_code:
             float = f"{setting.float} " * (setting.float in LAYOUTS)
             never = f"none of {looked_at} {float}questions tells them apart under the other choices"
-        if setting.op in LAYER_OPERATIONS and choice in OF_OPERANDS:
+        if isinstance(setting.row, LayerOperation) and choice in OF_OPERANDS:
             never = f"none of {looked_at} questions about layers tells them apart; "
             never += "those about quantize may"
         sentences.append("the answers are of no policy" if wrong else never)

@@ -43,7 +43,7 @@ def _flushed_alike(setting: Setting, known: Known) -> bool:
     one_sign |= not fmt.has_negative_zero
     to_zero = _among(known, "rounding", *_NEAREST, "toward_zero")
     plain = _among(known, "pre_rounding", "none", "float32", "bfloat16")
-    return setting.op == "encode" and vanishes and one_sign and to_zero and plain
+    return not setting.has_blocks and vanishes and one_sign and to_zero and plain
 
 
 def _below(setting: Setting, known: Known) -> bool:
@@ -65,7 +65,7 @@ REASONS: tuple[_Reason, ...] = (
     (
         "overflow",
         ("nonsaturating", "nonsaturating_ieee"),
-        lambda s, k: _among(k, "rounding", *_NEAREST) or s.op == "encode_stochastic",
+        lambda s, k: _among(k, "rounding", *_NEAREST) or s.row.random_bits,
         "rounding={rounding} has no direction in which IEEE 754 stops",
     ),
     (
@@ -83,7 +83,7 @@ REASONS: tuple[_Reason, ...] = (
     (
         "underflow_sign",
         (),
-        lambda s, k: _among(k, "rounding", "to_odd", "toward_negative") and s.op == "encode",
+        lambda s, k: _among(k, "rounding", "to_odd", "toward_negative") and not s.has_blocks,
         "under rounding={rounding} no negative number becomes a zero",
     ),
     (
@@ -119,9 +119,7 @@ REASONS: tuple[_Reason, ...] = (
     (
         "scale_overflow",
         (),
-        lambda s, k: (
-            s.op != "encode_scale" and _below(s, k) and (s.element.emax >= 1 or s.layout == F16)
-        ),
+        lambda s, k: _below(s, k) and (s.element.emax >= 1 or s.layout == F16),
         "every scale of {float} is below 2^127 or is it",
     ),
     (

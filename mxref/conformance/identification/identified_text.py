@@ -6,18 +6,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mxref.bits.floats import F32, LAYOUTS
-from mxref.cases.records import words
-from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
+from mxref.bits.floats import LAYOUTS
+from mxref.conformance.identification.accumulation_rows import unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
 from mxref.conformance.identification.vector_check import (
     contradiction,
     vectors_asked,
     vectors_json,
 )
-from mxref.formats.catalog import E8M0, block_format
-from mxref.operands.shown import show_code, show_float
-from mxref.operations.registry import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["common_policy", "disagreements", "identified_json", "lines", "merged", "show_probe"]
@@ -37,57 +33,16 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         word: the word's number.
         answer: the answer; None for an error.
     """
-    setting, asked = found.setting, found.probes[number].words
-    layout, fmt, op = setting.layout, setting.element, setting.op
+    setting, probe, given = found.setting, found.probes[number], answer or ()
+    shown = setting.format, setting.float, probe.words, given, word
     if answer is None:
-        error = found.probes[number].error
-        came = (
-            f"an error ({error})" if error and answer == found.probes[number].answer else "an error"
-        )
+        error = probe.error if probe.answer is None else ""
+        came = f"an error ({error})" if error else "an error"
     elif word >= len(answer):
         came = f"{len(answer)} words"
     else:
-        came = ""
-    got = answer[word] if not came and answer is not None else 0
-    if op in ("encode", "encode_scale", "shared_scale", "encode_stochastic"):
-        target = E8M0 if op == "shared_scale" else fmt
-        drawn = f", random bits {asked[1]:x} of {asked[2]}" if len(asked) == 3 else ""
-        return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
-    if op in DOT_OPERATIONS:
-        return f"{show_rows(asked, setting.format)} -> {came or show_float(got, layout)}"
-    if op in LAYER_OPERATIONS:
-        from mxref.operations.layers import layer_place
-
-        name, place, _ = layer_place(op, asked, word)
-        shape = "x".join(map(str, asked[:4]))
-        return f"layer {shape}, number {place} of {name} -> {came or show_float(got, layout)}"
-    if op in ("decode", "decode_scale"):
-        return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
-    if op == "dequantize":
-        first = int(block_format(setting.format).tensor_scale)
-        under = f"tensor scale {show_float(asked[0], F32)}, " if first else ""
-        scale, code = (
-            show_code(asked[first], setting.scale),
-            show_code(asked[first + 1 + word], fmt),
-        )
-        return f"{under}scale {scale}, code {code} -> {came or show_float(got, layout)}"
-    if op in ("quantize", "quantize_tensor") and (op == "quantize" or asked[:3] == (1, 32, 1)):
-        first = int(block_format(setting.format).tensor_scale) if op == "quantize" else 3
-        block = asked[first:]
-        top = max(block, key=lambda bits: bits & (layout.sign_bit - 1))
-        amax = f"block of amax {show_float(top & layout.sign_bit - 1, layout)}"
-        if op == "quantize" and first:
-            amax += f", tensor scale {show_float(asked[0], F32)}"
-        if came:
-            return f"{amax} -> {came}"
-        if word == 0:
-            return f"{amax} -> scale {show_code(got, setting.scale)}"
-        element = show_float(block[word - 1], layout)
-        scale = show_code((answer or (0,))[0], setting.scale)
-        return f"element {word - 1}, {element} under scale {scale} -> {show_code(got, fmt)}"
-    shape = f"{asked[0]} x {asked[1]}, axis {asked[2]}" if op == "quantize_tensor" else ""
-    what = shape or f"{len(asked)} words {words(asked[:6], 2)} ..."
-    return f"{what} -> {came or f'word {word} is {got:02x}, of {len(answer or ())}'}"
+        came = setting.row.answered(*shown)
+    return f"{setting.row.asked(*shown)} -> {came}"
 
 
 def common_policy(found: Sequence[Identified]) -> Policy | None:
@@ -178,7 +133,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
                 )
                 rest.append(f"only together: {'; '.join(together)}")
         rest += [f"inconsistent: {show_clash(one, clash)}" for clash in one.clashes[:_CLASHES]]
-        if one.clashes and first.op in DOT_OPERATIONS:
+        if one.clashes and "accumulation" in first.choices:
             answered = [(probe.words, probe.answer[0]) for probe in one.probes if probe.answer]
             rest.append(unnamed_text(first.format, first.float, answered))
         if len(one.clashes) > _CLASHES:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mxref.cases.records import words
 from mxref.conformance.identification.vector_check import (
     TimedTarget,
     VectorCheck,
@@ -20,6 +19,7 @@ from mxref.conformance.identification.vector_check import (
 )
 from mxref.golden.integer_cases import integer_inputs
 from mxref.operands.word_rows import padded, stripped
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -80,85 +80,83 @@ def identify_integers(
     """
     timed = TimedTarget(target)
     return tuple(
-        _identified(timed, op, format)
-        for op in CALL_OPERATIONS
+        _identified(timed, row, format)
+        for op, row in CALL_OPERATIONS.items()
         if op in ops
-        for format in CALL_OPERATIONS[op].formats
-        if (not formats or format in formats) and CALL_OPERATIONS[op].choices(format)
-        if target.covers(op, format, CALL_OPERATIONS[op].slot_of(format))
+        for format in row.formats
+        if (not formats or format in formats) and row.choices(format)
+        if target.covers(op, format, row.slot_of(format))
     )
 
 
-def _identified(target: TimedTarget, op: str, format: str) -> IntegerFinding:
-    probes, start = _questions(op, format), target.seconds
-    asked = target.ask(
-        without_cases(op, format, CALL_OPERATIONS[op].slot_of(format)), padded(probes)
-    )
-    got = [None if i in asked.errors else stripped(row) for i, row in enumerate(asked.words)]
-    answers = {policy: _answers(op, format, policy, probes) for policy in _policies(op, format)}
+def _identified(target: TimedTarget, row: CallOperation, format: str) -> IntegerFinding:
+    probes, start = _questions(row, format), target.seconds
+    asked = target.ask(without_cases(row.name, format, row.slot_of(format)), padded(probes))
+    got = [None if i in asked.errors else stripped(w) for i, w in enumerate(asked.words)]
+    answers = {policy: _answers(row, format, policy, probes) for policy in _policies(row, format)}
     misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
     nearest = min(misses, key=lambda policy: (misses[policy], policy.count("=")))
     left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
     vectors = None
     if left:
-        files = files_of(op, format, CALL_OPERATIONS[op].slot_of(format), left[0])
+        files = files_of(row.name, format, row.slot_of(format), left[0])
         answered = ask_vectors(target, files, len(probes), target.seconds - start)
         checks = {policy: compared(files, answered, policy) for policy in left}
         left = tuple(policy for policy, check in checks.items() if not check.wrong)
         nearest = next(iter(left or checks))
         vectors = checks[nearest]
-    chosen = [CALL_OPERATIONS[op].parse(format, policy) for policy in left or (nearest,)]
+    chosen = [row.parse(format, policy) for policy in left or (nearest,)]
     choices = []
-    for name, members in CALL_OPERATIONS[op].choices(format).items():
+    for name, members in row.choices(format).items():
         values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
         # A policy that gives no answer at all tells nothing.
         is_near = misses[nearest] < len(probes)
-        shown = _shown(op, format, name, nearest, probes, got) if is_near else ""
+        shown = _shown(row, format, name, nearest, probes, got) if is_near else ""
         choices.append(IntegerChoice(name, values, shown))
-    return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices), vectors)
+    return IntegerFinding(row.name, format, len(probes), left, nearest, tuple(choices), vectors)
 
 
-def _policies(op: str, format: str) -> Iterator[str]:
+def _policies(row: CallOperation, format: str) -> Iterator[str]:
     """Every policy."""
-    known = CALL_OPERATIONS[op].choices(format)
+    known = row.choices(format)
     for members in itertools.product(*known.values()):
-        policy = CALL_OPERATIONS[op].spell(format, dict(zip(known, members, strict=True)))
+        policy = row.spell(format, dict(zip(known, members, strict=True)))
         try:
-            CALL_OPERATIONS[op].parse(format, policy)
+            row.parse(format, policy)
         except ValueError:
             continue
         yield policy
 
 
-def _questions(op: str, format: str) -> list[tuple[int, ...]]:
+def _questions(row: CallOperation, format: str) -> list[tuple[int, ...]]:
     """Some cases that tell the first policy from each neighbour, and others evenly."""
-    every = [case.inputs for case in integer_inputs(op, format)]
-    first = CALL_OPERATIONS[op].first_policy(format)
-    own = _answers(op, format, first, every)
+    every = [case.inputs for case in integer_inputs(row.name, format)]
+    first = row.first_policy(format)
+    own = _answers(row, format, first, every)
     found: dict[tuple[int, ...], None] = {}
-    for policy in CALL_OPERATIONS[op].neighbours(format, first):
-        other = _answers(op, format, policy, every)
+    for policy in row.neighbours(format, first):
+        other = _answers(row, format, policy, every)
         some = [w for w, a, b in zip(every, own, other, strict=True) if a != b]
         found |= dict.fromkeys(some[:: max(1, len(some) // _EACH)][:_EACH])
-    rest = [row for row in every if row not in found]
+    rest = [words for words in every if words not in found]
     found |= dict.fromkeys(rest[:: max(1, len(rest) * 2 // _PROBES)])
     return list(found)[:_PROBES]
 
 
 def _answers(
-    op: str, format: str, policy: str, probes: Sequence[tuple[int, ...]]
+    row: CallOperation, format: str, policy: str, probes: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...] | None]:
     found: list[tuple[int, ...] | None] = []
-    for row in probes:
+    for words in probes:
         try:
-            found.append(CALL_OPERATIONS[op].answer(format, row, policy))
+            found.append(row.answer(format, words, policy))
         except ValueError:
             found.append(None)
     return found
 
 
 def _shown(
-    op: str,
+    row: CallOperation,
     format: str,
     name: str,
     nearest: str,
@@ -166,11 +164,11 @@ def _shown(
     got: Sequence[tuple[int, ...] | None],
 ) -> str:
     """The shortest question whose answer most other members of a choice do not give."""
-    own = CALL_OPERATIONS[op].parse(format, nearest)
+    own = row.parse(format, nearest)
     others = [
-        _answers(op, format, policy, probes)
-        for policy in CALL_OPERATIONS[op].neighbours(format, nearest)
-        if CALL_OPERATIONS[op].parse(format, policy).get(name) != own.get(name)
+        _answers(row, format, policy, probes)
+        for policy in row.neighbours(format, nearest)
+        if row.parse(format, policy).get(name) != own.get(name)
     ]
     counts = [sum(other[i] != got[i] for other in others) for i in range(len(probes))]
     best = max(range(len(probes)), key=lambda i: (counts[i], -len(probes[i])), default=None)
@@ -178,25 +176,14 @@ def _shown(
         return ""
     answer = got[best]
     mine = [other[best] for other in others if other[best] != answer]
-    index = 0
     if answer is not None and mine[0] is not None:
         pairs = enumerate(zip(answer, mine[0], strict=True))
         index = next(i for i, (a, b) in pairs if a != b)
-    elif op == "quantize_affine":  # one of them is an error, because of a NaN
-        values = probes[best][CALL_OPERATIONS[op].places(format, probes[best]) :]
-        index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
-    digits = without_cases(op, format, CALL_OPERATIONS[op].slot_of(format)).out_digits
+    else:  # one of them is an error
+        index = row.refused_at(format, probes[best])
+    digits = without_cases(row.name, format, row.slot_of(format)).out_digits
     came = "an error" if answer is None else f"{answer[index]:0{digits}x}"
-    return f"{_question(op, format, probes[best], index)} -> {came}"
-
-
-def _question(op: str, format: str, row: tuple[int, ...], index: int) -> str:
-    """A question as words, as far as they belong to one answer."""
-    if format.endswith("_scale64"):
-        return f"{row[5 + index]:08x}, scale {row[2]:08x}{row[3]:08x}, zero point {row[4]:x}"
-    if op == "quantize_affine" and not format.endswith("_axis"):
-        return f"{row[4 + index]:08x}, scale {row[2]:08x}, zero point {row[3]:x}"
-    return f"{words(row[:12], 2)}{' ...' if len(row) > 12 else ''}, word {index}"
+    return f"{row.probe_shown(format, probes[best], index)} -> {came}"
 
 
 def integer_lines(found: IntegerFinding) -> tuple[str, list[tuple[str, str, str]], list[str]]:

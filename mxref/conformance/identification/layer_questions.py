@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F16, FloatLayout
 from mxref.conformance.identification.pools import Maker, Pool, Words
-from mxref.conformance.identification.setting import Setting
+from mxref.conformance.identification.setting import OF_LAYERS, Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, padded, stripped
+from mxref.operations.layer_operations import LayerOperation
 from mxref.policy.choices import Activations, BackwardOperands, WeightAxis
 from mxref.policy.policy import Policy
 
-__all__ = ["layer_pools", "layer_predictions", "without_bias_gradient"]
+__all__ = ["layer_pools", "layer_predictions", "products_alone"]
 
 Array = NDArray[np.float64]
 #: Rows of the sequences of gradients, of which two take more than a block, and one in each.
@@ -31,16 +32,14 @@ _BLOCKS, _FILLED, _SIZE = 32, 4, 32
 
 def layer_pools(setting: Setting) -> tuple[Maker, ...]:
     """Operands and axes first, then scales and rounding of an operand that is quantized."""
-    op, layout = setting.op, setting.layout
-    if op == "linear":
-        operands, own = _linear_operands(setting), ("weight_axis", "activations")
-    else:
-        operands, own = _gradient_operands(setting), ("backward_operands", "gradient_rows")
+    layout, own = setting.layout, tuple(one for one in setting.choices if one in OF_LAYERS)
+    is_forward = "weight_axis" in own
+    operands = (_linear_operands if is_forward else _gradient_operands)(setting)
     first = Pool("operands", own, padded(operands), range(len(operands)))
 
     def scales(found: Policy) -> Pool:
         numbers = _numbers(setting)
-        words = _linear_scales if op == "linear" else _gradient_scales
+        words = _linear_scales if is_forward else _gradient_scales
         rest = [name for name in setting.choices if name not in own]
         return Pool("scales", tuple(rest), padded([words(numbers, found, layout)]), [0])
 
@@ -60,15 +59,14 @@ def _answer(op: str, format: str, float: str, words: tuple[int, ...], policy: st
     return fast_layer(op, format, float, words, policy)
 
 
-def without_bias_gradient(answers: Words, words: Words) -> Words:
-    """Answers about gradients without that of the bias, a sum of many numbers in any order."""
+def products_alone(row: LayerOperation, answers: Words, words: Words) -> Words:
+    """Answers without results that are sums of many numbers in any order, as that of the bias."""
     from mxref.operations.layers import layer_parts
 
     found = answers.copy()
-    for row, asked in zip(found, words, strict=True):
-        *_, (_, count) = layer_parts("linear_gradients", stripped(asked))
-        whole = sum(size for _, size in layer_parts("linear_gradients", stripped(asked)))
-        row[whole - count : whole] = np.uint64(NO_WORD)
+    for answer, asked in zip(found, words, strict=True):
+        sizes = [size for _, size in layer_parts(row.name, stripped(asked))]
+        answer[sum(sizes[: row.products]) : sum(sizes)] = np.uint64(NO_WORD)
     return found
 
 

@@ -15,13 +15,13 @@ from mxref.cases.answers import fast_answers
 from mxref.conformance.compare.compare import answered_or_refused
 from mxref.conformance.identification.layer_questions import (
     layer_predictions,
-    without_bias_gradient,
+    products_alone,
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, same_width
-from mxref.operations.registry import LAYER_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
+from mxref.operations.layer_operations import LayerOperation
 from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "scales_alone", "shown"]
@@ -34,14 +34,15 @@ def predicted(
 ) -> NDArray[np.uint64]:
     """The answers of a policy, one a row; no word but NO_WORD where the input is an error."""
     op, format, float = setting.op, setting.format, setting.float
-    if op == "quantize_tensor" and words.shape[1] == 35:  # one block
-        return predicted(Setting("quantize", format, float), words[:, 3:], members, shows)
+    first = len(setting.row.before_block or ())
+    if first and words.shape[1] == first + block_format(format).elements_per_block:
+        return predicted(Setting("quantize", format, float), words[:, first:], members, shows)
     policy = _policy(members)
 
     def answer(some: Words) -> Words:
         if shows == "scale":
             return scales_alone(setting, some, policy)
-        if op in LAYER_OPERATIONS:
+        if isinstance(setting.row, LayerOperation):
             return layer_predictions(setting, some, policy)
         return fast_answers(op, format, float, some, policy).astype(np.uint64)
 
@@ -84,12 +85,12 @@ def comparable(
 
     Those about gradients are without that of the bias.
     """
-    layout = setting.layout
-    if setting.op == "linear_gradients":
-        answers = without_bias_gradient(answers, words)
-    if setting.op in PRODUCT_OPERATIONS:  # the sign of a zero depends on much else
+    layout, row = setting.layout, setting.row
+    if isinstance(row, LayerOperation):
+        answers = products_alone(row, answers, words)
+    if row.bounds(setting.format):  # the sign of a zero depends on much else
         answers = np.where(answers == np.uint64(layout.sign_bit), np.uint64(0), answers)
-    if REGISTRY[setting.op].one_nan:
+    if row.one_nan:
         magnitude = answers & np.uint64(layout.sign_bit - 1)
         is_nan = (magnitude > np.uint64(layout.inf_bits)) & (answers != np.uint64(NO_WORD))
         one_nan: NDArray[np.uint64] = np.where(is_nan, np.uint64(layout.nan_bits), answers)

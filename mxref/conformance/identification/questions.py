@@ -45,7 +45,9 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.golden.designed_blocks import resized
 from mxref.operands.word_rows import padded
-from mxref.policy.policy import READS, Policy
+from mxref.operations.layer_operations import LayerOperation
+from mxref.operations.layouts import LayoutOperation
+from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct, distinct_rows
 
 __all__ = ["pools", "unasked_places"]
@@ -53,45 +55,34 @@ __all__ = ["pools", "unasked_places"]
 
 def pools(setting: Setting) -> tuple[Maker, ...]:
     """The pools of an operation, in the order in which they are asked."""
-    match setting.op:
-        case "encode" | "encode_stochastic":
-            made = _encode(setting)
-        case "encode_scale":
-            made = encode_scale_pools(setting)
-        case "shared_scale":
-            made = shared_scale_pools(setting)
-        case "quantize" if setting.is_float_scaled:
-            return float_scale_pools(setting)
-        case "dequantize" if setting.is_float_scaled:
-            made = [float_scale_products(setting)]
-        case "quantize" if setting.is_scaled:
-            return scaled_pools(setting)
-        case "quantize":
-            size = block_format(setting.format).elements_per_block
-            return tuple(partial(_of_size, maker, size, setting) for maker in block_pools(setting))
-        case "quantize_tensor":
-            return (*map(_as_tensor, block_pools(setting)), lambda _: _tail(setting))
-        case "dequantize":
-            made = [scaled_products(setting)] if setting.is_scaled else _dequantize(setting)
-        case "decode":
-            codes = np.arange(setting.element.code_count, dtype=np.uint64)
-            some = [0, setting.element.sign_bit, 1, setting.element.max_code]
-            made = [Pool("codes", (), codes[:, np.newaxis], some)]
-        case "decode_scale":
-            codes = np.arange(E8M0.code_count, dtype=np.uint64)
-            made = [Pool("scales", (), codes[:, np.newaxis], [0, 1, 0x7F, 0xFE, 0xFF])]
-        case "linear" | "linear_gradients":
-            return layer_pools(setting)
-        case "matmul":
-            made = [accumulation_pool(setting.format)]
-        case _:
-            made = _layouts(setting)
+    row, reads = setting.row, setting.row.reads(setting.format)
+    if isinstance(row, LayerOperation):
+        return layer_pools(setting)
+    if row.before_block:
+        return (*(_as_tensor(maker, setting) for maker in block_pools(setting)), _tail(setting))
+    if row.blocks == "numbers":
+        if setting.is_float_scaled or setting.is_scaled:
+            return (float_scale_pools if setting.is_float_scaled else scaled_pools)(setting)
+        size = block_format(setting.format).elements_per_block
+        return tuple(partial(_of_size, maker, size, setting) for maker in block_pools(setting))
+    if row.blocks:
+        made = _dequantize(setting)
+    elif row.one_code:
+        made = [_codes(setting)]
+    elif isinstance(row, LayoutOperation):
+        made = [_layouts(setting, row)]
+    elif "rounding" in reads:
+        made = _encode(setting)
+    elif "scale_rounding" in reads:
+        made = encode_scale_pools(setting)
+    elif "scale_rule" in reads:
+        made = shared_scale_pools(setting)
+    else:
+        made = [accumulation_pool(setting.format)]
     return tuple(lambda _, pool=pool: pool for pool in made)
 
 
 _OCP = Policy()
-#: What stands before the numbers of one block.
-_BEFORE = {"quantize": (), "quantize_tensor": (1, 32, 1)}
 
 
 def unasked_places(
@@ -104,15 +95,16 @@ def unasked_places(
         probes: the questions that were asked.
         found: the policy found so far.
     """
-    if setting.op == "quantize" and setting.is_scaled:
-        return scaled_places(setting, probes, usual_exponent(setting), found)
-    if setting.op not in ("quantize", "quantize_tensor"):
+    start = setting.row.before_block
+    if start is None:
         return np.zeros((0, 1), np.uint64)
-    start, size = _BEFORE[setting.op], block_format(setting.format).elements_per_block
+    if setting.is_scaled:
+        return scaled_places(setting, probes, usual_exponent(setting), found)
+    size = block_format(setting.format).elements_per_block
     asked = [words[len(start) :] for words in probes if words[: len(start)] == start]
     whole = [block for block in asked if len(block) == size]
     blocks = largest_in_each_lane(whole, usual_exponent(setting), setting.layout, size)
-    if setting.op == "quantize" or not blocks.size:
+    if not (start and blocks.size):
         return blocks
     return np.array([[len(blocks), *start[1:], *blocks.reshape(-1)]], np.uint64)  # one tensor
 
@@ -132,7 +124,6 @@ def _ties(fmt: CodeFormat, layout: FloatLayout) -> Words:
 
 def _encode(setting: Setting) -> list[Pool]:
     fmt, layout = setting.element, setting.layout
-    stochastic = setting.op == "encode_stochastic"
     points = around(element_points(fmt, layout), layout)
     numbers, middles = grid(fmt, layout)
     # Smaller numbers are subnormal in float16, to which the policy may round first.
@@ -165,7 +156,7 @@ def _encode(setting: Setting) -> list[Pool]:
         ("NaN", ("nan", "nan_to_finite", "int8_range"), nans(layout), nans(layout)),
     ]
     made = [pool_of(about, reads, words, must) for about, reads, words, must in parts]
-    if stochastic:
+    if setting.row.random_bits:
         made = [_drawn(pool, fmt, layout) for pool in made]
         made.append(_wide_draws(ties_in[-1:]))
     whole = distinct_rows(np.concatenate([pool.words for pool in made[:3]]))
@@ -233,7 +224,17 @@ def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
 # Products.
 
 
+def _codes(setting: Setting) -> Pool:
+    """Every code."""
+    fmt, of_scales = setting.element, setting.element == E8M0
+    codes = np.arange(fmt.code_count, dtype=np.uint64)[:, np.newaxis]
+    some = [0, 1, 0x7F, 0xFE, 0xFF] if of_scales else [0, fmt.sign_bit, 1, fmt.max_code]
+    return Pool("scales" if of_scales else "codes", (), codes, some)
+
+
 def _dequantize(setting: Setting) -> list[Pool]:
+    if setting.is_float_scaled or setting.is_scaled:
+        return [(float_scale_products if setting.is_float_scaled else scaled_products)(setting)]
     size, codes = block_format(setting.format).elements_per_block, setting.element.code_count
     rows = (np.arange(-(-codes // size) * size, dtype=np.uint64) % codes).reshape(-1, size)
     layout = setting.layout
@@ -249,29 +250,29 @@ def _dequantize(setting: Setting) -> list[Pool]:
 # Layouts.
 
 
-def _layouts(setting: Setting) -> list[Pool]:
+def _layouts(setting: Setting, row: LayoutOperation) -> Pool:
+    """Codes that differ, or bytes of all sizes that a layout has."""
     fmt = setting.element
     codes = [i * 11 % 61 % fmt.code_count for i in range(64)]
-    match setting.op:
-        case "pack":
-            rows = [codes, codes[:37]]
-        case "unpack":  # the byte counts of all layouts
+    if row.works_on == "scales":
+        sizes = [130 * 5]
+        if row.unpacks:
+            from mxref.packing.scale_orders import SCALE_ORDERS
+
+            sizes = sorted({math.prod(one.filled(130, 5)) for one in SCALE_ORDERS.values()})
+        rows = [[130, 5, *((i * 7 + i // 250) % 255 for i in range(size))] for size in sizes]
+    elif row.works_on == "codes":
+        rows = [codes, codes[:37]]
+        if row.unpacks:
             sizes = sorted({64 * fmt.bits // 8, 64})
             rows = [[64, *((i * 37 + 5) % 256 for i in range(size))] for size in sizes]
-        case "pack_scales" | "unpack_scales":
-            sizes = [130 * 5]
-            if setting.op == "unpack_scales":  # the byte counts of all layouts
-                from mxref.packing.scale_orders import SCALE_ORDERS
-
-                sizes = sorted({math.prod(one.filled(130, 5)) for one in SCALE_ORDERS.values()})
-            rows = [[130, 5, *((i * 7 + i // 250) % 255 for i in range(size))] for size in sizes]
-        case "pack_blocks":
-            rows = [[0x85, *codes[:32]], [0xFF, *codes[32:]]]
-        case _:
+    else:
+        rows = [[0x85, *codes[:32]], [0xFF, *codes[32:]]]
+        if row.unpacks:
             sizes = sorted({32 * fmt.bits // 8, 32})
             firsts = [(size, first) for size in sizes for first in (5, 133)]
             rows = [[(i * 37 + at) % 256 for i in range(size + 1)] for size, at in firsts]
-    return [Pool("places", (), padded(rows), range(len(rows)))]
+    return Pool("places", (), padded(rows), range(len(rows)))
 
 
 def _of_size(maker: Maker, size: int, setting: Setting, found: Policy) -> Pool:
@@ -286,23 +287,23 @@ def _of_size(maker: Maker, size: int, setting: Setting, found: Policy) -> Pool:
     return dataclasses.replace(pool, words=words, always=first[[*pool.always]].tolist())
 
 
-def _as_tensor(maker: Maker) -> Maker:
+def _as_tensor(maker: Maker, setting: Setting) -> Maker:
     """The pool's blocks as tensors of one row."""
 
     def made(found: Policy) -> Pool:
         pool = maker(found)
-        start = np.array(_BEFORE["quantize_tensor"], np.uint64)
+        start = np.array(setting.row.before_block, np.uint64)
         first = np.tile(start, (len(pool.words), 1))
         words = np.concatenate([first, pool.words], axis=1)
-        reads = pool.reads or tuple(name for name in READS["quantize"] if name != "tail")
+        reads = pool.reads or tuple(name for name in setting.choices if name != "tail")
         return dataclasses.replace(pool, words=words, reads=reads)
 
     return made
 
 
-def _tail(setting: Setting) -> Pool:
+def _tail(setting: Setting) -> Maker:
     """Tensors with tails and with several blocks, whose numbers and scales differ."""
     layout = setting.layout
     numbers = [pattern((8 + i * 5 % 8) * (-1) ** i, i * 7 % 11 - 8, layout) for i in range(80)]
     rows = [[1, 40, 1, *numbers[:40]], [40, 2, 0, *numbers], [32, 2, 0, *numbers[:64]]]
-    return Pool("tails", ("tail",), padded(rows), range(3), "number")
+    return lambda _: Pool("tails", ("tail",), padded(rows), range(3), "number")

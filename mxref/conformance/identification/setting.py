@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.blocks.two_level import TensorScaleKind
-from mxref.cases.answers import reads
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -18,16 +17,17 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
+from mxref.operations.layer_operations import LayerOperation
 from mxref.operations.operation import Operation
-from mxref.operations.registry import LAYER_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.policy.choices import ScaleArithmetic
 from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["OF_OPERANDS", "Setting", "same_products"]
+__all__ = ["OF_LAYERS", "OF_OPERANDS", "Setting", "same_products"]
 
 #: Choices of operands that are asked about in linear layers; others are taken to be those of `ocp`.
 OF_OPERANDS = ("rounding", "overflow", "scale_rule", "int8_range", "int8_emax")
-_OF_LAYERS = ("weight_axis", "activations", "backward_operands", "gradient_rows")
+OF_LAYERS = ("weight_axis", "activations", "backward_operands", "gradient_rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Setting:
         >>> Setting("linear", "mxint8", "f32").choices[-2:]
         ('weight_axis', 'activations')
         """
-        every = reads(self.op, self.format)
+        every = self.row.reads(self.format)
         if self.is_scaled:
             known = ("scale_arithmetic", *SCALED_ELEMENT_CHOICES)
             return tuple(name for name in every if name in known)
-        if self.op not in LAYER_OPERATIONS:
+        if not isinstance(self.row, LayerOperation):
             return every
-        return tuple(name for name in every if name in (*OF_OPERANDS, *_OF_LAYERS))
+        return tuple(name for name in every if name in (*OF_OPERANDS, *OF_LAYERS))
 
     @property
     def is_scaled(self) -> bool:
@@ -84,10 +84,14 @@ class Setting:
         return scale_kind(self.format) is ScaleKind.FLOAT32
 
     @property
+    def has_blocks(self) -> bool:
+        """Whether its format is one of blocks."""
+        return self.format in BLOCK_FORMATS or self.format in OTHER_BLOCK_FORMATS
+
+    @property
     def scale(self) -> ScaleFormat:
         """The format of the scales of blocks; E8M0 where there are none."""
-        blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
-        return block_format(self.format).scale if self.format in blocks else E8M0
+        return block_format(self.format).scale if self.has_blocks else E8M0
 
     @property
     def element(self) -> CodeFormat:

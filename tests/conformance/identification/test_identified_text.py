@@ -17,6 +17,7 @@ from mxref.conformance.identification.policy_sets import PolicySet
 from mxref.conformance.identification.pools import Maker, Pool
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 
 
@@ -58,7 +59,9 @@ def test_what_shows_a_choice_is_the_value_whose_answer_it_changes(
     format: str, probe: str, choice: str, policy: str, answer: str, shown: str
 ) -> None:
     found = None if answer == "error" else tuple(codes(answer))
-    said = _shown("quantize_affine", format, choice, policy, [tuple(codes(probe))], [found])
+    said = _shown(
+        CALL_OPERATIONS["quantize_affine"], format, choice, policy, [tuple(codes(probe))], [found]
+    )
     assert said == shown.strip("-")
 
 

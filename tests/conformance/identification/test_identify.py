@@ -21,7 +21,7 @@ from mxref.cases.answers import exact_answers, reads
 from mxref.cli import identify_verb
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.asking import PROBES, separating
-from mxref.conformance.identification.equal_members import equal_members, members
+from mxref.conformance.identification.equal_members import equal_members
 from mxref.conformance.identification.equal_reasons import REASONS
 from mxref.conformance.identification.identify import Identified, identify_one, settings
 from mxref.conformance.identification.policy_sets import Factor, PolicySet
@@ -121,7 +121,10 @@ def test_stochastic_rounding_after_float16_shows_next_to_parts_of_the_smallest_n
 ) -> None:
     """Only beside a quarter of it (and so on, by the random bits) does float16 round a bfloat16."""
     setting, draw = Setting("encode_stochastic", "e5m2", "bf16"), random.Random(number)
-    check(setting, {name: draw.choice(members(setting, name)) for name in setting.choices})
+    check(
+        setting,
+        {name: draw.choice(setting.row.members(setting.format, name)) for name in setting.choices},
+    )
 
 
 @pytest.mark.sampled(6)
@@ -142,7 +145,7 @@ def test_reasons_hold_of_random_policies(reason: Any) -> None:
     readers = [one for one in EVERY if choice in one.choices and one.op != "quantize_tensor"]
     while checked < 20:
         setting = draw.choice(readers)
-        chosen = {n: draw.choice(members(setting, n)) for n in setting.choices}
+        chosen = {n: draw.choice(setting.row.members(setting.format, n)) for n in setting.choices}
         known = {n: group[0] for n, m in chosen.items() for group in of(setting, n) if m in group}
         del known[choice]
         try:
@@ -151,7 +154,7 @@ def test_reasons_hold_of_random_policies(reason: Any) -> None:
             continue
         if not applies:
             continue
-        one, other = draw.sample(list(some or members(setting, choice)), 2)
+        one, other = draw.sample(list(some or setting.row.members(setting.format, choice)), 2)
         if any({one, other} <= set(group) for group in of(setting, choice)):
             continue  # which is so whatever else is chosen
         assert same(setting, {**chosen, choice: one}, {**chosen, choice: other}), (chosen, one)
@@ -172,7 +175,9 @@ def test_members_that_are_always_one_function(setting: Setting) -> None:
     for name in setting.choices:
         for group in of(setting, name):
             if len(group) > 1:
-                chosen = {n: draw.choice(members(setting, n)) for n in setting.choices}
+                chosen = {
+                    n: draw.choice(setting.row.members(setting.format, n)) for n in setting.choices
+                }
                 one, other = draw.sample(group, 2)
                 assert same(setting, {**chosen, name: one}, {**chosen, name: other}), (name, chosen)
 
@@ -255,7 +260,7 @@ def test_what_is_shown_rules_out_what_it_says() -> None:
     found = one(of_module(encode=mxref.encode), "encode", "e4m3", "f64")
     (rounding,) = [finding for finding in found.findings if finding.choice == "rounding"]
     assert rounding.values == ("ties_to_even",)
-    ruled = {*members(found.setting, "rounding")} - {"ties_to_even"}
+    ruled = {*found.setting.row.members(found.setting.format, "rounding")} - {"ties_to_even"}
     assert set(rounding.shown) == ruled
     for member, (probe, word) in rounding.shown.items():
         bits = np.array([found.probes[probe].words], np.uint64).view(np.float64)

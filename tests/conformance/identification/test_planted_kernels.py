@@ -31,6 +31,7 @@ from mxref.conformance.identification.integer_identification import (
 )
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
+from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
@@ -231,7 +232,7 @@ def test_where_there_are_no_vectors_that_is_said() -> None:
 def test_a_policy_of_integers_is_compared_with_the_vectors() -> None:
     """It is wrong in a call that is not among the probes."""
     format = "int8"
-    probes = {words[2] for words in _questions("quantize_affine", format)}
+    probes = {words[2] for words in _questions(CALL_OPERATIONS["quantize_affine"], format)}
     cases = vector_file("quantize_affine/int8.f32").cases
     scale = next(case.inputs[2] for case in cases if case.inputs[2] not in probes)
 
