@@ -44,7 +44,7 @@ def choices_page(files: Mapping[str, bytes]) -> str:
 def _operations(formats: Mapping[str, list[str]]) -> Iterator[str]:
     yield "## Operations\n"
     for op in formats:
-        about = operation_data(op)["about"] if op in CALL_OPERATIONS else "see README.md"
+        about = operation_data(op)["about"] if REGISTRY[op].own_choices else "see README.md"
         choices = ", ".join(_read(op, formats[op]))
         yield f"- `{op}`: {about} Choices: {choices or 'none'}."
     yield ""
@@ -59,9 +59,10 @@ def _read(op: str, formats: list[str]) -> list[str]:
 
 def _choices(formats: Mapping[str, list[str]]) -> Iterator[str]:
     yield "## Choices\n"
-    own = {name for op in formats if op in CALL_OPERATIONS for name in _read(op, formats[op])}
-    mx = {name for op in formats if op not in CALL_OPERATIONS for name in _read(op, formats[op])}
-    for name in sorted(mx):
+    read: dict[bool, set[str]] = {True: set(), False: set()}
+    for op, some in formats.items():
+        read[REGISTRY[op].own_choices].update(_read(op, some))
+    for name in sorted(read[False]):
         members = Policy.members(name)
         default = Policy().choices()[name]
         yield f"- `{name}`: {choice_about(type(members[0]))}"
@@ -70,7 +71,7 @@ def _choices(formats: Mapping[str, list[str]]) -> Iterator[str]:
             clause = clause_of_member().get((name, member.value), "")
             yield f"  - `{member.value}`: {about} {clause}".rstrip()
     for name, kind in integer_choices().items():
-        if name in own:
+        if name in read[True]:
             yield f"- `{name}`: {choice_about(kind)}"
             for one in kind:
                 yield f"  - `{one.value}`: {integer_member(name, one)['about']}".rstrip(": ")

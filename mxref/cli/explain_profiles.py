@@ -49,6 +49,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
 
 def _history(profile: Profile) -> None:
     """Print the changes before and after a profile's version, each with an input that shows it."""
+    from mxref.operations.registry import REGISTRY
     from mxref.profiles import PROFILES
     from mxref.profiles.history import changes_of
 
@@ -60,7 +61,11 @@ def _history(profile: Profile) -> None:
         for one in some:
             source = one.source or "seen by running both"
             print_wrapped(f"         {one.what} ({source}):", " " * 9)
-            given = f"code {int(one.given):02x}" if one.op == "decode" else short_number(one.given)
+            given = (
+                f"code {int(one.given):02x}"
+                if REGISTRY[one.op].from_codes
+                else short_number(one.given)
+            )
             codes = f"{one.codes[1]}, was {one.codes[0]}"
             print_wrapped(f"         {one.op} {one.format}: {given} -> {codes}", " " * 9)
         print(f"         all of it: mxref diff {head[0]} {head[1]} --format {some[0].format}")

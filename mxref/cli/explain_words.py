@@ -71,7 +71,7 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
     op, *rest = options.name.split(".")
     if len(rest) != 3:
         return None
-    from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS
+    from mxref.operations.registry import OPERATIONS
 
     if op not in OPERATIONS:
         return None
@@ -95,16 +95,17 @@ def explain_case(options: argparse.Namespace) -> Explanation | None:
     if file is None or case is None:
         raise ValueError(f"there is no case {options.name!r} in {folder}")
     required = "required of everyone" if case.required else "the standard leaves the answer open"
-    if op in CALL_OPERATIONS:
+    row = file.row
+    if row.own_choices:
         required = "no standard says what is right"
-    if op == "quantize" and case.rule == "MX-6.3":
+    if row.blocks == "numbers" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    coded = op not in CALL_OPERATIONS  # words of calls are no codes of a format
+    coded = not row.own_choices  # words of calls are no codes of a format
     one = len(case.inputs) == 1 and coded
     held = {
         name: "" if one or not coded else holds(op, file.format, name) for name in ("in", "out")
     }
-    if op in ("quantize", "dequantize") and block_format(file.format).tensor_scale:
+    if row.blocks and block_format(file.format).tensor_scale:
         tensor = show_float(case.inputs[0], F32)
         held["in"] = held["in"].replace("of the tensor", f"of the tensor ({tensor})")
     outs = []

@@ -47,7 +47,7 @@ def worked_case(
         "under": found.under,
     }
     both = {"first": found.first, "other": found.other}
-    if file.op == "quantize" and not block_format(file.format).tensor_scale:
+    if file.row.blocks == "numbers" and not block_format(file.format).tensor_scale:
         changed = {i for i, (a, b) in enumerate(zip(*both.values(), strict=True), -1) if a != b}
         first = [i for i in range(len(words)) if i in changed]  # where the answers differ
         zeros = (0, LAYOUTS[file.float].sign_bit)
@@ -161,11 +161,10 @@ def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
     """Words in hexadecimal; one alone has its value, and a long list is cut."""
     from mxref.cases.records import words as spelled
     from mxref.cases.shown import show_input, show_output
-    from mxref.operations.registry import CALL_OPERATIONS
 
     if not words:
         return "an error"
-    if len(words) == 1 and file.op not in CALL_OPERATIONS:
+    if len(words) == 1 and not file.row.own_choices:
         return show_input(file, words[0]) if given else show_output(file, words[0])
     text = spelled(words, file.in_digits if given else file.out_digits)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -57,9 +57,9 @@ def _by(row: FuzzRow, policy: Policy) -> str:
     """The policy that a row was compared with; integer operations have policies of their own."""
     if row.profile:
         return f"profile {row.profile}"
-    from mxref.operations.registry import CALL_OPERATIONS
+    from mxref.operations.registry import REGISTRY
 
-    return row.policy if row.op in CALL_OPERATIONS else str(policy)
+    return row.policy if REGISTRY[row.op].own_choices else str(policy)
 
 
 def _run(options: argparse.Namespace) -> int:

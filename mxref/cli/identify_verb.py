@@ -121,9 +121,9 @@ def _calls(
     target: Target, asked: Sequence[str], formats: Collection[str]
 ) -> tuple[Sequence[IntegerFinding], Sequence[UnitFinding]]:
     """What operations of calls are: the choices of each, and the adders of `mma`."""
-    from mxref.operations.registry import CALL_OPERATIONS
+    from mxref.operations.registry import REGISTRY
 
-    if not any(op in CALL_OPERATIONS for op in asked):
+    if not any(REGISTRY[op].own_choices for op in asked):
         return (), ()
     from mxref.conformance.adders.target_units import identify_units
     from mxref.conformance.identification.integer_identification import identify_integers
@@ -136,11 +136,11 @@ def _equals(
 ) -> Iterator[str]:
     """What a result equals, or that the vectors contradict it, and the command that asks more."""
     from mxref.conformance.identification.vector_check import contradiction, vectors_asked
-    from mxref.operations.registry import CALL_OPERATIONS
+    from mxref.operations.registry import REGISTRY
 
     if one.vectors is None or not (record["consistent"] or one.contradicted):
         return
-    policy = None if record["op"] in CALL_OPERATIONS else record["nearest"]
+    policy = None if REGISTRY[record["op"]].own_choices else record["nearest"]
     command = _verify(options, policy, (record["op"], record["format"]))
     if one.contradicted:
         fits = contradiction(record["probes"], record["nearest"], one.vectors)
@@ -188,10 +188,8 @@ def _verify(
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
     """The shift or the known bugs that explain answers of no policy."""
-    from mxref.operations.registry import PRODUCT_OPERATIONS
-
     setting = one.setting
-    if not one.clashes or not one.answered or setting.op in PRODUCT_OPERATIONS:
+    if not one.clashes or not one.answered or setting.row.bounds(setting.format):
         return ()
     from mxref.conformance.checking.computed import file_of
     from mxref.conformance.compare.compare import judged

@@ -11,7 +11,8 @@ from typing import Any
 
 from mxref.golden.archive_texts import BEGIN, BLOCKS, EACH, LIBRARIES, READERS
 from mxref.golden.contract import case_words
-from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operands.kinds import Codes
+from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
 
 __all__ = ["SUBJECTS", "Subject", "page"]
 
@@ -224,9 +225,8 @@ def page(
 def _type_of_answers(header: dict[str, Any]) -> str:
     """The type of the first output word of a file, for its NaN."""
     op, format, float_type = str(header["op"]), str(header["format"]), str(header["float"])
-    if op.startswith("quantize"):
-        return "ue4m3" if format in ("nvfp4", "fp4_ue4m3") else "e8m0"
-    return format if op.startswith("encode") else float_type
+    (kind,) = REGISTRY[op].kinds_out(format, float_type, (), 1)
+    return kind.fmt.name if isinstance(kind, Codes) else float_type
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -29,6 +29,7 @@ from mxref.cases.grid import grid
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_format
 from mxref.golden.level2 import compare
 from mxref.operands.splitmix import splitmix64
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["CHAIN", "CaseStream", "every_stream"]
@@ -92,14 +93,16 @@ class CaseStream:
         (seed,) = struct.unpack("<Q", self.first_state[:8])
         words = splitmix64(seed, count * width, start * width).reshape(count, width)
         layout = LAYOUTS[self.float]
-        if self.op == "dequantize":
+        row = REGISTRY[self.op]
+        if row.blocks == "codes":
             codes = words % np.uint64(block_format(self.format).element.code_count)
             return np.concatenate([words[:, :1] & np.uint64(0xFF), codes[:, 1:]], axis=1).astype(
                 np.uint8
             )
-        if self.op == "quantize":
+        if row.blocks:
             return _blocks(words, self.format, layout).astype(layout.uint)
-        return _scalars(words, _thresholds(self.op, self.format, layout), self.op, layout)
+        near = _thresholds(self.op, self.format, layout)
+        return _scalars(words, near, layout, signed="amax" not in row.parameters)
 
     def chain(self, count: int | None = None) -> Iterator[tuple[int, str]]:
         """Pairs of the number of cases so far and the state, every 2**16 cases and after the last.
@@ -157,7 +160,7 @@ def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
     """Patterns at which answers change; frozen, since a different list changes every stream."""
     m = np.uint64(layout.mantissa_bits)
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
-    if op == "encode":
+    if "rounding" in REGISTRY[op].reads():
         numbers, middles = grid(ELEMENT_FORMATS[format], layout)
         # The format's own points, and equally many ends of binades and infinities.
         ends = np.append(fields, fields[-1:] + np.uint64(1)) << m
@@ -170,7 +173,7 @@ def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
     return np.concatenate([found, found | np.uint64(layout.sign_bit)])
 
 
-def _scalars(words: U64, thresholds: U64, op: str, layout: FloatLayout) -> NDArray[Any]:
+def _scalars(words: U64, thresholds: U64, layout: FloatLayout, *, signed: bool) -> NDArray[Any]:
     mask = np.uint64((layout.sign_bit << 1) - 1)
     near = thresholds[
         (words[:, 1] >> np.uint64(8) & np.uint64(0xFFFFFFFF)) % np.uint64(thresholds.size)
@@ -179,7 +182,7 @@ def _scalars(words: U64, thresholds: U64, op: str, layout: FloatLayout) -> NDArr
     near = near + (words[:, 1] & np.uint64(0xFF)) % np.uint64(7) - np.uint64(3)
     is_near = words[:, 1] >> np.uint64(63) == 1
     bits = np.where(is_near, near, words[:, 0]) & mask
-    if op == "shared_scale":
+    if not signed:
         bits &= np.uint64(layout.sign_bit - 1)
     return bits.astype(layout.uint)[:, np.newaxis]
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mxref.cases.folder import vectors_folder
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.operations.registry import REGISTRY
 from mxref.support.whole_file import read_file
 
 __all__ = ["CaseWords", "case_words", "holds"]
@@ -51,12 +52,12 @@ def holds(op: str, format: str, column: str) -> str:
     words = _words().get(op)
     if words is None:  # an operation of a user
         return ""
-    if op in ("quantize", "dequantize") and format in OTHER_BLOCK_FORMATS:
+    if REGISTRY[op].blocks and format in OTHER_BLOCK_FORMATS:
         fmt = OTHER_BLOCK_FORMATS[format]
         count = fmt.elements_per_block
         scale = "float32 scale" if fmt.scale.is_float32 else f"{fmt.scale.name.upper()} code"
         both = f"{scale}, then {count} element codes", f"{count} floats"
-        inputs, outputs = both if op == "dequantize" else both[::-1]
+        inputs, outputs = both if REGISTRY[op].from_codes else both[::-1]
         tensor = "float32 scale of the tensor, then " if fmt.tensor_scale else ""
         words = words._replace(inputs=f"{tensor}{inputs}", outputs=outputs)
     if op == "matmul" and "nvfp4" in format.split("-"):

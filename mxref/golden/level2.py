@@ -98,7 +98,7 @@ def compute_all(
     chosen: Sequence[Family], *, complete: bool = False, jobs: int = 1
 ) -> Iterator[Computed]:
     """`compute` for several families by several processes, the longest families first."""
-    longest_first = sorted(chosen, key=lambda family: family.op != "quantize")
+    longest_first = sorted(chosen, key=lambda family: REGISTRY[family.op].blocks != "numbers")
     yield from in_order(partial(compute, complete=complete), longest_first, jobs)
 
 

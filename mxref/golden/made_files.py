@@ -6,7 +6,7 @@ Their names are known without the modules that make files, which take time to im
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.own_formats import OwnFormat
 from mxref.golden.float_scaled_cases import float_scaled_files
-from mxref.operations.registry import own_operations
+from mxref.operations.registry import REGISTRY, own_operations
 
 if TYPE_CHECKING:
     from mxref.operations.call_operation import CallOperation
@@ -97,9 +97,8 @@ def _own_call(row: CallOperation, format: str) -> VectorFile:
 
 def _own_layouts(op: str, fmt: OwnFormat) -> list[FloatLayout]:
     """The float types that there are files of, of an operation on a format of a user."""
-    names: Iterable[str] = ("f32",) if op == "decode" else LAYOUTS
     code = fmt.element if isinstance(fmt, BlockFormat) else fmt
-    return [LAYOUTS[name] for name in names if has_grid(code, LAYOUTS[name])]
+    return [LAYOUTS[name] for name in REGISTRY[op].slots(fmt.name) if has_grid(code, LAYOUTS[name])]
 
 
 def _own_operations(fmt: OwnFormat) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.golden.case_inputs import Why, Words
 from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
-from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
+from mxref.operations.call_operation import CallOperation
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["reason"]
@@ -57,39 +58,28 @@ def reason(op: str, format: str, float: str, inputs: Words, answer: Words) -> Wh
 @cache
 def _explainer(op: str, format: str, float: str) -> Explain:
     """`reason` for one file, with the tables that it needs."""
-    if op == "quantize_tensor":
+    row = REGISTRY[op]
+    if isinstance(row, CallOperation):
+        return partial(row.clause, format)
+    if row.decided_by:
+        return lambda inputs, answer: (False, row.decided_by, ())
+    if row.before_block:
         return _tensor
-    if op == "matmul":
+    if row.bounds(format):
         return partial(product_reason, format, float)
-    if op in CALL_OPERATIONS:
-        return partial(CALL_OPERATIONS[op].clause, format)
-    if op in _FIXED:
-        return _FIXED[op]
     layout = LAYOUTS[float]
-    if op in ("encode_scale", "decode_scale"):
-        return (_encode_scale if op == "encode_scale" else _decode_scale)(layout)
+    if E8M0.name in row.formats:
+        return (_decode_scale if row.from_codes else _encode_scale)(layout)
     if has_small_float_scales(format) or scale_kind(format) is ScaleKind.FLOAT32:
-        return _scaled(op, format, layout)
-    if op in ("quantize", "dequantize"):
+        return _scaled(format, layout, codes=row.from_codes)
+    if row.blocks:
         element = block_format(format).element
-        if op == "quantize":
-            return _quantize(element, layout)
-        return _dequantize(element, layout, is_of_mx=format in MX_BLOCKS)
+        if row.from_codes:
+            return _dequantize(element, layout, is_of_mx=format in MX_BLOCKS)
+        return _quantize(element, layout)
     if format in OTHER_CODE_FORMATS and op != "shared_scale":
         return other_reason(op, OTHER_CODE_FORMATS[format], layout)
     return _ELEMENTS[op](element_format(format), layout)
-
-
-def _fixed(rule: str) -> Explain:
-    return lambda inputs, answer: (False, rule, ())
-
-
-_FIXED: Mapping[str, Explain] = {
-    "encode_stochastic": _fixed("N18"),
-    **dict.fromkeys(("pack", "unpack", "pack_scales", "unpack_scales"), _fixed("N32")),
-    **dict.fromkeys(LAYER_OPERATIONS, _fixed("N44")),
-    **dict.fromkeys(("pack_blocks", "unpack_blocks"), _fixed("N32")),
-}
 
 
 def _tensor(inputs: Words, answer: Words) -> Why:
@@ -289,15 +279,15 @@ _ELEMENTS: Mapping[str, Callable[[ElementFormat, FloatLayout], Explain]] = {
 }
 
 
-def _scaled(op: str, format: str, layout: FloatLayout) -> Explain:
+def _scaled(format: str, layout: FloatLayout, *, codes: bool) -> Explain:
     """Blocks whose scale is a small float, behind the tensor's scale if there is one."""
     fmt = block_format(format)
     first = 1 if fmt.tensor_scale else 0
 
     def explain(inputs: Words, answer: Words) -> Why:
         words = inputs[first:]
-        scale = words[0] if op == "dequantize" else answer[0]
-        floats = [bits & (layout.sign_bit - 1) for bits in words] if op == "quantize" else []
+        scale = words[0] if codes else answer[0]
+        floats = [] if codes else [bits & (layout.sign_bit - 1) for bits in words]
         is_nan = fmt.scale.is_nan(scale)
         inf = any(bits == layout.inf_bits for bits in floats)
         flags = _raised(

@@ -15,7 +15,7 @@ from mxref.cases.answers import answerable, exact_answers, reads
 from mxref.cases.names import names_of
 from mxref.cases.read import by_stem, read_listed, read_manifest
 from mxref.cases.records import Case, VectorFile
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 
 __all__ = ["Witness", "witness"]
@@ -82,7 +82,7 @@ def witness(
     policy = None if integer else first.replace(**{choice: member})
     for stem in sorted(entries, key=_rank):
         op, name, slot = names_of(stem)
-        known = op in CALL_OPERATIONS
+        known = REGISTRY[op].own_choices
         if policy is not None:
             known = choice in reads(op, name) and answerable(op, name, slot, policy)
         if not known or format not in (None, name):
@@ -156,6 +156,7 @@ def _simple(words: Sequence[int], file: VectorFile) -> list[Any]:
     """A key that is smaller for simpler inputs, of those with as many that are not zero."""
     some = [word for word in words if word]
     layout = LAYOUTS.get(file.float)
-    floats = file.op in ("encode", "encode_scale", "shared_scale", "quantize")
+    row = file.row
+    floats = not (row.from_codes or row.varied or row.random_bits)
     keys = [simplicity(word, layout) for word in some] if floats and layout else some
     return sorted(keys, reverse=True)

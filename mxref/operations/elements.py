@@ -165,6 +165,7 @@ class EncodeStochastic(Operation):
 
     name = "encode_stochastic"
     random_bits = True
+    decided_by = "N18"
     unit = "numbers"
     parameters = "values, random_bits, random_width, format"
     questions = 1 << 12

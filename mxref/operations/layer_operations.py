@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -43,7 +43,11 @@ class LayerOperation(Operation):
 
     one_nan = True
     varied = single = True
+    decided_by = "N44"
     formats = MX_BLOCKS
+    refused: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "rounding": ("stochastic_a", "stochastic_b", "stochastic_c")
+    }
     #: How many of its results are sums of products, the first ones.
     products: ClassVar[int] = 1
     #: How many words stand before the arrays.

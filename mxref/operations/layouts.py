@@ -82,6 +82,7 @@ class LayoutOperation(Operation):
     """An operation on layouts: its cases have any number of words and are compared one by one."""
 
     varied = single = True
+    decided_by = "N32"
     formats: ClassVar[Collection[str]] = MX_BLOCKS
     #: How many words before the others are sizes.
     sizes: ClassVar[int] = 1

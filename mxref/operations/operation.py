@@ -55,6 +55,8 @@ class Operation(ABC):
     #: Clauses of SPEC_NOTES and coverage models of its cases that no other operation has.
     clauses: ClassVar[Mapping[str, str]] = {}
     models: ClassVar[Mapping[str, str]] = {}
+    #: The clause that decides every answer, if one does.
+    decided_by: ClassVar[str] = ""
     #: Whether cases of one file have different numbers of words in.
     varied: ClassVar[bool] = False
     #: Whether answers of one file have different numbers of words, too: a call has one case.

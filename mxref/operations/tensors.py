@@ -42,6 +42,7 @@ class QuantizeTensor(LayoutOperation):
     arrays = 2
     sizes = 3
     before_block = 1, 32, 1
+    decided_by = ""
 
     def reads(self, format: str = "") -> tuple[str, ...]:
         """Those of `quantize`, first the one that whole blocks do not show."""

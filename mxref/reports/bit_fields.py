@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile
-from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.formats.catalog import CodeFormat, block_format
 from mxref.operands.shown import show_code, show_float
+from mxref.operations.elements import ToCodes
 from mxref.targets.calls import code_format
 
 __all__ = ["BitField", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
 
 
 Kind = FloatLayout | CodeFormat
-#: Operations whose words are numbers and codes, shown in bits.
-_IN_BITS = (
-    "encode",
-    "decode",
-    "encode_scale",
-    "decode_scale",
-    "shared_scale",
-    "quantize",
-    "dequantize",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +119,15 @@ def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
     >>> [[kind.name for kind in side] for side in sides(without_cases("quantize", "nvfp4", "bf16"))]
     [['f32', 'bf16'], ['ue4m3', 'e2m1']]
     """
-    if file.op not in _IN_BITS:
+    row = file.row
+    if row.varied or row.random_bits:
         return (), ()
-    number = LAYOUTS[file.float]
-    code = code_format(file)
-    scale: CodeFormat = E8M0
+    number = (LAYOUTS[file.float],)
+    coded: tuple[Kind, ...] = (code_format(file),)
     tensor: tuple[Kind, ...] = ()
-    if file.format in OTHER_BLOCK_FORMATS:
-        scale = OTHER_BLOCK_FORMATS[file.format].scale
-        tensor = (F32,) * OTHER_BLOCK_FORMATS[file.format].tensor_scale
-    known: Mapping[str, tuple[tuple[Kind, ...], tuple[Kind, ...]]] = {
-        "encode": ((number,), (code,)),
-        "decode": ((code,), (number,)),
-        "encode_scale": ((number,), (code,)),
-        "decode_scale": ((code,), (number,)),
-        "shared_scale": ((number,), (E8M0,)),
-        "quantize": ((*tensor, number), (scale, code)),
-        "dequantize": ((*tensor, scale, code), (number,)),
-    }
-    return known[file.op]
+    if row.blocks:
+        fmt = block_format(file.format)
+        coded, tensor = (fmt.scale, fmt.element), (F32,) * fmt.tensor_scale
+    elif isinstance(row, ToCodes):
+        coded = (row.code_format(file.format),)
+    return ((*tensor, *coded), number) if row.from_codes else ((*tensor, *number), coded)

@@ -103,14 +103,14 @@ def _numbers(
 ) -> Points:
     asked, answered = sides(file)
     want, got = numbers(wanted, answered[-1]), numbers(answers, answered[-1])
-    if file.op == "quantize":
+    if file.row.blocks == "numbers":
         scale, own = (numbers(some[:, :1], answered[0]) for some in (wanted, answers))
         x = numbers(inputs[:, len(asked) - 1 :], asked[-1])
         if len(asked) > 1:
             x = x / numbers(inputs[:, :1], asked[0])
         x = x / scale
         want, got, wrong = want[:, 1:], got[:, 1:] * (own / scale), wrong[:, 1:] | wrong[:, :1]
-    elif file.op.startswith("de"):
+    elif file.row.from_codes:
         x = want
     else:
         x = numbers(inputs, asked[-1])

@@ -167,7 +167,7 @@ def _in_bits(file: VectorFile, failure: Failure) -> list[Word]:
     arrays = np.array([want], np.uint64), np.array([got], np.uint64)
     wrong = int(np.argmin(same_answers(file, *arrays, padded([inputs]), bits=failure.bits)[0]))
     shown = []
-    if file.op == "quantize":
+    if file.row.blocks == "numbers":
         *tensor, number = asked
         shown += [of_word("tensor scale", inputs[0], kind) for kind in tensor]
         lanes = inputs[len(tensor) :]
@@ -177,7 +177,7 @@ def _in_bits(file: VectorFile, failure: Failure) -> list[Word]:
         else:
             shown.append(of_word(f"input, lane {wrong - 1}", lanes[wrong - 1], number))
             shown.append(of_word("scale", want[0], answered[0]))
-    elif file.op == "dequantize":
+    elif file.row.blocks:
         *before, code = asked
         names = ("tensor scale", "scale")[-len(before) :]
         shown += [of_word(*one) for one in zip(names, inputs, before, strict=False)]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.formats.catalog import E8M0
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.reports.bit_fields import sides
 from mxref.reports.drawing import FAINT, RIGHT, WRONG, drawing, inline, svg
@@ -37,18 +39,19 @@ def row_plots(row: VerifyRow) -> list[tuple[str, str]]:
     if found.lane.any():
         plots += _by_lane(row, found)
         plots += _one_block(row, found)
-    elif row.op in ("encode", "encode_scale", "shared_scale"):
+    elif not REGISTRY[row.op].from_codes:
         plots += _around(row, found)
     return plots
 
 
 def _what(row: VerifyRow) -> str:
     """What x is."""
-    if row.op == "quantize":
+    one = REGISTRY[row.op]
+    if one.blocks == "numbers":
         return "element over its right scale"
-    if row.op.startswith("de"):
+    if one.from_codes:
         return "right number"
-    return "amax" if row.op == "shared_scale" else "input"
+    return "amax" if "amax" in one.parameters else "input"
 
 
 def _by_binade(row: VerifyRow, found: Points) -> tuple[str, str]:
@@ -65,7 +68,7 @@ def _by_binade(row: VerifyRow, found: Points) -> tuple[str, str]:
         top.stairs(counts[1], edges, color=WRONG, fill=True, label="wrong")
         top.set_ylabel("answers")
         _legend(top)
-        scale = row.op in ("encode_scale", "shared_scale")
+        scale = sides(row.outcomes[0].file)[1] == (E8M0,)
         for values, colour, line, label in (
             (found.want, RIGHT, "-", "right"),
             (found.got, WRONG, "--", "yours"),
@@ -136,13 +139,14 @@ def _one_block(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
     start = place - int(found.lane[place])
     some = slice(start, min(start + width, found.x.size))
     title = f"{row.op} {row.format}: the first wrong block"
-    title += ", over the right scale" * (row.op == "quantize")
+    is_scaled = not REGISTRY[row.op].from_codes
+    title += ", over the right scale" * is_scaled
     power = _power(np.concatenate([found.want[some], found.got[some]]))
     x, want, got = (_scaled(a[some], power) for a in (found.x, found.want, found.got))
     with drawing(360, 220) as figure:
         axes = figure.subplots()
         lanes = found.lane[some]
-        if row.op == "quantize":
+        if is_scaled:
             axes.plot(lanes, x, "_", color=FAINT, ms=8, label="input")
         axes.plot(lanes, want, "o", mfc="none", color=RIGHT, ms=5, label="right")
         wrong = found.wrong[some]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mxref.blocks.shapes import EXACT_ONLY, POWER_ONLY
 from mxref.formats import catalog
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
+from mxref.operations.registry import REGISTRY
 from mxref.policy.choices import Activations, ScaleArithmetic
 from mxref.policy.policy import READS, Policy
 from mxref.support.text import unknown_name
@@ -47,13 +48,15 @@ def policies(
     """
     if op is not None and op not in READS:
         raise ValueError(unknown_name("op", op, READS))
+    row = REGISTRY[op or "encode_scale"]  # so that policies of all choices are those of scales, too
     fmt = None if format is None else _any_format(format)
     names = READS[op] if op else tuple(dict.fromkeys(itertools.chain(*READS.values())))
     members = {
         name: [
             member
             for member in Policy.members(name)
-            if not _refused(op, fmt, name, member.value)
+            if member.value not in row.refused.get(name, ())
+            and not ((name, member.value) == _SIGNED and _has_other_scales(fmt))
             and (allow_stochastic or "stochastic" not in member.value)
             and (allow_refusals or (name, member.value) not in _REFUSALS)
         ]
@@ -76,18 +79,12 @@ _REFUSALS = (
 )
 
 
-def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, value: str) -> bool:
-    """Whether an operation refuses a member for all inputs."""
-    match name, value:
-        case "scale_overflow", "wrap":
-            return op in (None, "encode_scale")
-        case "scale_place", "separate":
-            return op in ("pack_blocks", "unpack_blocks")
-        case "scale_byte", "signed":
-            return isinstance(fmt, BlockFormat) and fmt.scale != E8M0
-        case "rounding", "stochastic_a" | "stochastic_b" | "stochastic_c":
-            return op in ("linear", "linear_gradients")
-    return False
+#: A byte for scales that are powers of two alone.
+_SIGNED = ("scale_byte", "signed")
+
+
+def _has_other_scales(fmt: BlockFormat | CodeFormat | None) -> bool:
+    return isinstance(fmt, BlockFormat) and fmt.scale != E8M0
 
 
 def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:

@@ -18,7 +18,7 @@ from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answer
 from mxref.cases.drawn import drawn
-from mxref.cases.ordinary import OPERATIONS, kinds_of, ordinary_words
+from mxref.cases.ordinary import kinds_of, ordinary_words
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_policies import DECIDING, decided, nearest
@@ -33,7 +33,7 @@ from mxref.conformance.fuzzing.trial import Trial, Words
 from mxref.golden.integer_cases import integer_inputs
 from mxref.operands.word_rows import padded
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -134,7 +134,7 @@ def fuzz(
         if not answerable(op, format, slot, chosen) or not target.covers(op, format, slot):
             continue
         own: AnyPolicy = chosen
-        if op in CALL_OPERATIONS:
+        if REGISTRY[op].own_choices:
             own = _choices_of(target, op, format, slot)
         name = own if isinstance(own, str) else _spelled(op, format, own)
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
@@ -208,8 +208,8 @@ def _drawn_calls(file: VectorFile, policy: AnyPolicy, examples: int, seed: int) 
     words = _drawn(file, policy)
     if words.size:
         yield words
-    kinds = [*kinds_of(file)] if file.op in OPERATIONS else []
-    rows = _ORDINARY[bool(REGISTRY[file.op].blocks)]
+    kinds = [] if file.row.varied else [*kinds_of(file)]
+    rows = _ORDINARY[bool(file.row.blocks)]
     for turn in range(max(len(kinds), examples // _ONE_OF) if kinds else 0):
         again, place = divmod(turn, len(kinds))
         yield ordinary_words(file, kinds[place], rows, seed + again)
@@ -217,7 +217,7 @@ def _drawn_calls(file: VectorFile, policy: AnyPolicy, examples: int, seed: int) 
 
 def _drawn(file: VectorFile, policy: AnyPolicy) -> Words:
     """The questions of the search that `verify` makes, without those that the policy refuses."""
-    words = drawn(file.op, file.format, file.float, REGISTRY[file.op].questions)
+    words = drawn(file.op, file.format, file.float, file.row.questions)
     if isinstance(policy, str):
         return words
     if policy.element.nan_to_finite is NaNToFinite.ERROR and file.float in LAYOUTS:

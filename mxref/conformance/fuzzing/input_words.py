@@ -23,9 +23,11 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.operands.word_rows import NO_WORD, padded
-from mxref.operations.operation import AnyPolicy
+from mxref.operations.layer_operations import LayerOperation
+from mxref.operations.layouts import LayoutOperation
+from mxref.operations.operation import AnyPolicy, Operation
 from mxref.operations.product_words import pair_formats
-from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.packing.elements import pack, pack_blocks
 from mxref.packing.scales import pack_scales
 from mxref.policy.choices import NaNToFinite
@@ -73,39 +75,38 @@ def questions(op: str, format: str, slot: str, policy: AnyPolicy) -> st.SearchSt
     if isinstance(policy, str):
         cases = strategies.integer_cases(op, format).map(lambda words: padded([words]))
         return st.tuples(cases, st.just(0))
-    memory = st.integers(0, 3) if op == "quantize_tensor" else st.just(0)
-    return st.tuples(_rows(op, format, slot, policy).map(padded), memory)
+    row = REGISTRY[op]
+    memory = st.integers(0, 3) if row.before_block else st.just(0)  # of a matrix
+    return st.tuples(_rows(row, format, slot, policy).map(padded), memory)
 
 
-def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
-    match op:
-        case "encode" | "encode_scale":
-            return _column(_floats(format, slot, policy))
-        case "shared_scale":
-            limits = limit_patterns(format, slot, "floor", policy)
-            magnitude = LAYOUTS[slot].sign_bit - 1
-            some = _joined(strategies.patterns(slot), limits)
-            return some.map(lambda words: [[word & magnitude] for word in words])
-        case "encode_stochastic":
-            bits = st.integers(0, (1 << 32) - 1) | st.integers((1 << 32) - 4, (1 << 32) - 1)
-            drawn = st.lists(st.tuples(bits, st.integers(1, 32)), min_size=1, max_size=6)
-            return st.builds(_stochastic_words, _floats(format, slot, Policy()), drawn)
-        case "decode":
-            return _column(stretches(range(code_format(format).code_count), 48))
-        case "decode_scale":
-            return _column(stretches(_AROUND_ONE, 48))
-        case "quantize" | "dequantize":
-            return _blocks(op, format, slot, policy)
-        case "matmul":
-            return _dots(format)
-        case "linear" | "linear_gradients":
-            return _layers(op, format, slot)
-        case "quantize_tensor":
-            element = block_format(format).element.name
-            near = strategies.near_thresholds(element, slot, policy)
-            bits = _patterns(element, slot, policy) | near
-            return strategies.tensors(slot, dims=2, orders=("C",), bits=bits).map(_tensor_words)
-    return _layouts(op, format, policy).map(lambda row: [row])
+def _rows(row: Operation, format: str, slot: str, policy: Policy) -> Rows:
+    if isinstance(row, LayerOperation):
+        return _layers(row, format, slot)
+    if row.bounds(format):
+        return _dots(format)
+    if row.blocks:
+        return _blocks(row, format, slot, policy)
+    if row.before_block:
+        element = block_format(format).element.name
+        near = strategies.near_thresholds(element, slot, policy)
+        bits = _patterns(element, slot, policy) | near
+        return strategies.tensors(slot, dims=2, orders=("C",), bits=bits).map(_tensor_words)
+    if isinstance(row, LayoutOperation):
+        return _layouts(row, format, policy).map(lambda row: [row])
+    if row.random_bits:
+        bits = st.integers(0, (1 << 32) - 1) | st.integers((1 << 32) - 4, (1 << 32) - 1)
+        drawn = st.lists(st.tuples(bits, st.integers(1, 32)), min_size=1, max_size=6)
+        return st.builds(_stochastic_words, _floats(format, slot, Policy()), drawn)
+    if row.one_code:
+        every = _AROUND_ONE if format == E8M0.name else range(code_format(format).code_count)
+        return _column(stretches(every, 48))
+    if "scale_rule" not in row.reads(format):
+        return _column(_floats(format, slot, policy))
+    limits = limit_patterns(format, slot, "floor", policy)
+    magnitude = LAYOUTS[slot].sign_bit - 1
+    some = _joined(strategies.patterns(slot), limits)
+    return some.map(lambda words: [[word & magnitude] for word in words])
 
 
 def _dots(format: str) -> Rows:
@@ -132,7 +133,7 @@ def _scale_codes(fmt: BlockFormat) -> st.SearchStrategy[int]:
     return st.integers(0, fmt.scale.code_count - 1)
 
 
-def _layers(op: str, format: str, slot: str) -> Rows:
+def _layers(row: LayerOperation, format: str, slot: str) -> Rows:
     """One or two layers of any shape up to some thousand words, or of those of the search."""
     rows = ranges((1, 3), (4, 8), (15, 17), (20, 40))
     sides = ranges((1, 3), (4, 8), (15, 17), (31, 33), (40, 96))
@@ -140,7 +141,7 @@ def _layers(op: str, format: str, slot: str) -> Rows:
         lambda shape: shape[0] * shape[1] * (shape[2] + shape[3]) + shape[2] * shape[3] <= _WORDS
     )
     one = st.builds(
-        lambda shape, seed: layer_words(op, format, slot, shape, seed),
+        lambda shape, seed: layer_words(row.name, format, slot, shape, seed),
         shapes | st.sampled_from(SHAPES),
         st.integers(0, 1 << 32),
     )
@@ -181,11 +182,11 @@ def _stochastic_words(words: list[int], drawn: list[tuple[int, int]]) -> list[Se
     return [(word, bits >> (32 - width), width) for word, (bits, width) in pairs]
 
 
-def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
+def _blocks(row: Operation, format: str, slot: str, policy: Policy) -> Rows:
     fmt = block_format(format)
     found: Rows
     names: Sequence[str] = ("none", "turns")
-    if op == "quantize":
+    if not row.from_codes:
         names = _VARIANTS
         refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
         places = () if refuses and fmt.element.nan_code is None else None
@@ -222,8 +223,7 @@ def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:
     return [[*array.shape, axis, *words]]
 
 
-def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence[int]]:
-    row = LAYOUT_OPERATIONS[op]
+def _layouts(row: LayoutOperation, format: str, policy: Policy) -> st.SearchStrategy[Sequence[int]]:
     if row.works_on == "codes":
         some = strategies.codes(format)
         few, lists = st.lists(some, max_size=8), st.lists(some, min_size=1, max_size=70)

@@ -18,7 +18,6 @@ from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import stripped
-from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.targets.calls import calls_of, has_row_scales
 from mxref.targets.loading import split_spec
 from mxref.targets.target import Target
@@ -49,7 +48,7 @@ def reproduction(
         return "\n".join(_shell(command, file, call.rows[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
     function = getattr(target, "operations", {}).get(file.op)
-    if REGISTRY[file.op].varied:
+    if file.row.varied:
         call = call.alone(failure.index)
     elif scaled is not None and scaled.tensor_scale and not has_row_scales(function, file.format):
         call, failure = _of_one_tensor(call, failure)
@@ -85,7 +84,7 @@ def _python(
     source, mode = split_spec(target.name)
     path = Path(source)
     is_file = path.suffix == ".py"
-    own = getattr(REGISTRY[file.op], "function", file.op)
+    own = getattr(file.row, "function", file.op)
     yield "import runpy, sys" if is_file else f"from {source} import {mode or own}"
     yield "import numpy as np"
     if file.float == "bf16" or any("ml_dtypes" in value for value in assigned.values()):
@@ -96,7 +95,7 @@ def _python(
     if mode:
         yield f"{own} = {mode}.{own}"
     if own != file.op:
-        yield f"{file.op} = {getattr(REGISTRY[file.op], 'as_code', own)}"
+        yield f"{file.op} = {getattr(file.row, 'as_code', own)}"
     yield from (f"{name} = {value}" for name, value in assigned.items())
     yield from _MEMORY[call.memory]
     if call.size:
@@ -122,7 +121,7 @@ def _python(
 
 def _first_wrong(file: VectorFile, failure: Failure) -> int | None:
     """Where the first wrong word of a long answer about integers is."""
-    if file.op not in CALL_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
+    if not file.row.own_choices or len(failure.want) <= _LONG or failure.got is None:
         return None
     pairs = enumerate(zip(failure.want, failure.got, strict=False))
     return next((i for i, (a, b) in pairs if a != b), None)
@@ -140,7 +139,7 @@ def _parts(file: VectorFile, call: FuzzCall, failure: Failure) -> Iterator[str]:
     if failure.got is None:
         return
     some = f"[{failure.index}:{failure.index + 1}]" if call.count > 1 else ""
-    arrays = REGISTRY[file.op].arrays
+    arrays = file.row.arrays
     if arrays == 2:
         yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
         yield f"parts = [np.asarray(part){some} for part in result]"

@@ -123,7 +123,7 @@ class Trial:
         if rest or turn > len(self._sizes):
             return
         size, rows = self._sizes[turn - 1], np.array(self._recent)[::-1]
-        if self.file.op == "encode_stochastic":  # a call has one width of random bits
+        if self.file.row.random_bits:  # a call has one width of random bits
             rows = rows[rows[:, 2] == rows[0, 2]]
         for first in range(0, max(1, min(len(rows) - size, _SMALL)), size):
             yield FuzzCall(rows[first : first + size], size=size, permuted=True)
