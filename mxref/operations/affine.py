@@ -20,6 +20,7 @@ from mxref.bits.floats import F32, LAYOUTS
 from mxref.exact import integer as slow
 from mxref.integer import affine as affine_quantization
 from mxref.integer import integer_choices as c
+from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, signed
@@ -87,6 +88,20 @@ class _AffineOperation(CallOperation):
         came = self.value_shown(case.values[index])
         return f"{came}, scale {scale}, zero point {case.zero_points[place]}"
 
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """Midpoints and ends, of one scale or of several."""
+        from mxref.operations.affine_cases import axis_cases, double_cases
+
+        if format.endswith("_scale64"):
+            return double_cases()
+        if format.endswith("_axis"):
+            return axis_cases(format, codes=self.name == "dequantize_affine")
+        return self.of_one_scale(format)
+
+    @abstractmethod
+    def of_one_scale(self, format: str) -> Iterable[CaseInput]:
+        """The designed cases of a format of one scale."""
+
     @abstractmethod
     def value_shown(self, word: int) -> str:
         """What is converted, in words."""
@@ -137,6 +152,12 @@ class QuantizeAffine(_AffineOperation):
     name = "quantize_affine"
     parameters = "values, scale, zero_point, quant_min, quant_max, dtype, axis"
     formats = (*_FORMATS, "int8_scale64")
+
+    def of_one_scale(self, format: str) -> Iterable[CaseInput]:
+        """Midpoints, ends and specials."""
+        from mxref.operations.affine_cases import value_cases
+
+        return value_cases(format)
 
     def value_shown(self, word: int) -> str:
         """A number."""
@@ -231,6 +252,12 @@ class DequantizeAffine(_AffineOperation):
     name = "dequantize_affine"
     parameters = "codes, scale, zero_point, quant_min, quant_max, dtype, axis"
     formats = _FORMATS
+
+    def of_one_scale(self, format: str) -> Iterable[CaseInput]:
+        """Every code, or those near the ends."""
+        from mxref.operations.affine_cases import code_cases
+
+        return code_cases(format)
 
     def value_shown(self, word: int) -> str:
         """A code."""

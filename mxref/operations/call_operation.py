@@ -184,9 +184,13 @@ class CallOperation(CallFields):
     def designed(self, format: str) -> Iterable[CaseInput]:
         """The inputs of its vectors: by default the easy case, and random ones."""
         yield CaseInput("easy", tuple(self.easy(format, self.slot_of(format))), OWN)
-        for i in range(_DRAWN):
+        yield from self.drawn_cases(format, _DRAWN, OWN)
+
+    def drawn_cases(self, format: str, count: int, model: str) -> Iterator[CaseInput]:
+        """Random cases."""
+        for i in range(count):
             words = self.question(format, Draws(f"{self.name} {format} {i}"), i)
-            yield CaseInput(f"drawn_{i}", tuple(int(word) for word in words), OWN)
+            yield CaseInput(f"drawn_{i}", tuple(int(word) & 0xFFFFFFFF for word in words), model)
 
     def clause(self, format: str, words: Words, answer: Words) -> tuple[bool, str, tuple[str, ...]]:
         """Whether a standard requires an answer, the clause that decides it, and flags."""

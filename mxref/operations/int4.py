@@ -6,7 +6,7 @@ Words of a case: rows, K, and row by row the codes of `pack_int4` or the bytes o
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from mxref.exact import integer as slow
 from mxref.integer.integer_choices import Nibbles, Stored
 from mxref.integer.layers import pack_int4, unpack_int4
+from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import Words
-from mxref.operations.weight_only import exact_unpacked
 
-__all__ = ["PackInt4", "UnpackInt4"]
+__all__ = ["PackInt4", "UnpackInt4", "exact_unpacked"]
 
 _ROWS, _K = Field("rows", Size(4)), Field("k", Size(40))
 
@@ -44,6 +44,12 @@ class _Int4(CallOperation):
     def units(self, format: str) -> dict[str, str]:
         """Rows and their lengths."""
         return {"rows": "rows", "k": "codes in a row"}
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """Every byte, and rows of few codes."""
+        from mxref.operations.rescaling_cases import int4_cases
+
+        return int4_cases(packs=self.name == "pack_int4")
 
 
 class PackInt4(_Int4):
@@ -132,3 +138,19 @@ class UnpackInt4(_Int4):
         size = -(-k // 2)
         lines = [words[2 + row * size :][:size] for row in range(rows)]
         return [code for line in lines for code in exact_unpacked(line, k, **chosen)]
+
+
+def exact_unpacked(
+    packed: Sequence[int], k: int, nibbles: str, stored: str = "offset"
+) -> list[int]:
+    """The codes of one row by search: those whose bytes the slow twin packs to the given ones.
+
+    >>> exact_unpacked((0x9A, 0xB8), 3, "high_first")
+    [1, 2, 3]
+    """
+    pairs = {
+        slow.pack_int4((a, b), nibbles, stored)[0]: (a, b)
+        for a in range(-8, 8)
+        for b in range(-8, 8)
+    }
+    return [code for byte in packed for code in pairs[byte]][:k]

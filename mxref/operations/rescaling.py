@@ -19,6 +19,7 @@ from mxref.exact import integer as slow
 from mxref.integer import affine
 from mxref.integer.integer_choices import Rounding
 from mxref.integer.rescaling import rescale
+from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Size, signed
@@ -58,6 +59,12 @@ class Rescale(CallOperation):
     sides = "rows", "channels"
     parameters = "values, multipliers, shifts, input_zero, output_zero, dtype, multiplier_bits"
     formats, further = _FORMATS, _FURTHER
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """Codes, or numbers around powers, under many ratios."""
+        from mxref.operations.rescaling_cases import rescale_cases
+
+        return rescale_cases(format)
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Zero points, a multiplier and a shift for each channel, and rows of values."""

@@ -21,6 +21,7 @@ from mxref.integer import integer_choices as c
 from mxref.integer.affine import QParams
 from mxref.integer.sampled_values import grid_sample_bounds, grid_sample_values
 from mxref.integer.sampler import grid_sample
+from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Flags, Integers, Scales, Size
@@ -51,6 +52,9 @@ _OTHER = {"int8": "uint8", "uint8": "int8"}
 _PIXELS, _POINTS = 9, 24
 _BATCHES = ("batch", "nhwc")
 
+#: The drawn cases of a further form.
+_DRAWN = 12
+
 
 class GridSample(CallOperation):
     """Pixels between pixels."""
@@ -69,6 +73,14 @@ class GridSample(CallOperation):
     }
     worked_on = 2
     few = 32
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """Images of codes; of further forms drawn ones, too."""
+        from mxref.operations.sampling_cases import grid_cases
+
+        yield from grid_cases(format)
+        if "_" in format:
+            yield from self.drawn_cases(format, _DRAWN, "M30")
 
     def by_name(self, format: str) -> tuple[str, ...]:
         """The parameters that a call in a format gives by name."""

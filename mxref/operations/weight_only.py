@@ -20,15 +20,17 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, LAYOUTS, patterns
 from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import sum_bounds
-from mxref.exact.integer import linear, pack_int4
+from mxref.exact.integer import linear
 from mxref.integer.integer_choices import Nibbles, Order
 from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
+from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.int4 import exact_unpacked
 from mxref.operations.intervals import allowed, held
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
@@ -36,7 +38,7 @@ from mxref.operations.weight_only_draws import drawn_layer, exact_layer
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
-__all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation", "exact_unpacked", "interval_of"]
+__all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation", "interval_of"]
 
 Array = NDArray[Any]
 #: The order whose intervals hold those of the others.
@@ -142,6 +144,12 @@ class _LinearQcs(WeightOnlyOperation):
     """A layer whose rows of weights have one scale, or one for each group."""
 
     parameters = "x, w, scales"
+
+    def designed(self, format: str) -> Iterable[CaseInput]:
+        """Lanes, codes, ties, ends and cancellation."""
+        from mxref.operations.weight_only_cases import weight_only_cases
+
+        return weight_only_cases(format)
 
     @abstractmethod
     def weights(self) -> Field:
@@ -313,20 +321,6 @@ class LinearQcs4w(_LinearQcs):
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> Array:
         """The numbers, by the fast path."""
         return linear_qcs4w(*call.arguments, **choices)
-
-
-def exact_unpacked(
-    packed: Sequence[int], k: int, nibbles: str, stored: str = "offset"
-) -> list[int]:
-    """The codes of one row by search: those whose bytes the slow twin packs to the given ones.
-
-    >>> exact_unpacked((0x9A, 0xB8), 3, "high_first")
-    [1, 2, 3]
-    """
-    pairs = {
-        pack_int4((a, b), nibbles, stored)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)
-    }
-    return [code for byte in packed for code in pairs[byte]][:k]
 
 
 @functools.lru_cache(1 << 12)  # the same cases are compared with several orders and mutants

@@ -112,7 +112,7 @@ def asked(stem: str) -> Iterator[tuple[Words, str, tuple[str, ...]]]:
         for dot in designed_dots(*pair_formats(format)):
             yield dot.words, dot.name, dot.flags
     else:
-        for entry in integer_cases.integer_inputs(op, format):
+        for entry in CALL_OPERATIONS[op].designed(format):
             yield entry.inputs, entry.name, entry.flags
 
 

@@ -30,8 +30,8 @@ from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial, Words
-from mxref.golden.integer_cases import integer_inputs
 from mxref.operands.word_rows import padded
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.choices import NaNToFinite
@@ -134,8 +134,9 @@ def fuzz(
         if not answerable(op, format, slot, chosen) or not target.covers(op, format, slot):
             continue
         own: AnyPolicy = chosen
-        if REGISTRY[op].own_choices:
-            own = _choices_of(target, op, format, slot)
+        row = REGISTRY[op]
+        if isinstance(row, CallOperation):
+            own = _choices_of(target, row, format, slot)
         name = own if isinstance(own, str) else _spelled(op, format, own)
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
         by = profile if profile is not None and speaks_of(profile, op, format, slot) else None
@@ -155,12 +156,12 @@ def _spelled(op: str, format: str, policy: Policy) -> str:
     return str(Policy().replace(**choices_read(op, policy, format)))
 
 
-def _choices_of(target: Target, op: str, format: str, slot: str) -> str:
+def _choices_of(target: Target, row: CallOperation, format: str, slot: str) -> str:
     """The policy that a target has in an integer operation: the nearest one to what vectors ask."""
-    file = without_cases(op, format, slot)
-    known = padded([case.inputs for case in integer_inputs(op, format)])
+    file = without_cases(row.name, format, slot)
+    known = padded([case.inputs for case in row.designed(format)])
     policy, _ = nearest(file, known, target.ask(file, known))
-    return decided(target, file, known, policy, drawn(op, format, slot, DECIDING))
+    return decided(target, file, known, policy, drawn(row.name, format, slot, DECIDING))
 
 
 def _sizes(target: Target, file: VectorFile, *, is_first: bool) -> tuple[int, ...]:

@@ -17,7 +17,6 @@ from mxref.conformance.identification.vector_check import (
     vectors_asked,
     vectors_json,
 )
-from mxref.golden.integer_cases import integer_inputs
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import CALL_OPERATIONS
@@ -130,7 +129,7 @@ def _policies(row: CallOperation, format: str) -> Iterator[str]:
 
 def _questions(row: CallOperation, format: str) -> list[tuple[int, ...]]:
     """Some cases that tell the first policy from each neighbour, and others evenly."""
-    every = [case.inputs for case in integer_inputs(row.name, format)]
+    every = [case.inputs for case in row.designed(format)]
     first = row.first_policy(format)
     own = _answers(row, format, first, every)
     found: dict[tuple[int, ...], None] = {}

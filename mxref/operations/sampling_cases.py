@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mxref.golden.case_inputs import CaseInput
-from mxref.operands.draws import Draws
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operands.case_input import CaseInput
 
 __all__ = ["grid_cases"]
 
-#: Images of further forms, and how many random cases they have.
+#: Images of further forms.
 _FORMED = ("two", "ramp", "rgb", "ends", "steps")
-_DRAWN = 12
 _SCALE, _HALF, _OTHER = 0x3DCCCCCD, 0x3D4CCCCD, 0x3E19999A  # 0.1, its half, 0.15
 
 
@@ -29,10 +26,6 @@ def grid_cases(format: str) -> Iterator[CaseInput]:
     for case in _plain(codes):
         if case.name.split("_")[0] in _FORMED and not (case.inputs[1] and "reflection" in option):
             yield CaseInput(case.name, _formed(option, case.inputs), "M30")
-    operation = CALL_OPERATIONS["grid_sample"]
-    for i in range(_DRAWN):
-        drawn = np.asarray(operation.question(format, Draws(f"grid_sample {format} {i}"), i))
-        yield CaseInput(f"drawn_{i}", tuple((drawn & 0xFFFFFFFF).tolist()), "M30")
 
 
 def _plain(format: str) -> Iterator[CaseInput]:

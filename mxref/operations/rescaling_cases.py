@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.golden.case_inputs import CaseInput, spelled
 from mxref.integer.rescaling import multiplier_shift
+from mxref.operands.case_input import CaseInput, spelled
 
 __all__ = ["int4_cases", "rescale_cases"]
 
@@ -19,9 +19,8 @@ _FEWER = ("one", "half", "three_halves", "tenth", "third", "below_one")
 _RANGES = {"int8": 7, "uint8": 8, "int16": 15, "int32": 31}
 
 
-def int4_cases(op: str) -> Iterator[CaseInput]:
+def int4_cases(*, packs: bool) -> Iterator[CaseInput]:
     """All bytes, and rows of 1, 2, 3, 7, 8 and 9 codes."""
-    packs = op == "pack_int4"
     for half in (0, 1):
         rows = range(128 * half, 128 * half + 128)
         codes = [code - 8 for byte in rows for code in (byte >> 4, byte & 15)]

@@ -8,7 +8,7 @@ from struct import pack, unpack
 
 import numpy as np
 
-from mxref.golden.case_inputs import CaseInput, spelled
+from mxref.operands.case_input import CaseInput, spelled
 
 __all__ = ["axis_cases", "code_cases", "double_cases", "value_cases"]
 
@@ -147,7 +147,7 @@ def code_cases(format: str) -> Iterator[CaseInput]:
         yield from _several("snorm", (-127, 127, scales[3], 0), words, ())
 
 
-def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
+def axis_cases(format: str, *, codes: bool) -> Iterator[CaseInput]:
     """Cases with scales along an axis, or for each group of it: all of them are different."""
     low, high = _RANGES[format.removesuffix("_axis")]
     plans = [
@@ -175,16 +175,16 @@ def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
             middle = Fraction(2 * (i * 7 % 23 - 11) + 1, 2) * _value(scales[which[i]])
             zero = total > 2 and which[i] == 1
             values.append(0 if zero else _around(middle)[i % 3] if i % 5 else _bits(float(i - 9)))
-        if op == "dequantize_affine":
+        if codes:
             ends = [low, high]
             values = [low + (i * 37 + 11) % (high - low + 1) for i in range(size)]
             values = (ends + values)[:size]
         yield CaseInput(name, _words(*first, *values), _MODEL, ())
-    if op == "quantize_affine":
-        codes = range(max(low, -60), high)
+    if not codes:
+        middles = range(max(low, -60), high)
         six = map(_bits, (0.013, 0.1, 0.3, 0.007, 0.05, 1 / 255))
         rows = list(zip(six, (3, 100) * 3, strict=True))
-        fused = [[b for k in codes for b in _fused(*row, k)][:8] for row in rows]
+        fused = [[b for k in middles for b in _fused(*row, k)][:8] for row in rows]
         first = (low, high, 1, 6, 1, 6, 8, *(s for s, _ in rows), *(zero for _, zero in rows))
         words = [bits for row in fused for bits in (row * 8)[:8]]
         yield CaseInput("fused", _words(*first, *words), _MODEL, ("near_tie",))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mxref.bits.floats import F32
-from mxref.cases.grid import pattern
+from mxref.exact.format_table import FLOATS
 from mxref.exact.integer import pack_int4
-from mxref.golden.case_inputs import CaseInput, spelled
+from mxref.exact.patterns import write_float
+from mxref.operands.case_input import CaseInput, spelled
 from mxref.operands.splitmix import splitmix64
 
 __all__ = ["weight_only_cases"]
@@ -29,9 +29,9 @@ class _Layer:
     flags: tuple[str, ...] = ()
 
 
-def weight_only_cases(op: str, format: str) -> Iterator[CaseInput]:
-    """The cases of `linear_qcs8w` or `linear_qcs4w`, with one scale for a row, or for a group."""
-    narrow = op == "linear_qcs4w"
+def weight_only_cases(format: str) -> Iterator[CaseInput]:
+    """The cases of int8 or int4 weights, with one scale for a row, or for a group."""
+    narrow = format.startswith("int4")
     layers = _grouped if format.endswith("_groups") else _by_row
     for layer in layers(narrow=narrow):
         k = len(layer.w[0])
@@ -178,7 +178,8 @@ def _grouped(*, narrow: bool) -> Iterator[_Layer]:
 
 
 def _of(n: int, power: int = 0) -> int:
-    return pattern(n, power, F32)
+    """The float32 pattern of n * 2**power, which is exact."""
+    return write_float((int(n < 0), abs(n), power), FLOATS["f32"])
 
 
 def _drawn(seed: int, rows: int, k: int, low: int, high: int) -> list[list[int]]:
