@@ -15,12 +15,12 @@ from mxref.conformance.checking.call_rules import rule_of
 from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.compare.tensor_cases import scale_counts
 from mxref.conformance.verdict.cause.cause import Cause
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, misses_by
 from mxref.operands.word_rows import padded
 from mxref.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
+    pass
 
 __all__ = ["answer_by", "parts_text", "stages_text"]
 
@@ -90,7 +90,7 @@ def stages_text(replies: Sequence[CallReply]) -> str:
     known = cause.steps if cause is not None else None
     like = known if isinstance(known, TensorSteps) else TensorSteps()
     found = fit_tensor(_evidence(few), policy, like)
-    if found is None or found.misses or _misses(_evidence(small), found.steps, policy):
+    if found is None or found.misses or misses_by(_evidence(small), found.steps, policy):
         return ""
     if cause is not None and like is not known:
         own = fit_tensor(_evidence(few, wanted=True), policy, like)
@@ -103,10 +103,6 @@ def _spread(replies: Sequence[CallReply]) -> Sequence[CallReply]:
     """A few of some replies, of all sizes that are not large; of larger ones if there are none."""
     some = [one for one in replies if one.question.elements <= _TINY] or replies
     return some[:: len(some) // _FEW + 1]
-
-
-def _misses(whole: Sequence[Evidence], steps: TensorSteps, policy: Policy) -> int:
-    return sum(one.misses(steps.answer(one.questions, policy)) for one in whole)
 
 
 def _small(replies: Sequence[CallReply]) -> Iterator[CallReply]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mxref.cases.answers import reads
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.verdict.cause.cause import Cause
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of, total
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, nearest, total
 from mxref.policy.choices import BlockInf
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
@@ -25,16 +25,11 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
     """
     best, misses = start, _misses(samples, start)
     while misses:
-        fewest, nearest = misses, best
-        for policy in _neighbours(op, samples[0].questions.file.format, best):
-            found = _misses(samples, policy, fewest)
-            if found < fewest:
-                fewest, nearest = found, policy
-            if found == 0:
-                break
-        if fewest == misses:
+        some = _neighbours(op, samples[0].questions.file.format, best)
+        misses, policy = nearest(some, lambda one, most: _misses(samples, one, most), misses)
+        if policy is None:
             break
-        best, misses = nearest, fewest
+        best = policy
     return best
 
 

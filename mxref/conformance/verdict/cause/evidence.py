@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import BlockFormat, block_format
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -22,6 +23,14 @@ from mxref.targets.profile_target import profile_answers, speaks_of
 
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
+
+
+class Answering(Protocol):
+    """What answers questions over a policy."""
+
+    def answer(self, questions: Questions, policy: Policy) -> Words:
+        """Its answers."""
+
 
 #: The size of a file above which a sample is compared first, and the number of failed and of
 #: passed cases in that sample.
@@ -41,6 +50,25 @@ class Questions:
     inputs: Words
     known: dict[tuple[str, Policy], Any] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def fmt(self) -> BlockFormat:
+        """The block format."""
+        return block_format(self.file.format)
+
+    @property
+    def layout(self) -> FloatLayout:
+        """The layout of the floats."""
+        return LAYOUTS[self.file.float]
+
+    @property
+    def first(self) -> int:
+        """How many words come before the numbers of a block: one if its tensor has a scale."""
+        return int(REGISTRY[self.file.op].blocks == "numbers" and self.fmt.tensor_scale)
+
+    def same(self, these: Words, those: Words) -> NDArray[np.bool_]:
+        """Which words of two sets of answers are the same."""
+        return same_answers(self.file, these, those, self.inputs)
+
     def once(self, what: str, policy: Policy, make: Callable[[], Made]) -> Made:
         """The result of `make`, which is called once for each policy."""
         key = what, policy
@@ -57,6 +85,16 @@ class Questions:
         """
         return self.once("answers", policy, lambda: self._answers(policy))
 
+    def changed(self, what: str, change: Callable[[Words], Words], first: int) -> Questions:
+        """The same with other words from one on, the same object again for the same change."""
+
+        def made() -> Questions:
+            words = self.inputs.copy()
+            words[:, first:] = change(words[:, first:])
+            return Questions(self.file, words)
+
+        return self.once(what, Policy(), made)
+
     def part(self, some: NDArray[np.bool_]) -> Questions:
         """Some of them, the same object again for the same ones."""
         key = f"part {some.tobytes().hex()}"
@@ -72,7 +110,7 @@ class Questions:
         if op == "quantize_tensor":  # all blocks at once, which is much faster
             return tensors_of(self.inputs, self.blocks().answers(policy), policy)
         inputs = self.inputs
-        if op == "quantize" and block_format(format).tensor_scale and not inputs[:, 0].all():
+        if self.first and not inputs[:, 0].all():
             inputs = inputs.copy()  # a scale of 0 has no answer; scales are as under the smallest
             inputs[:, 0] = np.maximum(inputs[:, 0], 1)
         return fast_answers(op, format, float, inputs, policy).astype(np.uint64)
@@ -102,11 +140,13 @@ class Evidence:
             self.known[key] = make()
         return self.known[key]
 
+    def differ(self, answers: Words) -> NDArray[np.bool_]:
+        """Which words of the target's answers are not these."""
+        return ~self.questions.same(answers, self.answers)
+
     def gives(self, answers: Words) -> NDArray[np.bool_]:
         """Which of the target's answers are these, errors not being told apart."""
-        asked = self.questions
-        same = same_answers(asked.file, answers, self.answers, asked.inputs)
-        return np.asarray(same.all(axis=1))
+        return np.asarray(~self.differ(answers).any(axis=1))
 
     def misses(self, answers: Words) -> int:
         """The number of the target's answers that differ from these; an error always differs."""
@@ -120,7 +160,13 @@ class Evidence:
         try:
             return self.misses(self.questions.answers(policy))
         except ValueError:  # which none of a target that never refuses is
-            return len(self.answers) if self.answered.all() else self._beside(self._refused(policy))
+            if self.answered.all():
+                return len(self.answers)
+        file, inputs = self.questions.file, self.questions.inputs
+        refused = self.questions.once(
+            "refused", policy, lambda: fast_right_answers(file, inputs, policy)
+        )
+        return self._beside(refused)
 
     def misses_of(self, profile: Profile) -> int:
         """The number of answers that a profile does not give; all if it does not speak of them."""
@@ -141,13 +187,6 @@ class Evidence:
         same = self.gives(own.words)
         return int((~np.where(refused, ~self.answered, same & self.answered)).sum())
 
-    def _refused(self, policy: Policy) -> Answers:
-        """The answers of a policy that refuses some questions."""
-        file, inputs = self.questions.file, self.questions.inputs
-        return self.questions.once(
-            "refused", policy, lambda: fast_right_answers(file, inputs, policy)
-        )
-
 
 def total(counts: Iterable[int], most: int | None = None) -> int:
     """The sum of counts, or of so many of the first ones that it is at least `most`.
@@ -160,6 +199,43 @@ def total(counts: Iterable[int], most: int | None = None) -> int:
         found += count
         if most is not None and found >= most:
             break
+    return found
+
+
+def nearest(
+    some: Iterable[Made], misses: Callable[[Any, int], int], most: int
+) -> tuple[int, Made | None]:
+    """The first that misses nothing, or else what misses least, with how much it misses.
+
+    Args:
+        some: what is tried, one after the other.
+        misses: how much each misses, or so much of it that it is at least as much as is said.
+        most: what misses as much is not near.
+
+    >>> nearest([5, 3, 4, 0, 1], lambda one, most: one, 5), nearest([5], lambda one, most: one, 5)
+    ((0, 0), (5, None))
+    """
+    best = None
+    for one in some if most else ():
+        left = misses(one, most)
+        if left < most:
+            most, best = left, one
+        if not left:
+            break
+    return most, best
+
+
+def misses_by(whole: Iterable[Evidence], steps: Answering, policy: Policy) -> int:
+    """How many of a target's answers some steps do not give."""
+    return sum(one.misses(steps.answer(one.questions, policy)) for one in whole)
+
+
+def others_by(whole: Iterable[Evidence], steps: Answering, plain: Answering, policy: Policy) -> int:
+    """How many of a target's answers some steps give otherwise than others do."""
+    found = 0
+    for one in whole:
+        own, other = (some.answer(one.questions, policy) for some in (steps, plain))
+        found += int((~one.questions.same(own, other).all(axis=1) & one.answered).sum())
     return found
 
 
@@ -179,8 +255,8 @@ def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
         outcome: the answers to a file.
         whole: all of them, as `all_of` gives them.
     """
-    count, op = len(outcome.file.cases), outcome.file.op
-    if count <= _SMALL or (REGISTRY[op].varied or op in ("quantize", "dequantize")):
+    operation = REGISTRY[outcome.file.op]
+    if len(outcome.file.cases) <= _SMALL or operation.varied or operation.blocks:
         return whole
     return few_of(outcome, whole, _SAMPLE)
 

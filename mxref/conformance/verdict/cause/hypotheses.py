@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Made = TypeVar("Made")
+
+
+class Hypothesis(NamedTuple, Generic[Made]):
+    """What a target may do: a short name, what it says, and what it computes."""
+
+    name: str
+    text: str
+    what: Made
+
+
 _LINES = Path(__file__).with_name("hypotheses.txt").read_text("utf-8").splitlines()
 _TEXTS = {
     (kind, name): text
@@ -15,10 +25,10 @@ _TEXTS = {
 }
 
 
-def told(kind: str, made: Mapping[str, Made]) -> Iterator[tuple[str, str, Made]]:
-    """The hypotheses of a kind: the name of each, what it says, and what it computes.
+def told(kind: str, made: Mapping[str, Made]) -> Iterator[Hypothesis[Made]]:
+    """The hypotheses of a kind, by their names with what each computes.
 
     >>> [*told("order", {"block_reversed": -1})]
-    [('block_reversed', 'reverses a block', -1)]
+    [Hypothesis(name='block_reversed', text='reverses a block', what=-1)]
     """
-    yield from ((name, _TEXTS[kind, name], one) for name, one in made.items())
+    yield from (Hypothesis(name, _TEXTS[kind, name], one) for name, one in made.items())

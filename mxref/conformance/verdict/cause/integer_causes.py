@@ -59,11 +59,10 @@ def _shifted(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         if any(answers.errors for answers in own):
             continue
         by = [_distances(o, answers.words) for o, answers in zip(outcomes, own, strict=True)]
-        shift = {distance for some in by for distance in some.tolist()}
-        if len(shift) == 1:
-            k, words = shift.pop(), sum(len(some) for some in by)
-            how = "large" if k > 0 else "small"
-            text = f"every code is {abs(k)} too {how}"
+        shifts = {*np.concatenate(by).tolist()}
+        if len(shifts) == 1:
+            k, words = shifts.pop(), sum(map(len, by))
+            text = f"every code is {abs(k)} too {'large' if k > 0 else 'small'}"
             text = text if policy == one.first_policy(file.format) else f"{policy}, but {text}"
             stage = Stage("codes", text, words, 0, words, "codes", "")
             about = "stages", f"codes{k:+d}", "", text, file.op, (), "ocp", (), total, total

@@ -15,6 +15,7 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.operands.word_rows import NO_WORD
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
@@ -122,11 +123,10 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
     first = REORDERED[op][1]
     pairs = []
     for one in whole:
-        sides = (one.questions.answers(policy), one.answers)
+        sides, asked = (one.questions.answers(policy), one.answers), one.questions
         if sides[0].shape != sides[1].shape:
             return None
-        file, asked = one.questions.file, one.questions.inputs
-        pairs.append([with_one_nan(file, side, asked)[:, first:] for side in sides])
+        pairs.append([with_one_nan(asked.file, each, asked.inputs)[:, first:] for each in sides])
     width = pairs[0][0].shape[1]
     if width > _MOST_LANES:  # every pair of lanes is compared
         return None
@@ -136,7 +136,7 @@ def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> CodeOrder | 
     moved = np.flatnonzero(sources != lanes)
     if not fits.any(axis=1).all() or not moved.size:
         return None
-    return lane_order(sources, "numbers" if op == "dequantize" else "codes")
+    return lane_order(sources, "numbers" if REGISTRY[op].from_codes else "codes")
 
 
 def matches(right: Words, got: Words) -> I64:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mxref.bits.floats import Bool
-from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Suspect, suspects
 from mxref.policy.policy import Policy
@@ -68,7 +67,7 @@ def _partial(some: Iterable[Suspect], policy: Policy, few: Evidence) -> Iterator
         right = asked.answers(policy)
         if not right.shape == answers.shape == few.answers.shape:
             continue
-        wrong = ~same_answers(asked.file, right, answers, asked.inputs).all(axis=1)
+        wrong = ~asked.same(right, answers).all(axis=1)
         gives = suspect.given(few, policy)
         if wrong.any() and not gives.all() and 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
             yield _One(suspect, gives, min(_LEAST, int(wrong.sum())))
@@ -80,8 +79,7 @@ def _both(op: str, first: Suspect, second: Suspect) -> Suspect:
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
         one, other = (suspect.answer(questions, policy) for suspect in (first, second))
-        same = same_answers(questions.file, right, one, questions.inputs)
-        return np.where(same, other, one)
+        return np.where(questions.same(right, one), other, one)
 
     a, b = sorted((first, second), key=lambda one: one.name)
     name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"

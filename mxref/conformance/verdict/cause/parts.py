@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, Parts, compose, split
+from mxref.bits.floats import F32, F64, I64, Bool, Parts, compose, split
 from mxref.blocks.exact_scales import quotient
 from mxref.conformance.compare.tensor_cases import tensors_of
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.operations.layouts import packing_of
@@ -28,10 +28,8 @@ Answer = Callable[[Questions, Policy], Words]
 
 def numbers_of(questions: Questions) -> Parts:
     """The numbers of blocks, a block a row, without the scales of their tensors."""
-    file = questions.file
-    first = int(file.op == "quantize" and block_format(file.format).tensor_scale)
-    layout = LAYOUTS[file.float]
-    return questions.once("numbers", Policy(), lambda: split(questions.inputs[:, first:], layout))
+    words = questions.inputs[:, questions.first :]
+    return questions.once("numbers", Policy(), lambda: split(words, questions.layout))
 
 
 def is_special(questions: Questions) -> tuple[Bool, ...]:
@@ -44,14 +42,14 @@ def is_special(questions: Questions) -> tuple[Bool, ...]:
     return ~some, infinite, nan
 
 
-def nan_scale(format: str) -> int:
+def nan_scale(fmt: BlockFormat) -> int:
     """The code of a NaN scale, under which codes say nothing."""
-    return max(block_format(format).scale.nan_codes)
+    return max(fmt.scale.nan_codes)
 
 
 def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
     """Numbers of blocks divided by their scales, a code a row, and by the scale of their tensor."""
-    fmt = block_format(questions.file.format)
+    fmt = questions.fmt
     if fmt.scale.is_power:
         exponent = numbers.exponent - (divisors - fmt.scale.bias)[:, np.newaxis]
         return dataclasses.replace(numbers, exponent=exponent)
@@ -70,7 +68,7 @@ def quotients_of(numbers: Parts, divisors: I64, questions: Questions) -> Parts:
 
 def encoded(numbers: Parts, divisors: I64, questions: Questions, policy: Policy) -> Words:
     """The codes of numbers divided by scales, a row each."""
-    element = block_format(questions.file.format).element
+    element = questions.fmt.element
     quotients = quotients_of(numbers, divisors, questions)
     return encode_parts(quotients, element, policy.element).astype(np.uint64)
 
@@ -81,7 +79,7 @@ def of_elements(encode: Answer) -> Answer:
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
         codes = encode(quotients_under(questions, right[:, 0].astype(np.int64)), policy)
-        nan = right[:, :1] == nan_scale(questions.file.format)
+        nan = right[:, :1] == nan_scale(questions.fmt)
         codes = np.where(nan, right[:, 1:], codes.reshape(len(right), -1))
         return np.concatenate([right[:, :1], codes], axis=1)
 
@@ -117,7 +115,7 @@ def of_packed(pack: Answer) -> Answer:
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
-        fmt = block_format(questions.file.format).element
+        fmt = questions.fmt.element
         codes = _part(questions, "pack", fmt.name, questions.inputs[:, 1:])
         elements = pack(codes, policy)
         if policy.layout.scale_place is ScalePlace.AFTER:
@@ -132,7 +130,7 @@ def of_unpacked(unpack: Answer) -> Answer:
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
-        fmt = block_format(questions.file.format).element
+        fmt = questions.fmt.element
         after = policy.layout.scale_place is ScalePlace.AFTER
         packed = questions.inputs[:, :-1] if after else questions.inputs[:, 1:]
         counted = np.insert(packed, 0, 32, axis=1)
@@ -155,7 +153,7 @@ def quotients_under(questions: Questions, divisors: I64) -> Questions:
 
 
 def _quotients(questions: Questions, divisors: I64) -> Questions:
-    fmt, layout = block_format(questions.file.format), LAYOUTS[questions.file.float]
+    fmt, layout = questions.fmt, questions.layout
     numbers = quotients_of(numbers_of(questions), divisors, questions)
     if not fmt.scale.is_power:
         layout = F64
@@ -170,8 +168,8 @@ def _quotients(questions: Questions, divisors: I64) -> Questions:
 
 def _largest(questions: Questions, special: Bool) -> Questions:
     """The largest magnitude of each block; 0 for special ones."""
-    layout = LAYOUTS[questions.file.float]
+    layout = questions.layout
     magnitudes = questions.inputs & np.uint64(layout.sign_bit - 1)
     amax = np.where(special, np.uint64(0), magnitudes.max(axis=1, keepdims=True))
-    element = block_format(questions.file.format).element.name
+    element = questions.fmt.element.name
     return _part(questions, "shared_scale", element, amax)

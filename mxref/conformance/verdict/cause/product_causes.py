@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import layers_inside
 from mxref.conformance.verdict.cause.cause import Cause
+from mxref.conformance.verdict.cause.suspects import unless_it_fails
 from mxref.conformance.verdict.describe.product_description import named_accumulations, same_product
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.matmul_mutants import float32_numbers
@@ -53,7 +55,12 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         return ()
     file, total = outcomes[0].file, sum(len(one.inputs) for one in outcomes)
     of_layers = file.op in LAYER_OPERATIONS
-    for policy in (_layers if of_layers else _accumulations)(outcomes):
+    if of_layers:
+        policies = (one for one in _choices(outcomes) if _inside_layers(outcomes, one))
+    else:
+        named = named_accumulations(outcomes)
+        policies = (Policy().replace(accumulation=name) for name in named)
+    if policy := next(policies, None):
         name = str(policy)
         return (Cause("policy", name, "", "", "", (), name, (), total, total),)
     mutants = mutants_of(file.op)
@@ -72,16 +79,6 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         and file.format in m.formats
         and all(_gives(m, one) for one in asked)
     )
-
-
-def _accumulations(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
-    """The policies of the accumulations that give all answers."""
-    yield from (Policy().replace(accumulation=name) for name in named_accumulations(outcomes))
-
-
-def _layers(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
-    """The policies in whose intervals all answers about linear layers are."""
-    yield from (policy for policy in _choices(outcomes) if _inside_layers(outcomes, policy))
 
 
 def _choices(outcomes: Sequence[Outcome]) -> Iterator[Policy]:
@@ -108,16 +105,10 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
         return False
     if mutant.id in (*OPERANDS, *NUMBERS, _OF_FLOAT32):
         return _inside(mutant.id, outcome)
-    try:
-        return same_product(
-            outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs)
-        )
-    except Exception:  # mutants are made for some float types, and may fail on others
+    if mutant.run is None:
         return False
-
-
-def _nothing(*arguments: object) -> None:
-    """What a mutant does that cannot be run."""
+    found = unless_it_fails(partial(call_operation, mutant.run, outcome.file, outcome.inputs), None)
+    return found is not None and same_product(outcome, found)
 
 
 def _inside(id: str, outcome: Outcome) -> bool:

@@ -13,22 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.floats import F64, I64, LAYOUTS, Bool, Parts, compose, floor_log2, split
-from mxref.cases.answers import fast_answers
+from mxref.cases.answers import fast_answers, reads
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.tensor_cases import scale_counts, tensors_of
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, misses_by
 from mxref.conformance.verdict.cause.parts import encoded, is_special, numbers_of
 from mxref.formats.catalog import E8M0, block_format
 from mxref.formats.scale_kinds import has_power_scales
 from mxref.mutants.block_mutants import counted
 from mxref.numbers.e8m0 import NAN, codes_within
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
-_BLOCKS, _SCALES = ("quantize", "quantize_tensor"), ("encode_scale", "shared_scale")
-_VALUES = ("decode", "decode_scale", "dequantize")
 #: Operations whose scales or values may be shifted.
-SHIFTED = (*_BLOCKS, *_SCALES, *_VALUES)
+_SHIFTED = (
+    *("quantize", "quantize_tensor", "encode_scale", "shared_scale"),
+    *("decode", "decode_scale", "dequantize"),
+)
 #: The least number of scales or values, and of different ones, that show a shift.
 _LEAST, _DIFFERENT = 8, 3
 #: Kinds of shifted scales of blocks, the plainest first, and what is said of each kind.
@@ -85,7 +87,7 @@ class Shift:
         if file.op == "quantize_tensor":
             blocks = self.answer(questions.blocks(), policy)
             return tensors_of(questions.inputs, blocks, policy)
-        if file.op in _VALUES:
+        if REGISTRY[file.op].from_codes:
             exact = Questions(dataclasses.replace(file, float="f64"), questions.inputs)
             values = split(exact.answers(policy), F64)
             values = dataclasses.replace(values, exponent=values.exponent + self.k)
@@ -96,7 +98,7 @@ class Shift:
             moved = moved & 0xFF if self.wraps else np.clip(moved, 0, 0xFF)
             return np.concatenate([moved.astype(np.uint64), right[:, 1:]], axis=1)
         stored = self.scales(questions, policy)
-        if file.op != "quantize":
+        if not REGISTRY[file.op].blocks:
             return stored
         raw = raw_scales(questions, policy) + self.k
         divisors = {"stored_scales": right[:, 0], "scales": stored[:, 0]}.get(self.kind, raw)
@@ -138,16 +140,13 @@ def shift_of(
         that fit, the plainest of those that give most.
     """
     format = whole[0].questions.file.format
-    if op not in SHIFTED or (op in _BLOCKS and not has_power_scales(format)):
+    if op not in _SHIFTED or (REGISTRY[op].arrays == 2 and not has_power_scales(format)):
         return None
-    rules = ScaleRule if op in ("shared_scale", *_BLOCKS) else ()
+    rules = ScaleRule if "scale_rule" in reads(op, format) else ()
     for policy in (*policies, *(policies[0].replace(scale_rule=rule.value) for rule in rules)):
         k = _common_shift(whole, policy)
         if k:
-            misses = {
-                shift: sum(one.misses(shift.answer(one.questions, policy)) for one in whole)
-                for shift in _shifts(op, k)
-            }
+            misses = {shift: misses_by(whole, shift, policy) for shift in _shifts(op, k)}
             least = min(misses, key=lambda shift: misses[shift])
             return least, policy, sum(len(one.answers) for one in whole) - misses[least]
     return None
@@ -155,9 +154,9 @@ def shift_of(
 
 def _shifts(op: str, k: int) -> tuple[Shift, ...]:
     """The shifts of an operation by k, the plainest first."""
-    if op in _VALUES:
+    if REGISTRY[op].from_codes:
         return (Shift("values", k),)
-    kinds = _OF_BLOCKS if op in _BLOCKS else ("scales", "clamped_scales")
+    kinds = _OF_BLOCKS if REGISTRY[op].arrays == 2 else ("scales", "clamped_scales")
     return tuple(Shift(kind, k, wraps) for wraps in (False, True) for kind in kinds)
 
 
@@ -206,11 +205,11 @@ def _places(one: Evidence, policy: Policy) -> _Places:
     if right.shape != one.answers.shape:
         raise ValueError("answers must have as many words as those of the policy")
     some = np.zeros(right.shape, bool)
-    some[:, : 1 if file.op == "quantize" else None] = True
+    some[:, : 1 if REGISTRY[file.op].arrays == 2 else None] = True
     unit, low, high, mask = 1, 1, E8M0.max_code - 1, 0xFFFF
     if file.op == "quantize_tensor":
         some = np.arange(right.shape[1]) < scale_counts(questions.inputs)[:, np.newaxis]
-    elif file.op in _VALUES:
+    elif REGISTRY[file.op].from_codes:
         layout = LAYOUTS[file.float]
         unit = low = 1 << layout.mantissa_bits
         high, mask = layout.inf_bits - 1, layout.sign_bit - 1

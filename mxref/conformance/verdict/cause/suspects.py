@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mxref.bits.floats import LAYOUTS, Bool
+from mxref.bits.floats import Bool
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.cause import Cause
@@ -230,20 +230,18 @@ def _spoiled(change: Callable[[Any], None], own: Policy) -> Answer:
     """A bug that is a change of right blocks, over those of policies that treat Inf as its own."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
-        file, inputs = questions.file, questions.inputs
-        layout = LAYOUTS[file.float]
+        layout = questions.layout
         right = questions.answers(policy)
         if policy.scale.block_inf is not own.scale.block_inf:
             return right
-        words = inputs[:, inputs.shape[1] - right.shape[1] + 1 :]  # without the tensor scale
-        values = words.astype(layout.uint).view(layout.dtype)
+        values = questions.inputs[:, questions.first :].astype(layout.uint).view(layout.dtype)
         pair = right[:, :1].astype(np.uint8), right[:, 1:].astype(np.uint8)
         unseen = questions.answers(policy.replace(block_inf="ignore"))
 
         def blind(rows: Any) -> tuple[Any, Any]:
             return unseen[:, 0].astype(np.uint8), unseen[:, 1:].astype(np.uint8)
 
-        scales, codes = spoiled(change, values, pair, file.format, blind)
+        scales, codes = spoiled(change, values, pair, questions.file.format, blind)
         return np.concatenate([scales, codes], axis=1).astype(np.uint64)
 
     return answer

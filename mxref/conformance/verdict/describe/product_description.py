@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -261,22 +262,15 @@ def describe_weight_only(outcomes: Sequence[Outcome]) -> WeightOnlyDescription |
     compared = sum(len(one.inputs) for one in outcomes)
     orders = CALL_OPERATIONS[file.op].choices(file.format)["order"]
     order = CALL_OPERATIONS[file.op].parse(file.format, policy).get("order", orders[0])
-    if not any(_missed(one) for one in outcomes):
+    own = (answers_of(one.file, one.inputs, one.policy) for one in outcomes)
+    given = (Answers(one.answers, one.errors) for one in outcomes)
+    if not any(map(misses, itertools.repeat(file), own, given)):
         return WeightOnlyDescription(order, (), 0, compared)
     nibbles = nibbles_of(file, policy)
-    left = {name: _outside(outcomes, nibbles, name) for name in orders[1:]}
+    left = dict.fromkeys(orders[1:], 0)
+    for name, one in itertools.product(left, outcomes):
+        some = sums_inside(one.file, one.inputs, one.answers, nibbles, name)
+        left[name] += int((~some).sum())
     names = tuple(name for name in orders[1:3] if not left[name]) or orders[3:]
     outside = left[names[-1]]
     return WeightOnlyDescription("", () if outside else names, outside, compared)
-
-
-def _outside(outcomes: Sequence[Outcome], nibbles: str, order: str) -> int:
-    """How many answers are outside the intervals of an order."""
-    found = (sums_inside(one.file, one.inputs, one.answers, nibbles, order) for one in outcomes)
-    return sum(int((~some).sum()) for some in found)
-
-
-def _missed(outcome: Outcome) -> int:
-    """How many answers have other bits than those of the policy."""
-    own = answers_of(outcome.file, outcome.inputs, outcome.policy)
-    return misses(outcome.file, own, Answers(outcome.answers, outcome.errors))

@@ -23,19 +23,17 @@ _MOST = 0.8
 
 def product_table(outcomes: Sequence[Outcome]) -> Table:
     """Features of outputs: their length, and the least and the largest scale of both operands."""
-    found: dict[str, list[int]] = {}
     format = outcomes[0].file.format
-    are_powers = all(fmt.scale.is_power for fmt in pair_formats(format))
-    for row in (row for one in outcomes for row in one.inputs):
-        a, b = (np.array(side.scales, np.int64) for side in operands(stripped(row), format))
-        for name, values in (("of A", a), ("of B", b)):
-            found.setdefault(f"least scale {name}", []).append(int(values.min()))
-            found.setdefault(f"largest scale {name}", []).append(int(values.max()))
-        if are_powers:
-            sums = a[: b.size] + b[: a.size] - 254
-            found.setdefault("least product of scales", []).append(int(sums.min()))
-            found.setdefault("largest product of scales", []).append(int(sums.max()))
-        found.setdefault("blocks summed", []).append(a.size)
+    found: dict[str, list[int]] = {}
+    rows = [operands(stripped(row), format) for one in outcomes for row in one.inputs]
+    scales = [[np.array(side.scales, np.int64) for side in sides] for sides in rows]
+    columns = {"scale of A": [a for a, _ in scales], "scale of B": [b for _, b in scales]}
+    if all(fmt.scale.is_power for fmt in pair_formats(format)):
+        columns["product of scales"] = [a[: b.size] + b[: a.size] - 254 for a, b in scales]
+    for name, values in columns.items():
+        found[f"least {name}"] = [int(some.min()) for some in values]
+        found[f"largest {name}"] = [int(some.max()) for some in values]
+    found["blocks summed"] = [a.size for a, _ in scales]
     return {name: np.array(values, np.int64) for name, values in found.items()}
 
 

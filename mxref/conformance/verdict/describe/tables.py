@@ -24,8 +24,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table, real_keys
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
-from mxref.operands.word_rows import padded
-from mxref.operations.registry import REGISTRY
+from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import Policy
 
 
@@ -212,14 +211,11 @@ def word_table(
     table = index_table("word", index) | {"words behind": index[::-1]}
     table |= {"wanted word": want.astype(np.int64)} | case_table(file.op, words)
     if file.op == "pack_scales":  # the number of the scale code in each byte; -1 in filler
-        numbers = np.arange(1, words[0] * words[1] + 1)
-        low, high = (
-            REGISTRY[file.op].fast(file.format, file.float, padded([[*words[:2], *codes]]), policy)[
-                0
-            ]
-            for codes in ((numbers & 0xFF).tolist(), (numbers >> 8).tolist())
-        )
-        source = (low.astype(np.int64) | high.astype(np.int64) << 8) - 1
+        rows, columns = words[:2]
+        places: Any = np.indices((rows, columns)).reshape(2, -1)
+        parts = SCALE_ORDERS[policy.layout.scale_layout].parts(rows, columns)
+        source = np.full(len(want), -1)
+        source[sum(part.of(*places) for part in parts)] = np.arange(rows * columns)
     if file.op.endswith("pack_scales"):
         row, column = np.divmod(source, words[1])
         table |= {"row": known(row, source >= 0), "column": known(column, source >= 0)}

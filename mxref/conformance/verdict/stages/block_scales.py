@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.float32 import fl
-from mxref.bits.floats import F32, F64, I64, LAYOUTS, Parts, compose, split
+from mxref.bits.floats import F32, F64, I64, Parts, compose, split
 from mxref.blocks.exact_scales import quotient
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.cause.parts import Answer, is_special
 from mxref.conformance.verdict.stages.steps import Scale
-from mxref.formats.catalog import UE4M3, BlockFormat, block_format
+from mxref.formats.catalog import UE4M3, BlockFormat
 from mxref.numbers.element import encode_parts
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.element_choices import Rounding
@@ -100,7 +100,7 @@ def _answer(arithmetic: ScaleArithmetic, rounding: Rounding, change: _Change) ->
     """The scales of blocks, a word a row; right ones of blocks with infinities and NaN."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
-        fmt = block_format(questions.file.format)
+        fmt = questions.fmt
         key = f"block scales {arithmetic.value}"
         wanted = questions.once(key, Policy(), lambda: _wanted(questions, arithmetic, fmt))
         codes = encode_parts(wanted, fmt.scale, ElementPolicy(rounding=rounding), None)
@@ -118,7 +118,7 @@ def _answer(arithmetic: ScaleArithmetic, rounding: Rounding, change: _Change) ->
 
 def _wanted(questions: Questions, arithmetic: ScaleArithmetic, fmt: BlockFormat) -> Parts:
     """The scales that blocks would have if no code were to be found for them."""
-    layout, first = LAYOUTS[questions.file.float], int(fmt.tensor_scale)
+    layout, first = questions.layout, questions.first
     magnitudes = questions.inputs[:, first:] & np.uint64(layout.sign_bit - 1)
     words = np.where(magnitudes < layout.inf_bits, magnitudes, np.uint64(0)).max(axis=1)
     amax = split(words, layout)

@@ -13,8 +13,8 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floo
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.cause.parts import (
-    Answer,
     encoded,
     nan_scale,
     numbers_of,
@@ -68,12 +68,12 @@ def known_scales(format: str) -> tuple[Scale, ...]:
     """The scales of known bugs."""
     every = (one for some in suspects("quantize", format) for one in some)
     some = (one for one in every if one.kind == "mutant" and one.part != "encode")
-    return tuple(Scale(one.name, one.text, _as_meant(one)) for one in some)
+    return tuple(Scale(one.name, one.text, over(_meant(one), one.answer)) for one in some)
 
 
-def _as_meant(suspect: Suspect) -> Answer:
-    """The answers of a known bug over the choices that its mutant means to follow."""
-    return over(choices_read("quantize", Policy.parse(suspect.meant)), suspect.answer)
+def _meant(suspect: Suspect) -> dict[str, str]:
+    """The choices that the mutant of a known bug means to follow."""
+    return choices_read("quantize", Policy.parse(suspect.meant))
 
 
 def elements(policy: Policy, bits: int) -> Iterator[Elements]:
@@ -110,12 +110,12 @@ def _changed(
     """The codes of numbers that are changed first, and rounded then."""
 
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        file, fmt = questions.file, block_format(questions.file.format)
+        file, fmt = questions.file, questions.fmt
 
         def made() -> Questions:
-            words, begin = questions.inputs.copy(), int(fmt.tensor_scale)
+            words, begin = questions.inputs.copy(), questions.first
             exponents = (divisors - fmt.scale.bias)[:, np.newaxis]
-            words[:, begin:] = change(words[:, begin:], LAYOUTS[file.float], exponents)
+            words[:, begin:] = change(words[:, begin:], questions.layout, exponents)
             return Questions(dataclasses.replace(file, float="f64", cases=()), words)
 
         key = f"{name} {hash(divisors.tobytes())}"
@@ -168,7 +168,7 @@ def _afterwards(name: str, text: str, change: _Change, bit: int | None = None) -
     """Right codes of which a bit is changed, or the sign."""
 
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
-        sign = block_format(questions.file.format).element.sign_bit
+        sign = questions.fmt.element.sign_bit
         mask = np.uint64(sign if bit is None else 1 << bit)
         return change(Elements().of(questions, divisors, policy), mask)
 
@@ -232,23 +232,6 @@ def _element_of(suspect: Suspect) -> Elements:
     return Elements(suspect.name, suspect.text, codes)
 
 
-def divisors() -> Iterator[Divisor]:
-    """Other scales than the stored one."""
-    by = "elements are divided by"
-    yield Divisor("right_scale", f"{by} the right scale, not the stored one", _right)
-    yield Divisor("unclamped", f"{by} the scale before it is clamped", _beyond)
-    for k in (-1, 1, -2, 2):
-        size = f"{abs(k)} code{'s' * (abs(k) > 1)} {'larger' if k > 0 else 'smaller'}"
-        yield Divisor(
-            f"stored{k:+d}", f"{by} a scale that is {size} than the stored one", _moved(k)
-        )
-    for step, which in ((1, "before"), (-1, "after")):
-        text = f"{by} the scale of the block {which} theirs"
-        yield Divisor(f"of_block_{which}", text, _row(step), mixes=True)
-    text = f"{by} the scale stored for the other one of blocks 2i and 2i + 1"
-    yield Divisor("of_other_block", text, _other, mixes=True)
-
-
 def _right(questions: Questions, stored: I64, policy: Policy) -> I64:
     return Scale().of(questions, policy)
 
@@ -258,14 +241,14 @@ def _beyond(questions: Questions, stored: I64, policy: Policy) -> I64:
     return np.where(abs(raw) < 1 << 16, raw, stored)
 
 
-def _moved(k: int) -> Callable[[Questions, I64, Policy], I64]:
+def _moved(k: int) -> _Divide:
     return lambda questions, stored, policy: stored + k
 
 
-def _row(step: int) -> Callable[[Questions, I64, Policy], I64]:
+def _row(step: int) -> _Divide:
     def codes(questions: Questions, stored: I64, policy: Policy) -> I64:
         found = np.roll(stored, step)
-        found[0 if step > 0 else -1] = nan_scale(questions.file.format)
+        found[0 if step > 0 else -1] = nan_scale(questions.fmt)
         return found
 
     return codes
@@ -273,6 +256,25 @@ def _row(step: int) -> Callable[[Questions, I64, Policy], I64]:
 
 def _other(questions: Questions, stored: I64, policy: Policy) -> I64:
     return stored[other_of_pair(len(stored))]
+
+
+#: From the codes that are stored those by which elements are divided.
+_Divide = Callable[[Questions, I64, Policy], I64]
+_OF_OWN: dict[str, _Divide] = {
+    "right_scale": _right,
+    "unclamped": _beyond,
+    **{f"stored{k:+d}": _moved(k) for k in (-1, 1, -2, 2)},
+}
+_OF_OTHERS: dict[str, _Divide] = {
+    "of_block_before": _row(1),
+    "of_block_after": _row(-1),
+    "of_other_block": _other,
+}
+#: Other scales than the stored one, those of other blocks last.
+DIVISORS = (
+    *(Divisor(*one) for one in told("divisor", _OF_OWN)),
+    *(Divisor(*one, mixes=True) for one in told("divisor", _OF_OTHERS)),
+)
 
 
 def of_special_blocks(policy: Policy) -> Iterator[dict[str, str]]:

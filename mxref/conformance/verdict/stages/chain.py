@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import Bool
-from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, misses_by
 from mxref.conformance.verdict.cause.suspects import cause_of_steps
 from mxref.policy.policy import Policy
+
+#: The stage of links about special numbers alone.
+SPECIAL = "special numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,6 @@ class Link:
         name: a short name of what it does.
         text: the same in words.
         what: the hypothesis, as `Chain.make` reads it.
-        is_special: whether it is about special numbers alone.
         mixes: whether numbers depend on other blocks of the call then.
     """
 
@@ -33,7 +34,6 @@ class Link:
     name: str
     text: str
     what: Any
-    is_special: bool = False
     mixes: bool = False
 
 
@@ -70,19 +70,21 @@ class Chain:
 
     def lines(self, whole: Sequence[Evidence], policy: Policy) -> Iterator[Stage]:
         """A line for each link, and one for what none of them speaks of."""
-        wrong = _wrong(self, whole, policy)
         found = [self.answer(one.questions, policy) for one in whole]
-        rest, total = [one.copy() for one in wrong], sum(one.size for one in wrong)
+        wrong = wrong_words(self, whole, policy)
+        rest = wrong.copy()
         for link in self.wrong:
-            fewer, count, left = self.without(link), 0, 0
-            for i, one in enumerate(whole):
-                of_it = _differ(one, found[i], fewer.answer(one.questions, policy))
-                count, left = count + int(of_it.sum()), left + int((of_it & wrong[i]).sum())
-                rest[i] &= ~of_it
-            clause = self.clauses.get(link.stage, "")
-            yield Stage(link.stage, link.text, count, left, total, self.unit, clause)
-        if beside := sum(int(one.sum()) for one in rest):
-            yield Stage(self.unit, "", beside, beside, total, self.unit, "")
+            fewer = self.without(link)
+            others = [fewer.answer(one.questions, policy) for one in whole]
+            same = [
+                one.questions.same(*two) for one, *two in zip(whole, found, others, strict=True)
+            ]
+            of_it = ~np.concatenate(same, axis=None)
+            counts = int(of_it.sum()), int((of_it & wrong).sum()), wrong.size
+            yield Stage(link.stage, link.text, *counts, self.unit, self.clauses.get(link.stage, ""))
+            rest &= ~of_it
+        if beside := int(rest.sum()):
+            yield Stage(self.unit, "", beside, beside, wrong.size, self.unit, "")
 
 
 #: The chain nearest to a target's answers.
@@ -104,28 +106,23 @@ def chain_cause(op: str, whole: Sequence[Evidence], policy: Policy, fit: Fit) ->
     return cause_of(op, chain, whole, policy)
 
 
-def _wrong(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> list[Bool]:
-    """The words of all answers that a chain does not give."""
-    every = ((one, chain.answer(one.questions, policy)) for one in whole)
-    return [_differ(one, found, one.answers) for one, found in every]
-
-
-def _differ(one: Evidence, these: Words, those: Words) -> Bool:
-    return ~same_answers(one.questions.file, these, those, one.questions.inputs)
+def wrong_words(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Bool:
+    """Which words of all answers a chain does not give."""
+    wrong = [one.differ(chain.answer(one.questions, policy)) for one in whole]
+    return np.concatenate(wrong, axis=None)
 
 
 def _pared(chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Chain:
     """A chain without links that explain nothing."""
-    count = sum(int(wrong.sum()) for wrong in _wrong(chain, whole, policy))
+    count = wrong_words(chain, whole, policy).sum()
     for link in chain.wrong[::-1]:
         fewer = chain.without(link)
-        if (left := sum(int(one.sum()) for one in _wrong(fewer, whole, policy))) <= count:
+        if (left := wrong_words(fewer, whole, policy).sum()) <= count:
             chain, count = fewer, left
     return chain
 
 
 def cause_of(op: str, chain: Chain, whole: Sequence[Evidence], policy: Policy) -> Cause:
     """A chain as a cause."""
-    misses = sum(int(one.any(axis=1).sum()) for one in _wrong(chain, whole, policy))
-    cause = cause_of_steps(op, chain, policy, whole, misses)
+    cause = cause_of_steps(op, chain, policy, whole, misses_by(whole, chain, policy))
     return replace(cause, stages=tuple(chain.lines(whole, policy)))

@@ -14,24 +14,19 @@ import numpy as np
 from mxref.bits.floats import I64, Bool
 from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.diagnose import other_choices
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, misses_by
 from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.cause.parts import Answer
 from mxref.conformance.verdict.cause.suspects import Suspect, of_stage, over, right, suspects
 from mxref.conformance.verdict.describe.features import FEATURES, Table
 from mxref.conformance.verdict.describe.units import features_of
 from mxref.formats.catalog import CODE_FORMATS
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct
 
-#: Operations whose answers are numbers that are judged one by one.
-OF_NUMBERS = (
-    *("encode", "encode_stochastic", "encode_scale", "shared_scale"),
-    *("decode", "decode_scale", "dequantize"),
-)
 #: The most ways of one kernel.
 _WAYS = 3
 
@@ -68,7 +63,8 @@ def class_cause(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) 
         whole: all of a target's answers to it in one format.
         policies: what all else may follow.
     """
-    if op not in OF_NUMBERS or not all(one.answered.all() for one in whole):
+    of_numbers = REGISTRY[op].arrays == 1 and not REGISTRY[op].varied  # judged one by one
+    if not of_numbers or not all(one.answered.all() for one in whole):
         return None
     return first_cause(policies, lambda policy: _cause(op, whole, policy))
 
@@ -79,7 +75,7 @@ def _cause(op: str, whole: Sequence[Evidence], policy: Policy) -> Cause | None:
     tried = [(way, wrong) for way, wrong in every if wrong is not None]
     fits = (_by_class(*one, tried) for one in _columns(whole, policy))
     best = min((one for one in fits if one), key=lambda one: one.length, default=None)
-    if best is None or any(one.misses(best.answer(one.questions, policy)) for one in whole):
+    if best is None or misses_by(whole, best, policy):
         return None
     stages = tuple(_stages(best, tried[0][1]))
     name = "+".join(dict.fromkeys(way.name for way in best.ways.values() if way.text))
@@ -109,11 +105,11 @@ def _wrong(way: Suspect, whole: Sequence[Evidence], policy: Policy) -> Bool | No
     """The words of all answers that a way does not give."""
     found = []
     for one in whole:
-        asked, answers = one.questions, way.answers(one, policy)
+        answers = way.answers(one, policy)
         if answers is None or answers.shape != one.answers.shape:
             return None
-        found.append(~same_answers(asked.file, answers, one.answers, asked.inputs).reshape(-1))
-    return np.concatenate(found)
+        found.append(one.differ(answers))
+    return np.concatenate(found, axis=None)
 
 
 def _columns(whole: Sequence[Evidence], policy: Policy) -> Iterator[tuple[str, I64]]:
@@ -167,12 +163,11 @@ def _classes(questions: Questions, policy: Policy, feature: str) -> I64:
 def _constant(op: str, word: int, file: VectorFile) -> Suspect:
     """One word, whatever the question is."""
     text = f"gives {word:0{file.out_digits}x} for every question"
-    return of_stage(
-        op,
-        f"constant_{word:x}",
-        text,
-        lambda asked, policy: np.full_like(asked.answers(policy), word),
-    )
+
+    def answer(asked: Questions, policy: Policy) -> Words:
+        return np.full_like(asked.answers(policy), word)
+
+    return of_stage(op, f"constant_{word:x}", text, answer)
 
 
 def of_formats(op: str, format: str) -> Iterator[Suspect]:
@@ -188,13 +183,9 @@ def of_formats(op: str, format: str) -> Iterator[Suspect]:
 
         return of_stage(op, f"codes_of_{name}", text[op].format(name), answer)
 
-    yield from map(way, _alike(format))
-
-
-def _alike(format: str) -> list[str]:
-    """The other formats of which a code has as many bits."""
     bits = CODE_FORMATS[format].bits
-    return [name for name, fmt in CODE_FORMATS.items() if fmt.bits == bits and name != format]
+    alike = (name for name, fmt in CODE_FORMATS.items() if fmt.bits == bits and name != format)
+    yield from map(way, alike)
 
 
 def _of_bits() -> Iterator[Suspect]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, I64, Bool, compose, split
-from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, total
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, nearest, total
 from mxref.conformance.verdict.cause.orders import ORDERS, lane_order, matches
 from mxref.conformance.verdict.stages.chain import Chain, Link
 from mxref.conformance.verdict.stages.dequantize_steps import (
@@ -61,33 +61,32 @@ def fit_products(whole: Sequence[Evidence], policy: Policy) -> Chain | None:
     if any(side.got.shape[1] != lanes for side in sides):
         return None
     own = tuple(range(lanes))
-    plain = Steps(scales[0].numbers, elements[0].numbers, (0,) * lanes, own)
+    plain = Steps(scales[0].what, elements[0].what, (0,) * lanes, own)
     steps, k = _with_lanes(sides, plain, elements)
     base = shifted(scales[0], k)
     shown = [_is_plain(steps.used(side)) for side in sides]
     read = _overlaid(sides, steps, shown, elements, by_scale=False)
     steps = replace(steps, codes=laid(elements[0], read))
     ordinary = [~np.isin(steps.used(side), _ENDS) for side in sides]
-    fewest, under = None, steps
-    pairs = itertools.product((base, *_wide(scales)), OUTPUTS)
-    for one, out in pairs:
-        tried = replace(under, scales=one.numbers, finish=out[2])
-        misses = _misses(sides, tried, ordinary, fewest)
-        if fewest is None or misses < fewest:
-            fewest, steps, base, output = misses, tried, one, out
-        if not misses:
-            break
+    # Of readings of scales those that differ in more codes than the ends, which come later.
+    changes = ((~same_numbers(scales[0].what, one.what)).sum() for one in scales)
+    wide = itertools.compress(scales, (count > len(_ENDS) for count in changes))
+    under, pairs = steps, itertools.product((base, *wide), OUTPUTS)
+    tried = ((replace(under, scales=one.what, finish=out.what), one, out) for one, out in pairs)
+    _, best = nearest(tried, lambda one, most: _misses(sides, one[0], ordinary, most), 1 << 40)
+    steps, base, output = best or (under, base, OUTPUTS[0])
     every = [np.ones(side.got.shape, bool) for side in sides]
     ends = _overlaid(sides, steps, every, scales, by_scale=True)
     steps = replace(steps, scales=laid(base, ends))
-    read = _overlaid(sides, replace(steps, codes=elements[0].numbers), every, elements,
+    read = _overlaid(sides, replace(steps, codes=elements[0].what), every, elements,
                      by_scale=False)  # fmt: skip
     bases = [base] * (base.name != "right")
     links = [*_row_links(steps.rows)]
     links += [_reading_link("scale", "scales", one, plain) for one in (*bases, *ends)]
     links += [_reading_link("codes", "codes", one, plain) for one in read]
-    if output[1]:
-        links.append(Link("output", *output[:2], partial(replace, finish=output[2])))
+    if output.name != "rounded":
+        change = partial(replace, finish=output.what)
+        links.append(Link("output", output.name, output.text, change))
     if steps.sources != own:
         order = lane_order(np.array(steps.sources), "numbers")
         links.append(
@@ -108,7 +107,7 @@ def _reading_link(stage: str, name: str, one: Reading, plain: Steps) -> Link:
     own = getattr(plain, name)
 
     def change(steps: Steps) -> Steps:
-        found: dict[str, Any] = {name: overlay(own, getattr(steps, name), one.numbers)}
+        found: dict[str, Any] = {name: overlay(own, getattr(steps, name), one.what)}
         return replace(steps, **found)
 
     return Link(stage, one.name, one.text, change)
@@ -125,12 +124,6 @@ def _row_links(rows: tuple[int, ...]) -> Iterable[Link]:
             return replace(steps, rows=tuple(np.where(lanes, number, steps.rows).tolist()))
 
         yield Link("scale", ROWS[number].name, text, change, mixes=True)
-
-
-def _wide(readings: Sequence[Reading]) -> list[Reading]:
-    """Readings that differ from the right one in more codes than the ends."""
-    own = readings[0].numbers
-    return [one for one in readings[1:] if (~same_numbers(own, one.numbers)).sum() > len(_ENDS)]
 
 
 def _is_plain(used: I64) -> Bool:
@@ -170,14 +163,14 @@ def _with_lanes(
     count = len(plain.sources)
     most, best = 0, (plain, 0)
     for reading in elements:
-        read = replace(plain, codes=reading.numbers)
+        read = replace(plain, codes=reading.what)
         k = _common_factor(sides, read)
         read = replace(read, scales=np.ldexp(plain.scales, k))
         same, total = np.zeros((len(ROWS) if count > 1 else 1, count, count), np.int64), 0
         for number in range(len(same)):
             under = replace(read, rows=(number,) * count)
             for side in sides:
-                some = _is_plain(ROWS[number].of(side.scales))
+                some = _is_plain(ROWS[number].what(side.scales))
                 same[number] += matches(under.of(side, some), side.got[some])
                 total += int(some.sum()) * (number == 0)
         # Of those that give as many, the own lane and scale.
@@ -237,8 +230,8 @@ def _overlaid(
         return []
     gives: list[tuple[Reading, Bool]] = []
     for one in readings[1:]:
-        changed = ~same_numbers(readings[0].numbers, one.numbers)
-        left = wrong(np.where(changed, one.numbers, base))
+        changed = ~same_numbers(readings[0].what, one.what)
+        left = wrong(np.where(changed, one.what, base))
         if (changed & needed).any() and not left[changed].any():
             gives.append((one, changed))
     found = []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, LAYOUTS, Bool, FloatLayout, compose, split
 from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.hypotheses import Hypothesis, told
 from mxref.conformance.verdict.cause.suspects import (
     Suspect,
     of_stage,
@@ -26,41 +27,15 @@ from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.classes import of_formats
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, CodeFormat, block_format
 from mxref.formats.scale_kinds import has_power_scales
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 F = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The numbers that codes are read as."""
-
-    name: str
-    text: str
-    numbers: F
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Whose scale a block is read under."""
-
-    name: str
-    text: str
-    of: Callable[[I64], I64]
-
-
-ROWS = (
-    Rows("own", "", lambda scales: scales),
-    *(
-        Rows(f"{which}_{end}", f"the scale of the {which} block, in the {last} one {what}", of)
-        for which, last, step in (("next", "last", -1), ("previous", "first", 1))
-        for end, what, of in (
-            ("own", "by its own", lambda s, k=step: _beside(s, k)),
-            ("around", "by that of the other end", lambda s, k=step: np.roll(s, k)),
-        )
-    ),
-)
+#: The numbers that codes are read as.
+Reading = Hypothesis[F]
 
 
 def _beside(scales: I64, step: int) -> I64:
@@ -69,6 +44,15 @@ def _beside(scales: I64, step: int) -> I64:
     return moved
 
 
+_ROWS: dict[str, Callable[[I64], I64]] = {
+    "own": lambda scales: scales,
+    "next_own": lambda scales: _beside(scales, -1),
+    "next_around": lambda scales: np.roll(scales, -1),
+    "previous_own": lambda scales: _beside(scales, 1),
+    "previous_around": lambda scales: np.roll(scales, 1),
+}
+#: Whose scale a block may be read under, its own first.
+ROWS = tuple(told("row", _ROWS))
 #: What becomes of products: from patterns of float64 to those of a layout.
 Finish = Callable[[Words, FloatLayout], Words]
 
@@ -103,13 +87,16 @@ def _beyond(pattern: Callable[[FloatLayout], int]) -> Finish:
     return finish
 
 
-OUTPUTS: tuple[tuple[str, str, Finish], ...] = (
-    ("rounded", "", _rounded),
-    ("flushed", "subnormal products become zeros", _flushed),
-    ("flushed_below_2^-126", "products below 2^-126 become zeros", _flushed_first),
-    ("saturated", "products that are too large saturate", _beyond(lambda to: to.inf_bits - 1)),
-    ("nan", "products that are too large become NaN", _beyond(lambda to: to.nan_bits)),
-    *((one.name, f"products are {one.text}", _through(one)) for one in CASTS),
+_OUTPUTS: dict[str, Finish] = {
+    "rounded": _rounded,
+    "flushed": _flushed,
+    "flushed_below_2^-126": _flushed_first,
+    "saturated": _beyond(lambda to: to.inf_bits - 1),
+    "nan": _beyond(lambda to: to.nan_bits),
+}
+OUTPUTS = (
+    *told("output", _OUTPUTS),
+    *(Hypothesis(one.name, f"products are {one.text}", _through(one)) for one in CASTS),
 )
 
 
@@ -118,7 +105,7 @@ class Side:
 
     def __init__(self, questions: Questions, got: Words | None = None) -> None:
         file, words = questions.file, questions.inputs.astype(np.int64)
-        is_block = file.op == "dequantize"
+        is_block = REGISTRY[file.op].blocks
         self.layout = LAYOUTS[file.float]
         self.scales = words[:, 0] if is_block else np.full(len(words), E8M0.bias)
         self.codes = words[:, 1:] if is_block else words
@@ -137,7 +124,7 @@ class Steps:
 
     scales: F
     codes: F
-    rows: tuple[int, ...]  #: of each lane, the number of its `Rows`
+    rows: tuple[int, ...]  #: of each lane, the number of its row of ROWS
     sources: tuple[int, ...]  #: of each lane, the lane whose product it has
     finish: Finish = _rounded
 
@@ -151,7 +138,7 @@ class Steps:
 
     def used(self, side: Side) -> I64:
         """The scale code of each number."""
-        every = [rows.of(side.scales) for rows in ROWS] if any(self.rows) else [side.scales]
+        every = [rows.what(side.scales) for rows in ROWS] if any(self.rows) else [side.scales]
         return np.stack([every[k] for k in self.rows], axis=1)
 
     def wrong(self, side: Side, some: Bool | slice = slice(None)) -> Bool:
@@ -183,7 +170,7 @@ def element_readings(fmt: CodeFormat, policy: Policy) -> list[Reading]:
     """The right reading of element codes, then known ones."""
     found, all_codes = _readings("decode", fmt, policy), np.arange(fmt.code_count)
     if getattr(fmt, "twos_complement", False):
-        numbers = found[0].numbers
+        numbers = found[0].what
         one = np.where(all_codes & fmt.sign_bit, numbers + abs(numbers[1]), numbers)
         found.append(
             Reading("ones_complement", "reads negative codes as the ones' complement", one)
@@ -194,10 +181,10 @@ def element_readings(fmt: CodeFormat, policy: Policy) -> list[Reading]:
 def scale_readings(policy: Policy) -> list[Reading]:
     """The right reading of scale codes, then known ones."""
     own, *found = _readings("decode_scale", E8M0, policy)
-    power = own.numbers.copy()
+    power = own.what.copy()
     power[-1] = 2.0**128  # which is no float32
     with np.errstate(all="ignore"):
-        half = own.numbers.astype(np.float16).astype(np.float64)
+        half = own.what.astype(np.float16).astype(np.float64)
     return [
         own,
         Reading("scale_ff_power", "reads scale code FF as 2**128", power),
@@ -211,7 +198,7 @@ def shifted(base: Reading, k: int) -> Reading:
     if not k:
         return base
     times = f"{1 << abs(k)} times too {'small' if k < 0 else 'large'}"
-    return Reading(f"scale{k:+d}", f"reads every scale {times}", np.ldexp(base.numbers, k))
+    return Reading(f"scale{k:+d}", f"reads every scale {times}", np.ldexp(base.what, k))
 
 
 def overlay(plain: F, before: F, after: F) -> F:
@@ -227,7 +214,7 @@ def same_numbers(one: F, other: F) -> Bool:
 
 def laid(base: Reading, some: Iterable[Reading]) -> F:
     """The numbers of a reading, with those of others where these are not right."""
-    found = base.numbers
+    found = base.what
     for one in some:
-        found = overlay(base.numbers, found, one.numbers)
+        found = overlay(base.what, found, one.what)
     return found

@@ -43,7 +43,7 @@ def _wrong_cells(sides: Sides, way: Way) -> I64:
         away, some = codes ^ side.codes, side.finite
         if way.divisor.mixes:  # under the scale of a NaN block nothing is known
             divisors = way.divisor.codes(side.questions, side.scale, sides.policy)
-            some = some & (divisors != nan_scale(sides.fmt.name))[:, np.newaxis]
+            some = some & (divisors != nan_scale(sides.fmt))[:, np.newaxis]
         cells, signs = side.cells(sides.policy), np.uint64(sides.fmt.element.sign_bit)
         for mask, first in ((~signs, 0), (signs, len(RESULTS))):
             rows, columns = np.nonzero(some & (away & mask != 0))
@@ -69,7 +69,7 @@ def fit_elements(sides: Sides) -> Way:
         candidates.known_elements(sides.fmt.name),
     )
     every = [*rounded, *known]
-    others = (Way(one, right) for one in candidates.divisors())
+    others = (Way(one, right) for one in candidates.DIVISORS)
     alone = [Way(own, one) for one in every]
     some = len(alone) - len(known)
     ways: Iterable[Way] = itertools.chain([Way(own, right)], alone[:some], others, alone[some:])

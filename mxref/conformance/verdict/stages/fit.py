@@ -11,8 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from mxref.bits.floats import Bool
-from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.cause.evidence import Evidence, misses_by, others_by
 from mxref.conformance.verdict.cause.parts import Answer
 from mxref.conformance.verdict.cause.suspects import over, suspects, unless_it_fails
 from mxref.conformance.verdict.stages import candidates
@@ -28,7 +27,6 @@ from mxref.conformance.verdict.stages.tensor_scales import (
 )
 from mxref.conformance.verdict.stages.tensor_steps import TensorSteps
 from mxref.conformance.verdict.stages.views import variants
-from mxref.formats.catalog import block_format
 from mxref.operands.shown import show_code
 from mxref.policy.policy import Policy
 
@@ -66,15 +64,19 @@ def fit(
     Raises:
         ValueError: a policy that has no answer to some question.
     """
-    size = block_format(whole[0].questions.file.format).elements_per_block
+    size = whole[0].questions.fmt.elements_per_block
     if any(one.answers.shape[1] != 1 + size for one in whole):
         return None
     sides = Sides.of(whole, policy)
     factor, view, scale = fit_scales_of_tensor(sides, like)
     before, after = bad_scales(sides, RIGHT.view, RIGHT.scale), bad_scales(sides, view, scale)
     tensor = tensor_of(factor, factor)
+
+    def missed(one: BlockSteps) -> int:
+        return sides.count(lambda side: side.answered & _other_scale(side, one, policy))
+
     every = [BlockSteps(tensor, one, scale) for one in variants(view)]
-    steps = min(every, key=lambda one: _missed_scales(sides, one)) if len(every) > 1 else every[0]
+    steps = min(every, key=missed) if len(every) > 1 else every[0]
     if view.mixes:  # blocks beside an infinity or NaN, too
         after = sides.count(lambda side: side.ordinary & _other_scale(side, steps, sides.policy))
     counts = {"tensor scale": (0, 0, 0)}
@@ -106,30 +108,22 @@ def _without_tensor(sides: Sides, steps: BlockSteps) -> Count:
     if steps.tensor.name == RIGHT.tensor.name:
         return 0, 0, 0
 
-    def others(side: Side) -> Bool:
-        asked, plain = side.evidence.questions, replace(steps, tensor=RIGHT.tensor)
-        own, other = (one.answer(asked, sides.policy) for one in (steps, plain))
-        same = same_answers(asked.file, own, other, asked.inputs)
-        return np.asarray(~same.all(axis=1) & side.answered)
-
-    return sides.count(others), 0, sides.count(lambda side: side.answered)
+    whole, plain = [side.evidence for side in sides.every], replace(steps, tensor=RIGHT.tensor)
+    count = others_by(whole, steps, plain, sides.policy)
+    return count, 0, sides.count(lambda side: side.answered)
 
 
 def _pared(sides: Sides, steps: BlockSteps) -> tuple[BlockSteps, int]:
     """Steps without those that explain nothing, and how many answers they do not give."""
-
-    def misses(some: BlockSteps) -> int:
-        answers = [some.answer(side.evidence.questions, sides.policy) for side in sides.every]
-        return sum(s.evidence.misses(a) for s, a in zip(sides.every, answers, strict=True))
-
-    least = misses(steps)
+    whole = [side.evidence for side in sides.every]
+    least = misses_by(whole, steps, sides.policy)
     for step in (*steps.codes, *steps.special):
         fewer = replace(
             steps,
             codes=tuple(one for one in steps.codes if one is not step),
             special=tuple(one for one in steps.special if one is not step),
         )
-        if (left := misses(fewer)) <= least:
+        if (left := misses_by(whole, fewer, sides.policy)) <= least:
             steps, least = fewer, left
     return steps, least
 
@@ -189,14 +183,9 @@ def _gives(sides: Sides, one: Special, steps: BlockSteps, *, alone: bool = False
         if one.whole:
             words = np.broadcast_to(found[:, 1:], (len(found), sides.lanes))
             whole = np.concatenate([found[:, :1], words], axis=1)[:, sources]
-            if not same_answers(asked.file, whole, given, asked.inputs[some]).all():
+            if not asked.part(some).same(whole, given).all():
                 return False
     return True
-
-
-def _missed_scales(sides: Sides, steps: BlockSteps) -> int:
-    """Blocks whose scale the steps do not give."""
-    return sides.count(lambda side: side.answered & _other_scale(side, steps, sides.policy))
 
 
 def _other_scale(side: Side, steps: BlockSteps, policy: Policy) -> Bool:

@@ -5,6 +5,7 @@ The cells of an element are its class of RESULTS, for its magnitude and for its 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.describe.tables import magnitudes
 from mxref.conformance.verdict.stages.steps import RESULTS, Divisor, Elements
 from mxref.conformance.verdict.stages.views import pattern_of
-from mxref.formats.catalog import CodeFormat, block_format
+from mxref.formats.catalog import CodeFormat
 from mxref.policy.policy import Policy
 
 #: Classes of RESULTS of magnitudes, then of signs.
@@ -75,8 +76,7 @@ class _Region:
         signs = not self.cells[:count].any()
         of = self.cells[count:] if signs else self.cells[:count]
         if not of.all():
-            names = [name for name, is_so in zip(RESULTS, of, strict=True) if is_so]
-            where.append(f"where |x| / scale is {' or '.join(names)}")
+            where.append(f"where |x| / scale is {results_in_words(of)}")
         return (
             f"{' and '.join(where)}{', ' * bool(where)}{'as to the sign, ' * signs}{self.way.text}"
         )
@@ -84,7 +84,7 @@ class _Region:
 
 def classes_of(questions: Questions, divisors: I64, policy: Policy) -> I64:
     """The class of RESULTS of each element under scales."""
-    fmt = block_format(questions.file.format).element
+    fmt = questions.fmt.element
     cut = policy.replace(rounding="toward_zero", overflow="saturate")
     return results_of(Elements().of(questions, divisors, cut), fmt)
 
@@ -93,6 +93,15 @@ def results_of(codes: Words, fmt: CodeFormat) -> I64:
     """The class of RESULTS of each number that is cut to a code."""
     found = magnitudes(fmt)[np.minimum(codes, np.uint64(fmt.code_count - 1))]
     return np.select((found >= fmt.max_code, found < 1 << fmt.mantissa_bits), (2, 0), 1)
+
+
+def results_in_words(some: Bool) -> str:
+    """Classes of RESULTS in words.
+
+    >>> results_in_words(np.array([True, False, True]))
+    'below the smallest normal number or at least the largest number'
+    """
+    return " or ".join(itertools.compress(RESULTS, some))
 
 
 def mixture(tried: Sequence[Tried]) -> Elements | None:
@@ -150,7 +159,7 @@ def _of_regions(regions: Sequence[_Region]) -> Elements:
     def codes(questions: Questions, divisors: I64, policy: Policy) -> Words:
         cells = classes_of(questions, divisors, policy)
         found = Elements().of(questions, divisors, policy).copy()
-        sign = np.uint64(block_format(questions.file.format).element.sign_bit)
+        sign = np.uint64(questions.fmt.element.sign_bit)
         for region in regions:
             given = region.way.of(questions, divisors, policy)
             for first, mask in ((0, ~sign), (len(RESULTS), sign)):

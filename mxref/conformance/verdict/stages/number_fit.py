@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from mxref.bits.floats import F64, I64, LAYOUTS, Bool, compose, split
-from mxref.conformance.compare.compare import same_answers
+from mxref.bits.floats import F64, I64, Bool, compose, split
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.conformance.verdict.cause.suspects import Suspect, of_stage, unless_it_fails
 from mxref.conformance.verdict.stages.candidates import CASTS, Cast
-from mxref.conformance.verdict.stages.chain import Chain, Link
+from mxref.conformance.verdict.stages.chain import SPECIAL, Chain, Link, wrong_words
 from mxref.conformance.verdict.stages.classes import ways
-from mxref.conformance.verdict.stages.mixtures import results_of
+from mxref.conformance.verdict.stages.mixtures import results_in_words, results_of
 from mxref.conformance.verdict.stages.sides import FEWER
 from mxref.conformance.verdict.stages.steps import ELEMENTS, RESULTS, element_classes
 from mxref.operands.shown import show_code
@@ -35,7 +34,7 @@ _CELLS = _FINITE + len(ELEMENTS)
 _WAYS = 3
 #: Ways that are tried after casts: so many that help most, and so many that are nearest.
 _HELPING = 8
-_CLAUSES = {"special numbers": "N13, N14, N25"}
+_CLAUSES = {SPECIAL: "N13, N14, N25"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,7 @@ class _Way:
             found = unless_it_fails(partial(self.answer, one.questions, policy), None)
             if found is None or found.shape != one.answers.shape:
                 return replace(self, wrong=wrong + (1 << 40))
-            same = same_answers(one.questions.file, found, one.answers, one.questions.inputs)
-            wrong += np.bincount(cell[~same[:, 0]], minlength=_CELLS)
+            wrong += np.bincount(cell[one.differ(found)[:, 0]], minlength=_CELLS)
         return replace(self, wrong=wrong)
 
 
@@ -80,8 +78,7 @@ def _cast(questions: Questions, cast: Cast | None) -> Questions:
         return questions
 
     def made() -> Questions:
-        file, words = questions.file, questions.inputs.copy()
-        layout = LAYOUTS[file.float]
+        file, words, layout = questions.file, questions.inputs.copy(), questions.layout
         wide, own = (cast.of(words[:, 0], layout, to) for to in (F64, layout))
         fits = np.array_equal(compose(split(own, layout), F64), wide)
         words[:, 0] = own if fits else wide
@@ -98,8 +95,7 @@ def _cells(questions: Questions, policy: Policy) -> I64:
         cut = policy.replace(rounding="toward_zero", overflow="saturate")
         codes = Questions(file, questions.inputs[:, :1]).answers(cut)[:, 0]
         cells = results_of(codes, code_format(file))
-        layout = LAYOUTS[file.float]
-        negative = questions.inputs[:, 0] >= np.uint64(layout.sign_bit)
+        negative = questions.inputs[:, 0] >= np.uint64(questions.layout.sign_bit)
         cells = cells + len(RESULTS) * negative
         for number, some in enumerate(element_classes(questions)):
             cells = np.where(some[:, 0], _FINITE + number, cells)
@@ -112,7 +108,7 @@ def _made(questions: Questions, policy: Policy, links: tuple[Link, ...]) -> Word
     """The codes of numbers where some stages deviate: `what` is cells and a part of a way."""
     cells, found = _cells(questions, policy), questions.answers(policy).copy()
     special = cells.copy()
-    told: dict[str, dict[int, Any]] = {"value": {}, "rounding": {}, "special numbers": {}}
+    told: dict[str, dict[int, Any]] = {"value": {}, "rounding": {}, SPECIAL: {}}
     for link in links:
         some, what = link.what
         told[link.stage] |= dict.fromkeys(some, what)
@@ -211,75 +207,49 @@ def _around(cells: Bool) -> Bool:
 
 def _links(regions: Sequence[tuple[_Way, Bool]]) -> Iterable[Link]:
     """A link for each cast, and for each way to round."""
-    casts: dict[str, tuple[Cast, Bool]] = {}
-    thens: dict[str, tuple[Suspect, Bool]] = {}
-    for way, cells in regions:
-        if way.cast is not None:
-            before = casts.get(way.cast.name, (None, False))[1]
-            casts[way.cast.name] = way.cast, cells | before
-        if way.then.text:
-            before = thens.get(way.then.name, (None, False))[1]
-            thens[way.then.name] = way.then, cells | before
-    for cast, cells in casts.values():
-        yield _link("value", cast.name, f"numbers are {cast.text}", cells, cast)
-    for then, cells in thens.values():
-        yield _link("rounding", then.name, then.text, cells, then)
-
-
-def _link(stage: str, name: str, text: str, cells: Bool, what: object) -> Link:
-    where = _where(cells)
-    pair = tuple(np.flatnonzero(cells).tolist()), what
-    return Link(stage, name, f"where {where}, {text}" if where else text, pair)
+    for stage, begin in (("value", "numbers are "), ("rounding", "")):
+        found: dict[str, tuple[Cast | Suspect, Bool]] = {}
+        for way, cells in regions:
+            what = way.cast if stage == "value" else way.then
+            if what is not None and what.text:
+                found[what.name] = what, cells | found.get(what.name, (what, False))[1]
+        for what, cells in found.values():
+            where, text = _where(cells), f"{begin}{what.text}"
+            text = f"where {where}, {text}" if where else text
+            yield Link(stage, what.name, text, (np.flatnonzero(cells).tolist(), what))
 
 
 def _where(cells: Bool) -> str:
     """Cells of finite numbers in words; empty if they are all."""
-    count = len(RESULTS)
-    sides = cells[:count], cells[count:_FINITE]
+    sides = cells[:_FINITE].reshape(2, -1)
+    sizes = ["" if some.all() else f"|x| is {results_in_words(some)}" for some in sides]
     if (sides[0] == sides[1]).all():
-        return _sizes(sides[0])
-    names = []
-    for name, some in zip(("positive", "negative"), sides, strict=True):
-        if some.any():
-            sizes = _sizes(some)
-            names.append(f"x is {name}" + f" and {sizes}" * bool(sizes))
-    return ", or ".join(names)
-
-
-def _sizes(some: Bool) -> str:
-    names = [name for name, is_so in zip(RESULTS, some, strict=True) if is_so]
-    return "" if some.all() else f"|x| is {' or '.join(names)}"
+        return sizes[0]
+    names = zip(("positive", "negative"), sides, sizes, strict=True)
+    told = (
+        f"x is {name}" + f" and {size}" * bool(size) for name, some, size in names if some.any()
+    )
+    return ", or ".join(told)
 
 
 def _special(whole: Sequence[Evidence], chain: Chain, policy: Policy) -> list[Link]:
     """The code of each class of special numbers that is not as the other stages give it."""
     fmt = code_format(whole[0].questions.file)
+    cells = np.concatenate([_cells(one.questions, policy) for one in whole])
+    given = np.concatenate([one.answers[:, 0] for one in whole])
+    right = np.concatenate([one.questions.answers(policy)[:, 0] for one in whole])
+    wrong = wrong_words(chain, whole, policy)
     found: dict[int, list[int]] = {}
-    wanted: dict[int, set[int]] = {}
     for cell in range(_FINITE, _CELLS):
-        given, is_wrong = set[int](), False
-        for one in whole:
-            asked = one.questions
-            rows = _cells(asked, policy) == cell
-            want = chain.answer(asked, policy)[rows]
-            same = same_answers(asked.file, want, one.answers[rows], asked.inputs[rows])
-            given |= {*one.answers[rows, 0].tolist()}
-            is_wrong |= not same.all()
-            wanted.setdefault(cell, set()).update(asked.answers(policy)[rows, 0].tolist())
-        if is_wrong and len(given) == 1:
-            found.setdefault(given.pop(), []).append(cell)
+        codes = {*given[cells == cell].tolist()}
+        if len(codes) == 1 and wrong[cells == cell].any():
+            found.setdefault(codes.pop(), []).append(cell)
     links = []
     for code, some in found.items():
         names = [ELEMENTS[cell - _FINITE] for cell in some]
-        right = set().union(*(wanted[cell] for cell in some))
-        meant = f", not {show_code(right.pop(), fmt)}" if len(right) == 1 else ""
+        meant = {*right[np.isin(cells, some)].tolist()}
         text = f"{' and '.join(names)} become{'s' * (len(names) == 1)} {show_code(code, fmt)}"
-        link = Link(
-            "special numbers",
-            f"{'_'.join(names)}_{code:02x}",
-            text + meant,
-            (some, code),
-            is_special=True,
-        )
-        links.append(link)
+        text += f", not {show_code(meant.pop(), fmt)}" if len(meant) == 1 else ""
+        name = f"{'_'.join(names)}_{code:02x}"
+        links.append(Link(SPECIAL, name, text, (some, code)))
     return links

@@ -11,6 +11,7 @@ from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.conformance.verdict.describe.product_tables import where_wrong
 from mxref.conformance.verdict.stages.product_fit import ProductFit, Steps
 from mxref.conformance.verdict.stages.product_steps import STAGES, steps_of
+from mxref.operations.registry import DOT_OPERATIONS
 
 #: Steps that give the most answers, beside which each other one is tried; and the answers that
 #: these do not give which are tried first.
@@ -34,7 +35,8 @@ def product_stages(outcomes: Sequence[Outcome], like: Sequence[Cause] = ()) -> C
     for steps in (one.steps for one in like if one.kind == "stages" and one.complete):
         if fit.given(steps).all():
             return _cause(fit, steps, 0, "")
-    ranked = _singles(fit)
+    every = ((int((~fit.given((step,))).sum()), (step,)) for step in steps_of(fit.format))
+    ranked: list[tuple[int, Steps]] = sorted(every, key=lambda one: one[0])
     best = ranked[0]
     if best[0]:
         best = _pair(fit, ranked) or best
@@ -65,14 +67,7 @@ def narrow_sum(outcomes: Sequence[Outcome]) -> str:
 def _is_asked(outcomes: Sequence[Outcome]) -> bool:
     """Whether the answers are numbers, one for each product."""
     is_number = not any(one.errors or one.answers.shape[1] != 1 for one in outcomes)
-    return outcomes[0].file.op == "matmul" and is_number
-
-
-def _singles(fit: ProductFit) -> list[tuple[int, Steps]]:
-    """Each step alone with the number of answers that it does not give, the fewest first."""
-    format = fit.format
-    found = [(int((~fit.given((step,))).sum()), (step,)) for step in steps_of(format)]
-    return sorted(found, key=lambda one: one[0])
+    return outcomes[0].file.op in DOT_OPERATIONS and is_number
 
 
 def _pair(fit: ProductFit, ranked: Sequence[tuple[int, Steps]]) -> tuple[int, Steps] | None:

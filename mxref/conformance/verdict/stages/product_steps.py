@@ -246,11 +246,8 @@ def _weights() -> Iterator[tuple[str, Weight]]:
         text = f"blocks behind the last whole group of {size} are left out, if there is a group"
         yield text, _whole_groups(size)
     for most in (1, 2, 4, 8, 16):
-        some = "block" if most == 1 else f"{most} blocks"
-        yield (
-            f"only the first {some} of a row {'is' if most == 1 else 'are'} added",
-            _first_ones(most),
-        )
+        some = "block of a row is" if most == 1 else f"{most} blocks of a row are"
+        yield f"only the first {some} added", _first_ones(most)
     yield "only the last block of a row is added", lambda i, n: i == n - 1
     yield "the first block is added twice", lambda i, n: 1 + (i == 0)
     yield "the last of several blocks is added twice", lambda i, n: 1 + ((i == n - 1) & (n > 1))

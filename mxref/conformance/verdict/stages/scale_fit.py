@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref.bits.floats import I64, LAYOUTS, Bool, split
-from mxref.conformance.verdict.cause.evidence import Questions
+from mxref.bits.floats import I64, Bool, split
+from mxref.conformance.verdict.cause.evidence import Questions, nearest
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.cause.shifts import unclamped
 from mxref.conformance.verdict.cause.suspects import unless_it_fails
@@ -18,7 +18,6 @@ from mxref.conformance.verdict.stages.block_scales import BlockScale, block_scal
 from mxref.conformance.verdict.stages.sides import FEW, FEWER, Side, Sides
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Scale, View
 from mxref.conformance.verdict.stages.views import VIEWS, without_lanes
-from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
 
@@ -106,14 +105,10 @@ def _best(sides: Sides, pairs: Iterable[tuple[View, Scale]], most: int) -> _Foun
 
     A pair that leaves more than `most` wrong is none.
     """
-    best = (most + 1, (View(), Scale()))
-    for pair in pairs:
-        wrong = bad_scales(sides, *pair, best[0])
-        if wrong < best[0]:
-            best = wrong, pair
-        if not wrong:
-            break
-    return best
+    left, best = nearest(
+        pairs, lambda pair, most: bad_scales(sides, pair[0], pair[1], most), most + 1
+    )
+    return left, best or (View(), Scale())
 
 
 def _nearest(sides: Sides, scales: Iterable[Scale]) -> list[_Found]:
@@ -128,7 +123,7 @@ def _nearest(sides: Sides, scales: Iterable[Scale]) -> list[_Found]:
 
 def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
     """Scales at the most frequent distance from those of a rule that is not 0, if there is one."""
-    nan = nan_scale(sides.fmt.name)
+    nan = nan_scale(sides.fmt)
     away: list[I64] = []
     for side in sides.every:
         found = rule.of(side.questions, sides.policy)
@@ -145,16 +140,16 @@ def _common_offset(sides: Sides, rule: Scale) -> Scale | None:
 
 def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
     """The view without the lanes that would each have given a larger scale."""
-    nan = nan_scale(sides.fmt.name)
+    nan = nan_scale(sides.fmt)
     policy = sides.policy.replace(**rule.choice)
     unseen = np.zeros(sides.lanes, bool)
     if isinstance(rule, BlockScale) and rule.bounded:
         return
-    own, key = (rule.of, f"lanes alone {rule.name}") if isinstance(rule, BlockScale) else (None, "")
+    of_blocks = isinstance(rule, BlockScale)
+    key = f"lanes alone {rule.name}" if of_blocks else "lanes alone"
     for side in sides.every:
-        alone = side.questions.once(
-            key or "lanes alone", policy, functools.partial(_alone, side.questions, policy, own)
-        )
+        make = functools.partial(_alone, side.questions, policy, rule if of_blocks else Scale())
+        alone = side.questions.once(key, policy, make)
         stored = side.scale if rule.order is None else side.scale[rule.order(len(side.scale))]
         larger = np.clip(alone + rule.k, 0, nan - 1) > stored[:, np.newaxis]
         unseen |= larger[side.ordinary].any(axis=0)
@@ -162,22 +157,15 @@ def _unseen(sides: Sides, rule: Scale) -> Iterator[View]:
         yield without_lanes(unseen)
 
 
-def _alone(
-    questions: Questions, policy: Policy, own: Callable[[Questions, Policy], I64] | None
-) -> I64:
-    """The scale codes that each element has alone; powers of two before they are clamped.
-
-    They are right, or `own` answers them.
-    """
-    fmt, file = block_format(questions.file.format), questions.file
+def _alone(questions: Questions, policy: Policy, rule: Scale) -> I64:
+    """The scale codes that each element has alone; powers of two are right, before clamping."""
+    fmt, file, first = questions.fmt, questions.file, questions.first
     if fmt.scale.is_power:
-        numbers = split(questions.inputs.reshape(-1, 1), LAYOUTS[file.float])
+        numbers = split(questions.inputs.reshape(-1, 1), questions.layout)
         return unclamped(file, numbers, policy).reshape(questions.inputs.shape)
-    first, rows = int(fmt.tensor_scale), len(questions.inputs)
-    lanes = questions.inputs.shape[1] - first
+    rows, lanes = len(questions.inputs), questions.inputs.shape[1] - first
     words = np.zeros((lanes, rows, lanes + first), np.uint64)
     words[:, :, :first] = questions.inputs[:, :first]
     words[range(lanes), :, range(first, first + lanes)] = questions.inputs[:, first:].T
     inner = Questions(file, words.reshape(lanes * rows, -1))
-    found = inner.answers(policy)[:, 0] if own is None else own(inner, policy)
-    return found.reshape(lanes, rows).T.astype(np.int64)
+    return rule.of(inner, policy).reshape(lanes, rows).T

@@ -13,7 +13,7 @@ from mxref.conformance.verdict.cause.evidence import Evidence, total
 from mxref.conformance.verdict.cause.parts import is_special, nan_scale
 from mxref.conformance.verdict.stages.mixtures import classes_of
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, element_classes
-from mxref.formats.catalog import BlockFormat, block_format
+from mxref.formats.catalog import BlockFormat
 from mxref.policy.policy import Policy
 
 #: Steps of one stage that are tried together with those of another.
@@ -41,7 +41,7 @@ class Side:
         self.special = steps.special_blocks(self.questions)
         self.specials = self.answered & np.any(self.special, axis=0)
         self.alone = self.evidence.questions.part(self.specials)  #: special blocks by themselves
-        nan = nan_scale(self.questions.file.format)
+        nan = nan_scale(self.questions.fmt)
         self.whole = self.answered & (self.scale != nan)  #: blocks whose codes are compared
         if steps.scale.order is not None:  # the scale of a NaN block is stored elsewhere
             self.whole &= ~np.any(self.special[1:], axis=0)
@@ -78,7 +78,7 @@ class Sides:
     @classmethod
     def of(cls, whole: Sequence[Evidence], policy: Policy) -> Sides:
         """The answers, taken apart."""
-        fmt = block_format(whole[0].questions.file.format)
+        fmt = whole[0].questions.fmt
         return cls([Side(one) for one in whole], policy, fmt)
 
     def count(self, some: Callable[[Side], Bool], most: int | None = None) -> int:

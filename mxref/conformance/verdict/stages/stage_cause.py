@@ -13,7 +13,7 @@ from mxref.conformance.verdict.cause.cause import Cause, Stage, first_cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words, all_of
 from mxref.conformance.verdict.cause.suspects import cause_of_steps
 from mxref.conformance.verdict.describe.description import Description, describe_failures
-from mxref.conformance.verdict.stages.chain import Chain, Fit, cause_of, chain_cause
+from mxref.conformance.verdict.stages.chain import SPECIAL, Chain, Fit, cause_of, chain_cause
 from mxref.conformance.verdict.stages.dequantize_fit import fit_products
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.number_fit import fit_numbers
@@ -21,14 +21,14 @@ from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps
 from mxref.conformance.verdict.stages.tensor_fit import fit_tensor
 from mxref.formats.catalog import ScaleKind
 from mxref.formats.scale_kinds import scale_kind
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers
 
 #: How many literals a link is as long as.
 _COST = 2
 _OF_SCALES = ("scale", "special blocks")
-#: Operations on blocks, and what finds the stages of numbers and of products.
-_BLOCKS = ("quantize", "quantize_tensor")
+#: What finds the stages of numbers and of products.
 _FITS: dict[str, Fit] = {
     "encode": fit_numbers,
     "encode_stochastic": fit_numbers,
@@ -65,7 +65,7 @@ def stage_cause(
     """
     if scale_kind(whole[0].questions.file.format) is ScaleKind.FLOAT32:
         return None  # its steps are those of policies
-    if op in _BLOCKS:
+    if REGISTRY[op].arrays == 2:
         return first_cause(policies, lambda policy: _cause(op, whole, policy, like))
     if op not in _FITS or not all(one.answered.all() for one in whole):
         return None
@@ -82,7 +82,7 @@ def stage_cause(
 def _cause(op: str, whole: Sequence[Evidence], policy: Policy, like: BlockSteps) -> Cause | None:
     """The stages of blocks or tensors that deviate over a policy, if there are some."""
     found: Fitted[Any] | None = (
-        fit(whole, policy, like) if op == "quantize" else fit_tensor(whole, policy)
+        fit(whole, policy, like) if REGISTRY[op].blocks else fit_tensor(whole, policy)
     )
     if found is None:
         return None
@@ -153,7 +153,7 @@ def _chain_rest(outcomes: Sequence[Outcome], op: str, chain: Chain, policy: Poli
     whole = [all_of(one) for one in outcomes]
     left = {stage.text for stage in chain.lines(whole, policy) if stage.left}
     sure = tuple(link for link in chain.wrong if link.text not in left)
-    special = tuple(link for link in sure if link.is_special)
+    special = tuple(link for link in sure if link.stage == SPECIAL)
     told: list[tuple[tuple[int, ...], Cause | None]] = []
     for links in {len(some): some for some in ((), special, sure, chain.wrong)}.values():
         some = replace(chain, wrong=links)

@@ -13,11 +13,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32, I64, LAYOUTS, Bool, FloatLayout
+from mxref.bits.floats import F32, I64, Bool, FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.parts import Answer, encoded, is_special, nan_scale, numbers_of
 from mxref.conformance.verdict.cause.suspects import right
-from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
 #: Classes of blocks in which a target may do otherwise than elsewhere, and of elements.
@@ -57,16 +56,16 @@ class Factor:
 
     def of(self, questions: Questions) -> Questions:
         """The questions with other scales of tensors, always finite ones."""
-        if self.change is None or not block_format(questions.file.format).tensor_scale:
-            return questions
         make = self.change
+        if make is None or not questions.first:
+            return questions
 
-        def made() -> Questions:
-            words = questions.inputs.copy()
-            words[:, 0] = np.clip(make(words[:, 0]).astype(np.uint64), 0, F32.inf_bits - 1)
-            return Questions(questions.file, words)
+        def changed(words: Words) -> Words:
+            found = words.copy()
+            found[:, 0] = np.clip(make(words[:, 0]).astype(np.uint64), 0, F32.inf_bits - 1)
+            return found
 
-        return questions.once(f"factor {self.name}", Policy(), made)
+        return questions.changed(f"factor {self.name}", changed, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +85,11 @@ class View(Step):
 
     def of(self, questions: Questions) -> Questions:
         """The questions as amax sees them."""
-        if self.words is None:
+        make, layout = self.words, questions.layout
+        if make is None:
             return questions
-        make, layout = self.words, LAYOUTS[questions.file.float]
-        first = int(block_format(questions.file.format).tensor_scale)
-
-        def seen() -> Questions:
-            words = questions.inputs.copy()
-            words[:, first:] = make(words[:, first:], layout)
-            return Questions(questions.file, words)
-
-        return questions.once(f"seen {self.name}", Policy(), seen)
+        what, first = f"seen {self.name}", questions.first
+        return questions.changed(what, lambda words: make(words, layout), first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +145,11 @@ class Elements(Step):
         # A policy may divide in an arithmetic of its own; it is known under its own scales.
         known = questions.answers(policy)
         own = known[:, 0] == divisors
-        if block_format(questions.file.format).tensor_scale:
+        if questions.first:
             own &= questions.inputs[:, 0] != 0  # under which there is no right answer
         if own.all():
             return known[:, 1:]
-        own &= divisors != nan_scale(questions.file.format)
+        own &= divisors != nan_scale(questions.fmt)
         found = encoded(numbers_of(questions), divisors, questions, policy)
         return np.where(own[:, np.newaxis], known[:, 1:], found)
 
@@ -257,7 +250,7 @@ class BlockSteps:
             found = np.where(rows, special.of(questions, policy)[:, 1:], found)
         if self.places.sources:
             found = found[:, self.places.sources]
-        nan = stored == nan_scale(questions.file.format)
+        nan = stored == nan_scale(questions.fmt)
         return np.where(nan[:, np.newaxis], np.uint64(0), found)
 
     def answer(self, questions: Questions, policy: Policy) -> Words:

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.compare.tensor_cases import scale_counts
-from mxref.conformance.verdict.cause.evidence import Evidence
+from mxref.conformance.verdict.cause.evidence import Evidence, misses_by, nearest, others_by
 from mxref.conformance.verdict.stages.fit import Fitted, fit
 from mxref.conformance.verdict.stages.sides import FEWER, Count
 from mxref.conformance.verdict.stages.tensor_steps import (
     AXES,
     MATRICES,
     TAILS,
-    Axis,
-    Matrix,
-    Tail,
     TensorSteps,
 )
 from mxref.operands.word_rows import NO_WORD
@@ -41,19 +37,19 @@ def fit_tensor(
         return sum(_wrong_words(one, steps, policy, scales=scales) for one in whole)
 
     steps = like or TensorSteps()
-    before = _misses(whole, steps, policy)
+    before = misses_by(whole, steps, policy)
     for _ in range(2):  # what a tail becomes is seen where the axis is right, and vice versa
         for name, every in (("tail", TAILS), ("axis", AXES)):
             steps = _best(steps, name, every, lambda one: wrong_words(one, scales=False))
     steps = _best(steps, "matrix", MATRICES, lambda one: wrong_words(one, scales=True))
-    misses = _misses(whole, steps, policy)
+    misses = misses_by(whole, steps, policy)
     blocks = None
     found = None
     if misses and like is None:
         found = fit([_of_blocks(one, steps, policy) for one in whole], policy)
     if found is not None:
         more = dataclasses.replace(steps, blocks=found.steps)
-        if found.steps.wrong and (left := _misses(whole, more, policy)) < misses:
+        if found.steps.wrong and (left := misses_by(whole, more, policy)) < misses:
             steps, misses, blocks = more, left, found
     if not steps.wrong or FEWER * misses > before:
         return None
@@ -63,33 +59,19 @@ def fit_tensor(
 def _best(
     steps: TensorSteps,
     name: str,
-    every: Sequence[Axis | Tail | Matrix],
+    every: Sequence[Any],
     wrong: Callable[[TensorSteps], int],
 ) -> TensorSteps:
     """Steps with the first of some that leaves fewest wrong; with their own if none is nearer."""
-    least, best = wrong(steps), steps
-    for one in every if least else ():
-        changed: dict[str, Any] = {name: one}
-        other = dataclasses.replace(steps, **changed)
-        if (left := wrong(other)) < least:
-            least, best = left, other
-        if not left:
-            break
-    return best
-
-
-def _misses(whole: Sequence[Evidence], steps: TensorSteps, policy: Policy) -> int:
-    return sum(one.misses(steps.answer(one.questions, policy)) for one in whole)
+    others = (dataclasses.replace(steps, **{name: one}) for one in every)
+    return nearest(others, lambda one, most: wrong(one), wrong(steps))[1] or steps
 
 
 def _wrong_words(one: Evidence, steps: TensorSteps, policy: Policy, *, scales: bool) -> int:
     """How many scales, or codes, the steps do not give; all of an answer of another size."""
-    asked = one.questions
-    same = same_answers(asked.file, steps.answer(asked, policy), one.answers, asked.inputs)
-    counts = scale_counts(asked.inputs)[:, np.newaxis]
-    of_scales = np.arange(same.shape[1]) < counts
-    some = of_scales if scales else ~of_scales
-    return int((~same & some & one.answered[:, np.newaxis]).sum())
+    wrong = one.differ(steps.answer(one.questions, policy)) & one.answered[:, np.newaxis]
+    counts = scale_counts(one.questions.inputs)[:, np.newaxis]
+    return int((wrong & ((np.arange(wrong.shape[1]) < counts) == scales)).sum())
 
 
 def _of_blocks(one: Evidence, steps: TensorSteps, policy: Policy) -> Evidence:
@@ -126,10 +108,4 @@ def _counts(
         step = getattr(steps, name)
         if step.name != "right":
             plain = dataclasses.replace(steps, **{name: getattr(right, name)})
-            changed = 0
-            for one in whole:
-                asked = one.questions
-                own, other = (some.answer(asked, policy) for some in (steps, plain))
-                same = same_answers(asked.file, own, other, asked.inputs).all(axis=1)
-                changed += int((~same & one.answered).sum())
-            yield step.stage, (changed, misses, total)
+            yield step.stage, (others_by(whole, steps, plain, policy), misses, total)

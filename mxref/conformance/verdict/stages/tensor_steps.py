@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.bits.floats import FloatLayout
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.hypotheses import told
 from mxref.conformance.verdict.stages.steps import RIGHT, BlockSteps, Step
@@ -60,7 +60,7 @@ class Tail(Step):
         """Lines, filled up."""
         missing = -lines.shape[1] % _BLOCK
         if not missing or self.whole is None:
-            return np.pad(lines, ((0, 0), (0, missing)))
+            return _padded(lines, missing)
         return self.whole(lines, missing, layout)
 
 
@@ -102,7 +102,7 @@ class TensorSteps:
     def cut(self, questions: Questions) -> Questions:
         """The blocks of all tensors."""
         file = without_cases("quantize", questions.file.format, questions.file.float)
-        layout = LAYOUTS[questions.file.float]
+        layout = questions.layout
 
         def blocks() -> Questions:
             rows = [self._lines(row, layout).reshape(-1, _BLOCK) for row in questions.inputs]
@@ -158,20 +158,8 @@ _AXES = {
 AXES = (Axis(), *(Axis(name, text, *when) for name, text, when in told("axis", _AXES)))
 
 
-def _edge(lines: Array, missing: int, layout: FloatLayout) -> Array:
-    return np.pad(lines, ((0, 0), (0, missing)), mode="edge")
-
-
-def _first(lines: Array, missing: int, layout: FloatLayout) -> Array:
-    return np.concatenate([lines, np.repeat(lines[:, :1], missing, axis=1)], axis=1)
-
-
-def _begin(lines: Array, missing: int, layout: FloatLayout) -> Array:
-    return np.concatenate([lines, np.resize(lines.T, (missing, len(lines))).T], axis=1)
-
-
-def _mirrored(lines: Array, missing: int, layout: FloatLayout) -> Array:
-    return np.pad(lines, ((0, 0), (0, missing)), mode="symmetric")
+def _padded(lines: Array, missing: int, **how: Any) -> Array:
+    return np.pad(lines, ((0, 0), (0, missing)), **how)
 
 
 def _again(lines: Array, missing: int, layout: FloatLayout) -> Array:
@@ -179,11 +167,6 @@ def _again(lines: Array, missing: int, layout: FloatLayout) -> Array:
     times = -(-_BLOCK // tail.shape[1])
     whole = np.tile(tail, (1, times))[:, :_BLOCK]
     return np.concatenate([lines[:, : lines.shape[1] - tail.shape[1]], whole], axis=1)
-
-
-def _ones(lines: Array, missing: int, layout: FloatLayout) -> Array:
-    one = layout.bias << layout.mantissa_bits
-    return np.pad(lines, ((0, 0), (0, missing)), constant_values=one)
 
 
 def _behind(lines: Array, missing: int, layout: FloatLayout) -> Array:
@@ -197,7 +180,7 @@ def _short(count: int, least: int) -> Callable[[Array, int, FloatLayout], Array]
     """Without the last few numbers of a tail that has at least so many."""
 
     def whole(lines: Array, missing: int, layout: FloatLayout) -> Array:
-        filled = np.pad(lines, ((0, 0), (0, missing)))
+        filled = _padded(lines, missing)
         if _BLOCK - missing >= least:
             filled[:, max(lines.shape[1] - count, lines.shape[1] - (_BLOCK - missing)) :] = 0
         return filled
@@ -206,12 +189,16 @@ def _short(count: int, least: int) -> Callable[[Array, int, FloatLayout], Array]
 
 
 _TAILS: dict[str, Callable[[Array, int, FloatLayout], Array]] = {
-    "last": _edge,
-    "first": _first,
-    "begin": _begin,
+    "last": lambda lines, missing, _: _padded(lines, missing, mode="edge"),
+    "first": lambda lines, missing, _: np.hstack([lines, np.repeat(lines[:, :1], missing, axis=1)]),
+    "begin": lambda lines, missing, _: np.hstack(
+        [lines, np.resize(lines.T, (missing, len(lines))).T]
+    ),
     "again": _again,
-    "mirrored": _mirrored,
-    "ones": _ones,
+    "mirrored": lambda lines, missing, _: _padded(lines, missing, mode="symmetric"),
+    "ones": lambda lines, missing, to: _padded(
+        lines, missing, constant_values=to.bias << to.mantissa_bits
+    ),
     "behind": _behind,
     "one_short": _short(1, 2),
     "one_short_always": _short(1, 1),
