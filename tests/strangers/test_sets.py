@@ -27,10 +27,10 @@ Read = dict[str, VectorFile]
 FOLDER = Path(__file__).parent
 SETS = ("third", "fourth", "fifth", "nvfp4")
 NAMES = [f"{name}/{one}" for name in SETS for one in kernel_texts(FOLDER / f"{name}.toml")]
-WRONG = [name for name in NAMES if "/w" in name]
+#: Its threads race, so that it is found in some runs.
+RACE = "fifth/w40"
+WRONG = [name for name in NAMES if "/w" in name and name != RACE]
 RIGHT = sorted(name for name in NAMES if "/right" in name)
-#: Wrong kernels that are not found.
-PASSING = ("fifth/w13", "fifth/w25", "fifth/w47")
 #: Loops of Python over numbers or rows: elements that they are asked, as on a slower machine.
 LOOPS = {
     **dict.fromkeys(("third/right03", "fourth/right04", "fourth/right09"), PACES[2][1]),
@@ -61,7 +61,7 @@ def test_a_wrong_kernel_fails(name: str, strangers: Path, read_once: Read) -> No
     if fails_by_vectors(*asked_of(name, strangers, read_once)):
         return
     passed, verdict = passes(name, strangers, read_once)
-    assert passed == (name in PASSING), verdict
+    assert not passed, verdict
 
 
 @pytest.mark.sampled(28)

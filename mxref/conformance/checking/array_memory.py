@@ -15,9 +15,11 @@ from mxref.targets.array_libraries import at_offset
 from mxref.targets.calls import strided
 
 __all__ = [
+    "COLUMNS_FIRST",
     "MEMORIES",
     "ONE_ARRAY",
     "PLACED",
+    "READ_ONLY",
     "STRIDE_0",
     "copies",
     "laid",
@@ -47,6 +49,8 @@ MEMORIES = (
 #: of one type and shape, which are then one.
 PLACED = range(1, 10)
 STRIDE_0, ONE_ARRAY = 10, 11
+#: Two that can lie so.
+COLUMNS_FIRST, READ_ONLY = 3, 6
 #: What lies in the gaps, in each byte.
 _FILLER = 0x5A
 #: Columns behind those that a call is given.

@@ -56,6 +56,7 @@ _OTHERWISE = {
     "in_place": ("state", f"not reproducible: {IN_PLACE}"),
     "middle": ("state", f"{MIDDLE} one number in the middle"),
     "memory": ("memory", ""),
+    "scales": ("company", "wrong only where rows have tensor scales that are near each other"),
     "threads": ("threads", "wrong when two threads call it at once"),
 }
 

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.conformance.checking.array_memory import ONE_ARRAY, PLACED, STRIDE_0, one_array
+from mxref.conformance.checking.array_memory import (
+    COLUMNS_FIRST,
+    ONE_ARRAY,
+    PLACED,
+    STRIDE_0,
+    one_array,
+)
 from mxref.conformance.checking.axis_sizes import TELLING
 from mxref.conformance.checking.call_data import codes_in, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
@@ -81,12 +87,16 @@ class IntegerSubject(PlainSubject):
             return
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
+        square = IntegerQuestion(self, (_SIDE,) * len(self.units), 2, ONE_ARRAY)
+        has_square = len(self.units) > 1 and square.elements <= elements and square.allowed
         for count in _MOVED:
             near = min(every, key=lambda one: abs(one.elements - count))
-            yield from (near.again(2, memory) for memory in PLACED)
+            for memory in PLACED:
+                # Columns first are asked of matrices with equal sides as well.
+                of_square = has_square and (count, memory) == (_MOVED[0], COLUMNS_FIRST)
+                yield (square if of_square else near).again(2, memory)
             yield from near.again(2, STRIDE_0).repeated()
-        square = IntegerQuestion(self, (_SIDE,) * len(self.units), 2, ONE_ARRAY)
-        if square.elements <= elements and square.has_one_array and square.allowed:
+        if has_square and square.has_one_array:
             yield square
 
     def first_question(self) -> IntegerQuestion:

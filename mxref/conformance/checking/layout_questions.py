@@ -16,7 +16,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
-from mxref.conformance.checking.array_memory import PLACED, STRIDE_0
+from mxref.conformance.checking.array_memory import COLUMNS_FIRST, PLACED, READ_ONLY, STRIDE_0
 from mxref.conformance.checking.call_data import Data, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import CallReply, PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import SHORTER, Features
@@ -129,9 +129,14 @@ class LayoutSubject(PlainSubject):
         for shape in MOVED[works_on] if first_float else ():
             if self.elements_in(shape) <= elements:
                 usual = LayoutQuestion(self, shape)
+                is_square = shape[0] == shape[1]
+                is_matrix = np.ndim(usual.arguments[0]) > 1 or works_on == "blocks"
                 for memory in PLACED:
-                    if memory != 3 or np.ndim(usual.arguments[0]) > 1 or works_on == "blocks":
-                        yield LayoutQuestion(self, shape, axes[memory % len(axes)], memory)
+                    axis = axes[memory % len(axes)]
+                    # Of square tensors, columns first for either axis.
+                    lies = COLUMNS_FIRST if is_square and memory == READ_ONLY else memory
+                    if lies != COLUMNS_FIRST or is_matrix:
+                        yield LayoutQuestion(self, shape, axis, lies)
                 for kind in repeated(_arrays(usual)):
                     yield from (
                         LayoutQuestion(self, shape, one, STRIDE_0, kind=kind) for one in axes

@@ -125,6 +125,7 @@ def ask_again(
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
         yield from (one.lying(memory) for memory in PLACED[1:])
         yield from (one.lying(STRIDE_0, rows) for rows in one.repeated())
+        yield from (one.ask(rows, 2, 0, "scales") for rows in one.near_scales())
     for one in some if threads else ():
         most, times = _THREADED
         count = max(min(most, elements // elements_of(one.file, 1)), times)

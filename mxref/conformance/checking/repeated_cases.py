@@ -38,7 +38,7 @@ class Call:
         rows: the cases, by their numbers in the file.
         turn: 1 or 2.
         offset: how many items its arrays began behind an aligned address.
-        way: `batch`, `memory`, `threads`, or one of `kept_results`.
+        way: `batch`, `memory`, `scales`, `threads`, or one of `kept_results`.
         changed: places in `rows` whose answer was another one than before.
         got: the answers there, one a row.
         error: what it raised instead, or what is wrong with it in words.
@@ -144,6 +144,15 @@ class RepeatedCases:
             cases = self._of_one_kind()
             scales = self.inputs[cases, int(self._has_tensor_scale)]
             yield np.resize(_most_alike(cases, scales), len(some))
+
+    def near_scales(self) -> Iterator[Rows]:
+        """Cases of calls whose rows have two tensor scales, which are near each other."""
+        if has_row_scales(self.function, self.file.format):
+            scales = self.inputs[self._cases, 0]
+            values = np.unique(scales)
+            place = int(np.argmin(np.diff(values))) if values.size > 1 else 0
+            cases = self._cases[np.isin(scales, values[place : place + 2])]
+            yield cases[drawn_order(0, max(_MOVED, cases.size), _MOVED) % cases.size]
 
     @property
     def _moved(self) -> int:
