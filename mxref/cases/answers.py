@@ -13,7 +13,6 @@ from mxref.bits.floats import LAYOUTS, split
 from mxref.cases.own_formats import one_reference
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E8M0, block_format
-from mxref.numbers.element import encode_parts
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
@@ -98,6 +97,8 @@ def codes_under_scale(
     choices: dict[str, str],
 ) -> NDArray[np.uint8]:
     """The element codes of a block's numbers under a given scale and some other choices."""
+    from mxref.numbers.element import encode_parts
+
     layout = LAYOUTS[file.float]
     parts = split(np.array(inputs, layout.uint), layout)
     scaled = dataclasses.replace(parts, exponent=parts.exponent - (scale_code - E8M0.bias))

@@ -18,6 +18,7 @@ from mxref.cli.completion import SHELLS, PrintCompletion
 from mxref.cli.own_names import own_names
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.cli.versions import PrintVersions
+from mxref.support.collector import import_first
 from mxref.support.interruption import end_text, exit_status, held_signals, unwinding_signals
 from mxref.support.library_threads import limit_libraries
 from mxref.support.own_process import in_own_process
@@ -81,6 +82,7 @@ def _alone(words: Sequence[str]) -> int:
     """Run a command that is all that its process does; its exit status."""
     if words and words[0] in _OF_SMALL_CALLS:
         limit_libraries()  # before the first library is imported
+        import_first()
     try:
         return _unwound(words, last=True)
     except BaseException as error:

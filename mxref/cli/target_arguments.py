@@ -13,6 +13,7 @@ from mxref.cases.names import NAMES, names_of, refuse_unknown_names
 from mxref.cli.own_names import add_formats_argument
 from mxref.cli.screen import add_vectors_argument, asking, vectors_folder
 from mxref.support.bounded_output import bounded_output
+from mxref.support.collector import collect_from_now_on
 from mxref.support.time_limit import limited, set_limit
 
 if TYPE_CHECKING:
@@ -185,9 +186,12 @@ def chosen_target(
         set_limit(options.timeout)
         with bounded_output(), limited("the import of the target"):  # the report owns stdout
             target = load_target(options.target)
+        collect_from_now_on()
         with target.own.known():
             yield target
-    elif options.cmd is None:
+        return
+    collect_from_now_on()
+    if options.cmd is None:
         if options.timeout is not None:
             raise ValueError("--timeout must be absent with --results, which take no time")
         from mxref.cases.beside import beside

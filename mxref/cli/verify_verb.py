@@ -107,7 +107,6 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref import conformance
     from mxref.conformance.verdict.xfail import refuse_missing_folder
     from mxref.policy.policy import Policy
-    from mxref.profiles import profile
     from mxref.reports.extra import refuse_missing
     from mxref.targets.asked_files import read_for
     from mxref.targets.recipe_functions import refuse_layers
@@ -121,7 +120,11 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     refuse_layers(options.op, getattr(target, "operations", ()))
     if options.html is not None:  # checked before the target is asked, which may take minutes
         refuse_missing()
-    named = None if options.profile is None else profile(options.profile)
+    named = None
+    if options.profile is not None:
+        from mxref.profiles import profile
+
+        named = profile(options.profile)
     given = None if options.policy is None else Policy.parse(options.policy)
     policy = (named or target).policy if given is None else given
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)

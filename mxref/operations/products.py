@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, patterns
-from mxref.exact import adders, dot
-from mxref.exact.format_table import FLOATS
-from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import BlockFormat
 from mxref.operands.kinds import Codes, Floats, Kind, Scales
 from mxref.operands.returned import float_words
@@ -41,6 +38,9 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
 from mxref.products.intervals import Bounds
+
+if TYPE_CHECKING:
+    from mxref.exact import dot
 
 __all__ = [
     "Matmul",
@@ -86,6 +86,10 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
         words: the words of the case.
         column: a policy, or one of `BOUNDS`.
     """
+    from mxref.exact import adders, dot
+    from mxref.exact.format_table import FLOATS
+    from mxref.exact.patterns import float_reader, write_float
+
     x, y = operands(words, format)
     a, b = (twin_row(*one) for one in zip((x, y), pair_formats(format), strict=True))
     exact = dot.dot(a, b, float)
@@ -108,6 +112,8 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
 
 def twin_row(side: DotSide, fmt: BlockFormat) -> dot.Row:
     """One side of a dot product as the slow twin has it."""
+    from mxref.exact import dot
+
     element, scale = fmt.element.name, fmt.scale.name
     given = side.scales, side.codes, element, fmt.elements_per_block, scale
     if side.tensor is None:
@@ -124,7 +130,7 @@ def groups(
         Their numbers, and both operands of each.
     """
     widths = (words != np.uint64(NO_WORD)).sum(axis=1)
-    for width in np.unique(widths).tolist():
+    for width in sorted({*widths.tolist()}):
         same = np.flatnonzero(widths == width)
         rows = rows_of_operands(words[same, :width], format)
         tensors = [(a.tensor, b.tensor) for a, b in rows]

@@ -23,7 +23,6 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, Code
 from mxref.operands.returned import AnswerError
 from mxref.operands.word_rows import padded, same_width
 from mxref.operations.asked import Asked
-from mxref.operations.elements import ToCodes
 from mxref.operations.product_words import pair_formats
 from mxref.operations.registry import (
     DOT_OPERATIONS,
@@ -308,6 +307,8 @@ def call_codes(
     function: Callable[..., Any], file: VectorFile, values: NDArray[Any]
 ) -> NDArray[Any]:
     """One call of an operation from floats to codes: floats in, their codes out."""
+    from mxref.operations.elements import ToCodes
+
     operation = REGISTRY[file.op]
     if not isinstance(operation, ToCodes):
         raise ValueError(f"op must be one from floats to codes, got {file.op!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
@@ -19,9 +19,11 @@ from mxref.formats.catalog import (
 from mxref.formats.own_formats import KINDS
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES, Profile
 from mxref.support.text import short, unknown_name
 from mxref.targets.imports import TargetError
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = [
     "claimable",
@@ -114,6 +116,8 @@ def claimed_profile(given: object, name: str) -> Profile:
     Raises:
         TargetError: no profile.
     """
+    from mxref.profiles import PROFILES, Profile
+
     if isinstance(given, Profile):
         return given
     if not isinstance(given, str) or given not in PROFILES:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mxref import exact
 from mxref.formats.own_formats import KINDS, OwnFormat, registered
 from mxref.operations.registry import defined
 
@@ -77,7 +76,14 @@ class OwnDefinitions:
             )
         with (
             registered(*self.formats),
-            exact.described(self.values),
+            self._described(),
             defined(*self.operations),
         ):
             yield
+
+    def _described(self) -> contextlib.AbstractContextManager[None]:
+        if not self.values:  # as of most targets
+            return contextlib.nullcontext()
+        from mxref import exact
+
+        return exact.described(self.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.operations.blocks import TENSOR_KINDS
-from mxref.profiles import Profile
 from mxref.targets.calls import Answers, by_halves, call_function
 from mxref.targets.target import PythonTarget
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["profile_answers", "profile_target", "speaks_of"]
 

@@ -111,7 +111,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +120,6 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.operations.registry import CALL_OPERATIONS, OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.time_limit import limited
 from mxref.targets.array_libraries import Library, library_of
@@ -140,6 +139,9 @@ from mxref.targets.own_definitions import OwnDefinitions
 from mxref.targets.product_function import ProductFunction, with_named
 from mxref.targets.recipe_functions import GRADIENTS, gradients_as_one, layers_renamed, unread
 from mxref.targets.sampler_function import named_parameters, with_options
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = [
     "PythonTarget",

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.checking.call_rules import Features
-from mxref.integer.layers import pack_int4, unpack_int4
 
 __all__ = ["Data", "codes_in", "data_words", "ordinary", "repeated"]
 
@@ -142,11 +141,15 @@ class Data:
 
 def codes_in(packed: Array) -> Array:
     """All codes of bytes that hold two each."""
+    from mxref.integer.layers import unpack_int4
+
     return unpack_int4(packed, 2 * packed.shape[-1])
 
 
 def _in_codes(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A change of the codes that bytes hold."""
+    from mxref.integer.layers import pack_int4
+
     return lambda packed: pack_int4(change(codes_in(packed)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_effects import float_state
@@ -15,10 +16,12 @@ from mxref.conformance.checking.target_speed import timed
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.support.library_threads import few_threads
 from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["Extent", "check"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,6 @@ from mxref.conformance.verdict.failure_kinds import (
     listed_as,
     outermost,
 )
-from mxref.golden.reasons import reason
 from mxref.operands.word_rows import padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import (
@@ -36,9 +36,11 @@ from mxref.operations.registry import (
     PRODUCT_OPERATIONS,
 )
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["KEPT", "Compared", "compare_computed", "file_of"]
 
@@ -142,6 +144,8 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Collection[str]) -
     if len(rows) <= KEPT:
         return rows
     names = like.op, like.format, like.float
+    from mxref.golden.reasons import reason
+
     inputs_of = np.stack([words for words, _, _ in rows])
     answers = fast_answers(*names, inputs_of, _parsed(like, like.columns[0]))
     kinds = [key for key in known if " " in key]
@@ -171,6 +175,8 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
     plain = 1 if alone else like.plain
     columns = like.columns[:plain]
     names = like.op, like.format, like.float
+    from mxref.golden.reasons import reason
+
     by_column = [exact_answers(*names, inputs, _parsed(like, column)) for column in columns]
     cases = []
     for i, words in enumerate(inputs):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance.checking.call_questions import CallQuestion, ask
 from mxref.conformance.checking.computed_calls import SizeScope, ask_one_by_one, called
-from mxref.conformance.checking.integer_questions import IntegerSubject
-from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
-from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import Product, ProductSubject
 from mxref.conformance.checking.subjects import explaining
 from mxref.conformance.verdict.call_dependence import CallDependence
@@ -23,6 +21,11 @@ from mxref.support.text import a_few
 from mxref.targets.calls import quiet
 from mxref.targets.product_function import ProductFunction
 from mxref.targets.target import PythonTarget
+
+if TYPE_CHECKING:
+    from mxref.conformance.checking.integer_questions import IntegerSubject
+    from mxref.conformance.checking.layer_shapes import LayerQuestion
+    from mxref.conformance.checking.layout_questions import LayoutSubject
 
 __all__ = ["ask_unfiled", "unfiled_tensors"]
 
@@ -51,7 +54,7 @@ def ask_unfiled(
     refused: list[str] = []
     with quiet():
         some: list[CallQuestion] = [
-            *(LayerQuestion(one, (1, 2, 33, 3)) for one in _layers(target, report, asked)),
+            *_layers(target, report, asked),
             *(Product(one, (2, 3, 2)) for one in _products(target, report, asked)),
             *(one.first_question() for one in _integers(target, report)),
         ]
@@ -68,6 +71,8 @@ def unfiled_tensors(target: PythonTarget, report: Report) -> Iterator[LayoutSubj
         for float in LAYOUTS:
             names = op, format, float
             if policy and names not in asked and target.covers(*names):
+                from mxref.conformance.checking.layout_questions import LayoutSubject
+
                 yield LayoutSubject(*names, policy)
 
 
@@ -98,12 +103,14 @@ def _refuses(target: PythonTarget, question: CallQuestion, refused: list[str]) -
     return bool(reply.error)
 
 
-def _layers(target: PythonTarget, report: Report, asked: Asked) -> Iterator[LayerSubject]:
-    for op in LAYER_OPERATIONS:
+def _layers(target: PythonTarget, report: Report, asked: Asked) -> Iterator[LayerQuestion]:
+    for op in (op for op in LAYER_OPERATIONS if op in target.operations):
+        from mxref.conformance.checking.layer_shapes import LayerQuestion, LayerSubject
+
         policy, formats = _policy(report, op), {format for other, format, _ in asked if other == op}
         for format in MX_BLOCKS:
             if policy and format not in formats and target.covers(op, format, "f32"):
-                yield LayerSubject(op, format, "f32", policy)
+                yield LayerQuestion(LayerSubject(op, format, "f32", policy), (1, 2, 33, 3))
 
 
 def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[ProductSubject]:
@@ -120,7 +127,10 @@ def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[Pr
 
 def _integers(target: PythonTarget, report: Report) -> Iterator[IntegerSubject]:
     """Formats of integers, with the choices of those that decide them."""
-    for op, operation in CALL_OPERATIONS.items():
+    for op in (op for op in CALL_OPERATIONS if op in target.operations):
+        from mxref.conformance.checking.integer_questions import IntegerSubject
+
+        operation = CALL_OPERATIONS[op]
         rows = {row.format: row.policy for row in report.rows if row.op == op}
         has_policy = all(explaining(row, report) for row in report.rows if row.op == op)
         for format, like in operation.further.items():

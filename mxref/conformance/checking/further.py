@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_effects import FloatState, changed_arguments
@@ -14,7 +15,6 @@ from mxref.conformance.checking.computed_calls import ask_one_by_one, ask_sizes
 from mxref.conformance.checking.extent import Extent
 from mxref.conformance.checking.following_calls import ask_following_calls, fresh_calls
 from mxref.conformance.checking.formats_without_vectors import ask_unfiled, unfiled_tensors
-from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.loaded_afresh import wrong_after_others
 from mxref.conformance.checking.ordinary_calls import ask_ordinary
 from mxref.conformance.checking.product_epilogues import ask_epilogues
@@ -23,7 +23,6 @@ from mxref.conformance.checking.progress import Progress, within
 from mxref.conformance.checking.repeated_calls import ask_nothing
 from mxref.conformance.checking.repeated_products import wrong_by_shape
 from mxref.conformance.checking.search import Search
-from mxref.conformance.checking.second_answers import second_answers
 from mxref.conformance.checking.subjects import (
     explained_by_stages,
     explaining,
@@ -44,14 +43,15 @@ from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import described, with_rows
-from mxref.golden.level2 import default_families, families
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, REGISTRY
-from mxref.profiles import Profile
+from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
 from mxref.support.library_threads import limit_note
 from mxref.targets.calls import Answers
-from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
+    from mxref.targets.results import ResultsTarget
 
 __all__ = ["Further"]
 
@@ -60,7 +60,7 @@ _VAGUE = ("size", "options", "company", "numbers", "memory")
 #: How often another cause is looked for where the search contradicts one.
 _ROUNDS = 3
 #: Vector files, with what gives the target's answers to them.
-_AskedBy = tuple[list[VectorFile], AnyPolicy, Profile | None]
+_AskedBy: TypeAlias = "tuple[list[VectorFile], AnyPolicy, Profile | None]"
 
 
 class Further:
@@ -101,6 +101,8 @@ class Further:
 
     def compare_second_answers(self, target: ResultsTarget, answered: Sequence[Answered]) -> None:
         """The second answers of a program, which has answered some cases twice."""
+        from mxref.conformance.checking.second_answers import second_answers
+
         self.uses += second_answers(target, [one.file for one in answered])
         self.note(*([target.note] if target.note else []))
 
@@ -228,11 +230,16 @@ class Further:
 
     def ask_families(self, target: PythonTarget) -> None:
         """Exhaustive families: all at level 2, else those that are small, of a fast target."""
+        tell = self.progress.begin("every input of a kind")
+        if all(file.op in PRODUCT_OPERATIONS for files, *_ in self.asked_by for file in files):
+            return  # without importing their makers: products have none
+        from mxref.conformance.checking.level_two import ask_families
+        from mxref.golden.level2 import default_families, families
+
         is_fast = self.extent.elements != 0 and self.most >= PACES[0][1]
         chosen = default_families() if is_fast else []
         if self.extent.level == 2:
             chosen = families()
-        tell = self.progress.begin("every input of a kind")
         for i, (files, policy, profile) in enumerate(self.asked_by):
             tell(i / len(self.asked_by))
             self.computed += ask_families(target, chosen, policy, profile, files)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,11 @@ from mxref.operands.ordinary import CODES
 from mxref.operands.word_rows import same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
-from mxref.profiles import Profile
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 from mxref.targets.target import PythonTarget
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["ask_ordinary"]
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.repeated_calls import elements_of
 from mxref.conformance.checking.subjects import compared_with
 from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
-from mxref.conformance.verdict.cause.cause import Cause
-from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
-from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.cause import Cause
+    from mxref.profiles import Profile
+    from mxref.targets.results import ResultsTarget
 
 __all__ = ["Search"]
 
@@ -69,6 +70,8 @@ class Search:
             if not REGISTRY[file.op].questions:
                 return
             count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
+            from mxref.cases.drawn import drawn
+
             words = drawn(file.op, file.format, file.float, count, self.seed)
         elif file.stem in target.drawn:  # it was asked before
             words = target.drawn[file.stem][0]
@@ -125,6 +128,8 @@ def _nearly(cause: Cause) -> bool:
 
 def _answers_of(cause: Cause, like: VectorFile, policy: Policy) -> _Answers:
     """The answers of a cause; those of its policy from float types that it is not seen from."""
+    from mxref.conformance.verdict.cause.evidence import Questions
+
     answer = cause.answer
     if cause.floats and like.float not in cause.floats:
         return lambda file, words: Questions(file, words).answers(policy)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from mxref.cases.drawn import drawn
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.call_questions import CallSubject
-from mxref.conformance.checking.integer_questions import IntegerSubject
-from mxref.conformance.checking.layer_shapes import LayerSubject
-from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.product_shapes import ProductSubject
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import DECIDING, decided
 from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_rows
-from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.operation import AnyPolicy
@@ -29,8 +25,12 @@ from mxref.operations.registry import (
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 from mxref.targets.product_function import ProductFunction
-from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
+
+if TYPE_CHECKING:
+    from mxref.conformance.checking.layer_shapes import LayerSubject
+    from mxref.conformance.checking.layout_questions import LayoutSubject
+    from mxref.conformance.verdict.cause.cause import Cause
 
 __all__ = [
     "compared_with",
@@ -59,9 +59,13 @@ def subjects(report: Report) -> Iterator[CallSubject]:
         by, fails = policy or compared_with(row, report), policy is None
         if isinstance(by, str):
             if row.op in CALL_OPERATIONS:
+                from mxref.conformance.checking.integer_questions import IntegerSubject
+
                 is_rare = row.format in CALL_OPERATIONS[row.op].further
                 yield IntegerSubject(row.op, row.format, by, fails, is_rare)
         elif row.op in LAYOUT_OPERATIONS:
+            from mxref.conformance.checking.layout_questions import LayoutSubject
+
             profile = report.profile if row.profile else None
             for outcome in row.outcomes:
                 yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
@@ -71,6 +75,8 @@ def _beside_bug(row: VerifyRow) -> Iterator[LayoutSubject]:
     """Tensors of which a known bug gives the vectors, compared with what it makes of others."""
     cause = row.causes[0]
     if row.op == "quantize_tensor" and cause.answer is not None and not cause.floats:
+        from mxref.conformance.checking.layout_questions import LayoutSubject
+
         for outcome in row.outcomes:
             names = row.op, row.format, outcome.file.float
             yield LayoutSubject(*names, Policy.parse(cause.policy), None, fails=True, cause=cause)
@@ -98,6 +104,8 @@ def layer_subjects(report: Report) -> list[LayerSubject]:
         by = policy or compared_with(row, report)
         fails = policy is None and _answers_fail(row, report)
         if row.op in LAYER_OPERATIONS and isinstance(by, Policy):
+            from mxref.conformance.checking.layer_shapes import LayerSubject
+
             found += [LayerSubject(one.op, one.format, one.float, by, fails) for one in _files(row)]
     return found
 
@@ -187,6 +195,9 @@ def with_decided(target: Target, one: Answered, seed: int) -> Answered:
     file = one.file
     if file.op not in CALL_OPERATIONS or not file.cases:
         return one
+    from mxref.cases.drawn import drawn
+    from mxref.targets.results import ResultsTarget
+
     if isinstance(target, ResultsTarget):
         words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
     else:

@@ -14,7 +14,6 @@ from mxref.cases.words import SECTIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.scale_kinds import has_power_scales
-from mxref.golden.reasons import reason
 from mxref.operands.word_rows import padded, stripped
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
@@ -111,6 +110,8 @@ def _wrong_blocks(file: VectorFile, failure: Failure) -> Iterator[tuple[VectorFi
     A tail that is stored short is filled up with the zeros that it is computed with.
     """
     inputs, got = padded([failure.case.inputs]), padded([failure.got or ()])
+    from mxref.golden.reasons import reason
+
     numbers, of = blocks_of(inputs), without_cases("quantize", file.format, file.float)
     every = np.arange(numbers.shape[0] * 33).reshape(-1, 33).astype(np.uint64)
     for tail in ("short", "zero_padded"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,13 @@ from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
 from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.targets.calls import Answers, by_halves, code_format
 from mxref.targets.line_protocol import NO_ANSWER
 from mxref.targets.profile_target import profile_answers
 from mxref.targets.target import Target
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = [
     "Answered",

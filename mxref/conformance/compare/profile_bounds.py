@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +11,10 @@ from mxref.bits.float32 import wide
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import block_format
-from mxref.profiles import Profile
 from mxref.profiles.stages import Rows
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["nearest_admitted"]
 

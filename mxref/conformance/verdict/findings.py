@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mxref.conformance.verdict.cause.cause import Cause, Stage
-from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.cause import Cause, Stage
 
 __all__ = ["Finding", "findings", "summed"]
 
@@ -129,6 +130,8 @@ def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]
     changed = [dict(policy.choices().items() - default) for policy in policies]
     union = Policy().replace(**{name: c[name] for c in changed for name in c})
     for policy in (union, *policies) if len(set(policies)) > 1 else ():
+        from mxref.conformance.verdict.cause.diagnose import answers_differ
+
         if not any(answers_differ(row.outcomes, policy) for row in some):
             name = str(policy)
             for row in some:

@@ -16,7 +16,6 @@ from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.unknown_verdict import nearest, unknown_verdict, violations
 from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES
 
 __all__ = ["causes_of", "judge_rows"]
 
@@ -175,6 +174,8 @@ def _under(
         violates: what a profile violates beside the choices of its policy, if it does.
     """
     if name.startswith("profile "):
+        from mxref.profiles import PROFILES
+
         against = contradicting(str(PROFILES[name.removeprefix("profile ")].policy), asked)
         does = "gives" if against or violates else "conforms under"
         of_these = f", of which {_against(against)}" if against else ""

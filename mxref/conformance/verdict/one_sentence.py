@@ -13,7 +13,6 @@ from mxref.formats.catalog import ELEMENT_FORMATS, block_format
 from mxref.formats.scale_kinds import has_power_scales
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles.registry import BUILT_IN
 from mxref.targets.target import PythonTarget
 
 __all__ = ["one_sentence", "verdict_text"]
@@ -34,6 +33,8 @@ def verdict_text(report: Report) -> str:
     verdict = report.verdict
     if report.profile is not None:
         name = f"profile {report.profile.name}"
+        from mxref.profiles.registry import BUILT_IN
+
         whose = "mxref's" if report.profile.name in BUILT_IN else "your"
         verdict = verdict.replace(name, f"{name} ({whose} model of {report.profile.about})", 1)
     chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()

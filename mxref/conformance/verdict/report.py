@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import lacking
@@ -20,8 +21,10 @@ from mxref.conformance.verdict.findings import Finding
 from mxref.conformance.verdict.judgement import causes_of, judge_rows
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.targets.target import Target
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["Report", "grouped", "in_words"]
 

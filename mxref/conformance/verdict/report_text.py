@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import known_rules
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
-from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.findings import Finding, summed
 from mxref.conformance.verdict.one_sentence import one_sentence, verdict_text
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
-from mxref.profiles import Profile
 from mxref.support.text import a_few
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["advice", "compared_with_standard", "report_lines"]
 
@@ -261,6 +263,8 @@ def _is_apart(finding: Finding) -> bool:
 
 def _is_exact(row: VerifyRow) -> bool:
     """Whether a description says of every failure of a row where it is."""
+    from mxref.conformance.verdict.describe.description import Description
+
     return isinstance(row.description, Description) and not row.description.vague
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
-from mxref.conformance.verdict.cause.cause import Cause
-from mxref.conformance.verdict.describe.description import Description
-from mxref.conformance.verdict.describe.product_description import (
-    ProductDescription,
-    WeightOnlyDescription,
-)
 from mxref.conformance.verdict.failure_kinds import listed_as
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.cause import Cause
+    from mxref.conformance.verdict.describe.description import Description
+    from mxref.conformance.verdict.describe.product_description import (
+        ProductDescription,
+        WeightOnlyDescription,
+    )
 
 __all__ = ["VerifyRow"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mxref.conformance.verdict.call_dependence import MIXING, CallDependence
-from mxref.conformance.verdict.cause.cause import Cause
-from mxref.conformance.verdict.cause.evidence import all_of
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.cause import Cause
+    from mxref.profiles import Profile
 
 __all__ = ["by_claim", "with_causes", "with_mixing_cause", "without_causes"]
 
@@ -26,6 +28,9 @@ def by_claim(row: VerifyRow, claimed: Profile) -> VerifyRow:
     """
     if not row.failures or row.op not in _SLOWLY_EXPLAINED:
         return row
+    from mxref.conformance.verdict.cause.cause import Cause
+    from mxref.conformance.verdict.cause.evidence import all_of
+
     whole = [all_of(outcome) for outcome in row.outcomes]
     by_policy = not any(one.misses_under(claimed.policy) for one in whole)
     if by_policy or any(one.misses_of(claimed) for one in whole):

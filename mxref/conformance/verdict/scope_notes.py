@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mxref.blocks.two_level import TensorScaleKind
 from mxref.cases.answers import answerable
@@ -11,8 +12,10 @@ from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operations.blocks import TENSOR_KINDS
 from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
 from mxref.targets.target import PythonTarget, Target
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
 
 __all__ = ["what_is_not_asked"]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import clauses_violated
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.verdict.cause.cause import Stage
-from mxref.conformance.verdict.describe.description import Description
-from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
 from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.cause.cause import Stage
 
 __all__ = ["nearest", "unknown_verdict", "violations"]
 
@@ -82,6 +83,9 @@ def _names(rows: Sequence[VerifyRow]) -> str:
 
 def _known(row: VerifyRow) -> Iterator[str]:
     """What is known of a row, in a few sentences."""
+    from mxref.conformance.verdict.describe.description import Description
+    from mxref.conformance.verdict.describe.product_description import ProductDescription
+
     apart = row.causes[0].stages if row.causes else ()
     where = row.description
     exact = where.text if isinstance(where, Description) and where.is_short else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.own_formats import notes_on_references
@@ -20,14 +20,6 @@ from mxref.conformance.compare.compare import (
     judged,
 )
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope, unsteady_rows
-from mxref.conformance.verdict.cause.diagnose import answers_differ
-from mxref.conformance.verdict.cause.evidence import Questions
-from mxref.conformance.verdict.describe.description import Description, describe_failures
-from mxref.conformance.verdict.describe.product_description import (
-    ProductDescription,
-    describe_products,
-    describe_weight_only,
-)
 from mxref.conformance.verdict.findings import findings
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
@@ -40,11 +32,15 @@ from mxref.conformance.verdict.row_causes import (
 from mxref.conformance.verdict.scope_notes import what_is_not_asked
 from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.policy import Policy
-from mxref.profiles import PROFILES, Profile
 from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
+
+if TYPE_CHECKING:
+    from mxref.conformance.verdict.describe.description import Description
+    from mxref.conformance.verdict.describe.product_description import ProductDescription
+    from mxref.profiles import Profile
 
 __all__ = [
     "against_standard",
@@ -225,13 +221,17 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     """
     complete = any(cause.complete for cause in row.causes)
     if row.op in WEIGHT_ONLY_OPERATIONS:
+        from mxref.conformance.verdict.describe.product_description import describe_weight_only
+
         order = None if row.failures and complete else describe_weight_only(row.outcomes)
         return replace(row, description=order)
+    if row.op in PRODUCT_OPERATIONS:
+        return replace(row, description=_described_products(row))
+    from mxref.conformance.verdict.describe.description import describe_failures
+
     if row.op in CALL_OPERATIONS:
         where = None if complete else describe_failures(row.outcomes, report.policy)
         return replace(row, description=where)
-    if row.op in PRODUCT_OPERATIONS:
-        return replace(row, description=_described_products(row))
     # A policy that gives all answers may do so but for codes of NaN.
     if row.profile is None and complete:
         return row
@@ -255,6 +255,8 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
             others = find_causes(row.op, row.outcomes, policy, apart=False)
         return _described(replace(row, causes=others), report)
     whole = describe_failures(row.outcomes, policy)
+    from mxref.profiles import PROFILES
+
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     shift = nearest.answer if nearest.kind == "shift" else None
     beside = tuple(_beside(outcome, policy, profile, shift) for outcome in row.outcomes)
@@ -266,6 +268,8 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
 
 def _described_products(row: VerifyRow) -> ProductDescription | None:
     """How the answers of a target to products are added; nothing where its causes say more."""
+    from mxref.conformance.verdict.describe.product_description import describe_products
+
     if not row.failures:
         return describe_products(row.outcomes)
     if row.causes:
@@ -282,6 +286,8 @@ def _length(description: Description | None) -> tuple[int, int]:
 def _beside(outcome: Outcome, policy: Policy, profile: Profile | None, shift: Any) -> Outcome:
     """The same answers compared with what is nearest to them, by the fast path."""
     if shift is not None:
+        from mxref.conformance.verdict.cause.evidence import Questions
+
         own = Answers(shift(Questions(outcome.file, outcome.inputs), policy))
     else:
         own = fast_right_answers(outcome.file, outcome.inputs, policy, profile)
@@ -303,6 +309,8 @@ def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
             changed |= {name: found[name] for name in read if found[name] != begin[name]}
     if not changed:
         return None
+    from mxref.conformance.verdict.cause.diagnose import answers_differ
+
     policy = start.replace(**changed)
     same = all(answers_differ(row.outcomes, policy) == 0 for row in rows)
     return str(policy) if same else None

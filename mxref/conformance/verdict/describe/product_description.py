@@ -22,8 +22,6 @@ from mxref.conformance.compare.product_intervals import (
     sums_inside,
 )
 from mxref.conformance.verdict.describe.product_tables import where_wrong
-from mxref.exact.format_table import FLOATS
-from mxref.exact.patterns import float_reader
 from mxref.operations.product_words import terms
 from mxref.operations.products import accumulations
 from mxref.operations.registry import CALL_OPERATIONS, LAYER_OPERATIONS
@@ -181,6 +179,9 @@ def _inside(outcome: Outcome, rounding: Rounding) -> NDArray[np.bool_]:
 
 def _most_bits(outcome: Outcome, case: int) -> int:
     """The most bits of sums, each addition rounded to nearest, that may give an answer."""
+    from mxref.exact.format_table import FLOATS
+    from mxref.exact.patterns import float_reader
+
     file, got = outcome.file, int(outcome.answers[case, 0])
     products = terms(outcome.file.cases[case].inputs, file.format)
     sign, n, e = float_reader(FLOATS[file.float])(got)
