@@ -54,6 +54,8 @@ class Field:
         >>> Field("codes", Integers("int8"), ("*", "k/2")).lengths({"*": 2, "k": 5})
         (2, 3)
         """
+        if not self.shape:
+            return ()
         if callable(self.shape):
             return self.shape(sizes)
         return tuple(_length(one, sizes) for one in self.shape)
@@ -78,17 +80,17 @@ def parts_of(fields: Sequence[Field], words: Sequence[int] | NDArray[Any]) -> Pa
     array = np.asarray(words, np.uint64)
     parts: Parts = {}
     sizes: dict[str, int] = {}
-    place = 0
-    for i, field in enumerate(fields):
-        behind = sum(not one.shape for one in fields[i + 1 :])
+    place, behind = 0, sum(not one.shape for one in fields)
+    for field in fields:
+        behind -= not field.shape
         shape = _shape(field, sizes, len(array) - place - behind)
         count = math.prod(shape)
         some = array[place : place + count]
         if some.size != count:
             raise ValueError(f"a case must have words for {field.name}, it ends before them")
-        bad = next((w for w in _extremes(some) if not field.kind.is_legal(w)), None)
-        if bad is not None:
-            raise ValueError(f"{field.name} must be words of its kind, got {bad:x}")
+        for word in _extremes(some):
+            if not field.kind.is_legal(word):
+                raise ValueError(f"{field.name} must be words of its kind, got {word:x}")
         parts[field.name] = some.reshape(shape)
         if not shape:
             sizes[field.name] = int(some[0])
@@ -101,7 +103,7 @@ def parts_of(fields: Sequence[Field], words: Sequence[int] | NDArray[Any]) -> Pa
 def _extremes(words: NDArray[np.uint64]) -> list[int]:
     """The words between which all others lie, unsigned and as integers of 32 bits."""
     if words.size < 2:
-        return [int(word) for word in words]
+        return words.tolist()  # type: ignore[no-any-return]
     low = words.astype(np.uint32).view(np.int32)
     places = {int(one) for one in (words.argmin(), words.argmax(), low.argmin(), low.argmax())}
     return [int(words[i]) for i in places]
@@ -155,7 +157,7 @@ def values_of(fields: Sequence[Field], parts: Parts) -> dict[str, Any]:
         elif values is not None:
             found[field.name] = values[int(part)]
         else:
-            found[field.name] = field.kind.array(part.reshape(1))[0].item()
+            found[field.name] = field.kind.value(int(part))
     return found
 
 

@@ -58,6 +58,10 @@ class Kind(ABC):
     def array(self, words: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
         """Words as an argument of a function: one axis, of the kind's dtype."""
 
+    def value(self, word: int) -> Any:
+        """A word as a number of Python."""
+        return self.array(np.array([word], np.uint64))[0].item()
+
     @abstractmethod
     def is_legal(self, word: int) -> bool:
         """Whether a word is one of the kind."""
@@ -104,6 +108,10 @@ class Integers(Kind):
     def array(self, words: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
         """The integers."""
         return np.asarray(words, np.uint64).astype(np.uint32).view(np.int32).astype(self.dtype)
+
+    def value(self, word: int) -> int:
+        """The integer of a word of the kind."""
+        return signed(word)
 
     @property
     def has_range(self) -> bool:

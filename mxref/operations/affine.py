@@ -23,7 +23,7 @@ from mxref.integer import integer_choices as c
 from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
-from mxref.operands.kinds import Floats, Integers, signed
+from mxref.operands.kinds import signed
 from mxref.operands.shown import show_float
 from mxref.operations import affine_draws
 from mxref.operations.affine_words import Affine, affine, fields_of, scale_numbers
@@ -211,7 +211,7 @@ class QuantizeAffine(_AffineOperation):
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Float32 values."""
-        return fields_of(format, Floats())
+        return fields_of(format)
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """Codes in their shape."""
@@ -273,7 +273,7 @@ class DequantizeAffine(_AffineOperation):
 
     def fields(self, format: str) -> tuple[Field, ...]:
         """Codes."""
-        return fields_of(format, Integers(result_type(format).name))
+        return fields_of(format, result_type(format).name)
 
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """Numbers in their shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     Raises:
         ValueError: another number of words than the sizes say, or sizes that do not fit.
     """
-    parts = of_fields.parts_of(fields_of(format, Floats()), words)
+    parts = of_fields.parts_of(fields_of(format), words)
     ends = signed(int(parts["quant_min"])), signed(int(parts["quant_max"]))
     if format.endswith("_scale64"):
         scales = np.array(parts["scale_high"] << np.uint64(32) | parts["scale_low"])
@@ -71,8 +72,10 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     return Affine(*ends, axis, values.shape, shape, patterns, zeros, given, which)
 
 
-def fields_of(format: str, values: Floats | Integers) -> tuple[Field, ...]:
-    """The fields of both directions."""
+@functools.cache
+def fields_of(format: str, codes: str = "") -> tuple[Field, ...]:
+    """The fields of both directions: of that back with the dtype of its codes."""
+    values = Integers(codes) if codes else Floats()
     ends = Field("quant_min", Integers("int32")), Field("quant_max", Integers("int32"))
     zero = Integers("int32")
     if format.endswith("_axis"):

@@ -175,9 +175,10 @@ class CallOperation(CallFields):
         """One call a case."""
         names = self.argument_names(format)
         for i, row in enumerate(words):
-            call = self.call(format, stripped(row))
+            call = self._known(format, stripped(row))
             given = itertools.chain(names, (f"argument_{j}" for j in itertools.count()))
-            arguments = dict(zip(given, call.arguments, strict=False))
+            own = (one.copy() if isinstance(one, np.ndarray) else one for one in call.arguments)
+            arguments = dict(zip(given, own, strict=False))
             read = partial(one_row, partial(result_words, call=call))
             yield Asked(slice(i, i + 1), arguments, read)
 
@@ -220,9 +221,12 @@ class CallOperation(CallFields):
         """
         if policy in self.bounds(format):
             return self.run_column(format, words, policy)
-        # One from outside of mxref may write to its arguments.
-        call = self.call(format, words) if self.is_own else _known_call(self, format, (*words,))
+        call = self._known(format, words)
         return words_of(np.asarray(self.run(call, self.parse(format, policy))))
+
+    def _known(self, format: str, words: Words) -> AskedCall:
+        """The call of a case; from outside of mxref a new one: it may write to its arguments."""
+        return self.call(format, words) if self.is_own else _known_call(self, format, (*words,))
 
     def exact_answer(self, format: str, words: Words, policy: str) -> tuple[int, ...]:
         """The answer of a policy, or of one of `bounds`, to one case, by the slow twin.

@@ -133,7 +133,7 @@ class _OfKind(Mapping[str, Kind]):
         self._others = others
 
     def __getitem__(self, name: str) -> Kind:
-        if name not in self:
+        if name not in self._names and name not in self:
             raise KeyError(name)
         one: Kind = REGISTRY[name]  # type: ignore[assignment]
         return one

@@ -12,8 +12,12 @@ import numpy as np
 
 __all__ = ["keeping_names", "names_kept"]
 
+_Names = list[dict[str, Any]]
+
 _SPACES = (vars(builtins), vars(np))
 _all, _len, _map = all, len, map  # which may themselves be replaced
+#: The names at the beginning of the blocks that this process is in, the innermost last.
+_blocks: list[_Names] = []
 
 
 @contextlib.contextmanager
@@ -27,22 +31,38 @@ def names_kept() -> Iterator[None]:
     >>> bool(np.all([False]))
     False
     """
-    before = [space.copy() for space in _SPACES]  # new names come last
+    before = _now()
+    _blocks.append(before)
     try:
         yield
     finally:
-        for i in (0, 1):
-            space, names = _SPACES[i], before[i]
-            gone = _len(space) < _len(names)
-            if gone or not _all(_map(is_, space.values(), names.values())):
-                space.update(names)
+        _blocks.pop()
+        _put_back(before)
 
 
 def keeping_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls the given one and then puts names back, as `names_kept` does."""
+    """A function that calls the given one and then puts names back, as `names_kept` does.
+
+    In a block of that they become what they were at its beginning.
+    """
 
     def call(*arguments: Any) -> Any:
-        with names_kept():
+        before = _blocks[-1] if _blocks else _now()
+        try:
             return function(*arguments)
+        finally:
+            _put_back(before)
 
     return call
+
+
+def _now() -> _Names:
+    return [space.copy() for space in _SPACES]  # new names come last
+
+
+def _put_back(before: _Names) -> None:
+    for i in (0, 1):
+        space, names = _SPACES[i], before[i]
+        gone = _len(space) < _len(names)
+        if gone or not _all(_map(is_, space.values(), names.values())):
+            space.update(names)
