@@ -54,6 +54,7 @@ class Addmm(MatrixOperation):
     one_nan = True
     name = "addmm"
     sides = "rows", "columns"
+    long = 1, 1024, 3
     parameters = "scales_a, codes_a, scales_b, codes_b, c, bias, alpha, beta, format_a, format_b"
     formats = (
         "mxfp8_e4m3-mxfp8_e4m3-f32",

@@ -87,10 +87,6 @@ class MatmulNbits(WeightOnlyOperation):
         """Rows, outputs and columns."""
         return {"m": "rows", "n": "outputs", "k": "columns"}
 
-    def size_kind(self, format: str) -> str:
-        """Those of other layers."""
-        return "layer"
-
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One zero in a block of zeros."""
         bits = _bits(format)

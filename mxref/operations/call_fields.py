@@ -19,6 +19,7 @@ from mxref.operands.draws import Draws
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Size
 from mxref.operations.asked_call import AskedCall
+from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.operation import Kinds, Words
 from mxref.operations.own_choices import ChoosingOperation
 
@@ -125,9 +126,24 @@ class CallFields(ChoosingOperation):
         named = dict(zip(self.units(format), sizes, strict=True))
         return self.call(format, of_fields.drawn(self.fields(format), draws, named))
 
-    def size_kind(self, format: str) -> str:
-        """Of calls in many sizes, the kind: calls of one kind have the same sizes."""
-        return self.name
+    def asked_sizes(self, format: str) -> CallSizes:
+        """The sizes of computed calls that its axes alone do not say."""
+        return CallSizes()
+
+    def varied_sizes(self, format: str, place: int, number: int, sizes: Sizes) -> Iterator[Sizes]:
+        """The sizes of calls for one count along one axis, among them these.
+
+        Args:
+            format: the format.
+            place: of the size that has the count.
+            number: of the count, by which the others may take turns.
+            sizes: the count, with small sizes beside it.
+        """
+        yield sizes
+
+    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
+        """What rules about wrong calls speak of beside the sizes, by their names."""
+        return {}
 
     def elements(self, sizes: Sequence[int]) -> int:
         """About how many numbers a call of these sizes has.

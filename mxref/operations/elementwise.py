@@ -24,6 +24,7 @@ from mxref.operands.kinds import Flags, Integers, Scales, Size, signed
 from mxref.operands.patterns import nearest_pattern, number_of
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes
 from mxref.operations.operation import Words
 
 __all__ = ["QlinearAdd", "QlinearMul"]
@@ -33,6 +34,15 @@ _ONE, _HALF, _TWO, _THIRD, _TENTH = 0x3F800000, 0x3F000000, 0x40000000, 0x3EAAAA
 _ROWS, _COLUMNS = 4, 9
 #: b has the shape of a, one row for all, or one code for all.
 _SHAPES = ("a", "row", "code")
+
+_SIZES = CallSizes(
+    (
+        (1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (2049, 5), (513, 512),
+        (7, 7), (300, 300), (65_573, 1), (1, 65_573), (64, 96), (128, 128), (256, 384),
+        (1024, 1024),
+    ),
+    empty=(0, 3),
+)  # fmt: skip
 
 
 def _shape_of_b(sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -78,9 +88,9 @@ class _Elementwise(CallOperation):
         """The codes of both arrays and of the result."""
         return 3 * sizes[0] * sizes[1]
 
-    def size_kind(self, format: str) -> str:
-        """One for both."""
-        return "elementwise"
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Those of both."""
+        return _SIZES
 
     def run(self, call: AskedCall, choices: Mapping[str, Any]) -> NDArray[Any]:
         """The codes, by the fast path."""

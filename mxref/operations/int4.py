@@ -6,6 +6,7 @@ Words of a case: rows, K, and row by row the codes of `pack_int4` or the bytes o
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,11 +22,20 @@ from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.operation import Words
 
 __all__ = ["PackInt4", "UnpackInt4", "exact_unpacked"]
 
 _ROWS, _K = Field("rows", Size(4)), Field("k", Size(40))
+_SIZES = CallSizes(
+    (
+        (1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (2049, 5), (4097, 2),
+        (513, 512), (65_573, 1), (1, 65_573), (64, 96), (128, 128), (256, 384), (1024, 1024),
+        (1024, 1056),
+    ),
+    empty=(0, 3), telling=(1,),
+)  # fmt: skip
 
 
 class _Int4(CallOperation):
@@ -37,9 +47,13 @@ class _Int4(CallOperation):
         """Which of two codes has the high bits, and what is stored of each."""
         return {"nibbles": Nibbles, "stored": Stored}
 
-    def size_kind(self, format: str) -> str:
-        """That of both."""
-        return "int4"
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Those of both."""
+        return _SIZES
+
+    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
+        """The number of codes."""
+        return {"codes": math.prod(sizes)}
 
     def units(self, format: str) -> dict[str, str]:
         """Rows and their lengths."""

@@ -35,6 +35,7 @@ class Mma(MatrixOperation):
     one_nan = True
     name = "mma"
     sides = "rows", "columns"
+    long = 1, 4096, 3
     parameters = "a, b, c, adder, format_a, format_b"
     formats = (
         "hopper_fp8-e4m3-e4m3",

@@ -21,6 +21,8 @@ from mxref.operands.kinds import Integers, Scales, Size, signed
 from mxref.operands.patterns import nearest_pattern, number_of
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes
+from mxref.operations.matrices import LARGE
 from mxref.operations.operation import Words
 
 __all__ = ["QlinearMatmul"]
@@ -64,6 +66,10 @@ class QlinearMatmul(CallOperation):
     def result(self, format: str, values: Mapping[str, Any]) -> tuple[Any, tuple[int, ...]]:
         """A code for each row of a and column of b."""
         return format, (values["m"], values["n"])
+
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Large products."""
+        return CallSizes((*LARGE, (64, 128, 128), (128, 512, 256), (1, 1024, 512), (300, 64, 310)))
 
     def units(self, format: str) -> dict[str, str]:
         """The three sides."""

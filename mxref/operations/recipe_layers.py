@@ -28,6 +28,7 @@ from mxref.operands.kinds import Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.recipe_bounds import Asked, held
@@ -248,9 +249,9 @@ class RecipeLayer(CallOperation):
         """The sizes."""
         return {"s": "sequences", "m": "rows", "k": "inputs", "n": "outputs"}
 
-    def size_kind(self, format: str) -> str:
-        """One for all recipes."""
-        return "recipe"
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Long ones are few."""
+        return CallSizes(longest=(300, 513, 1025))
 
     def elements(self, sizes: Sequence[int]) -> int:
         """The numbers of x, of the weight and of y."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
 from mxref.operands.kinds import Integers, Size, signed
 from mxref.operations.asked_call import AskedCall, result_type, words_of
-from mxref.operations.call_operation import CallOperation
+from mxref.operations.by_value import ByValue
+from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.operation import Words
 
 __all__ = ["Rescale", "largest_difference"]
@@ -52,11 +54,21 @@ _FURTHER = {
 }
 
 
-class Rescale(CallOperation):
+_SIZES = CallSizes(
+    (
+        (1, 1025), (1025, 3), (257, 65), (4097, 1), (3, 4097), (2, 2048), (513, 512), (7, 7),
+        (300, 300), (65_573, 1), (64, 96), (128, 128), (256, 384), (1024, 1024), (1024, 1056),
+    ),
+    empty=(0, 3), telling=(0, 1),
+)  # fmt: skip
+
+
+class Rescale(ByValue):
     """Integers times a fixed-point number, to integers of another width."""
 
     name = "rescale"
     sides = "rows", "channels"
+    parameters_shown = "multiplier", "shift"
     parameters = "values, multipliers, shifts, input_zero, output_zero, dtype, multiplier_bits"
     formats, further = _FORMATS, _FURTHER
 
@@ -103,6 +115,25 @@ class Rescale(CallOperation):
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
         """One rounding or two, of multipliers of 32 bits."""
         return {} if format.endswith("_m16") else {"rounding": Rounding}
+
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Rows and channels."""
+        return _SIZES
+
+    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
+        """The number of values."""
+        return {"values": math.prod(sizes)}
+
+    def parameter_place(self, call: AskedCall, index: int) -> int:
+        """That of the channel."""
+        return index % len(call.arguments[1])
+
+    def repeated_value(self, call: AskedCall, index: int, count: int) -> tuple[AskedCall, Sizes]:
+        """Rows of one channel."""
+        value, *parameters = self.value_at(call, index)
+        shape = count, 1
+        arguments = (np.repeat(value, count).reshape(shape), *parameters, *call.arguments[3:])
+        return replace(call, arguments=arguments, shape=shape), shape
 
     def units(self, format: str) -> dict[str, str]:
         """Rows and channels."""

@@ -28,6 +28,7 @@ from mxref.operands.kinds import Flags, Integers, Scales, Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.operation import Words
 
 __all__ = ["GridSample"]
@@ -51,6 +52,15 @@ _OTHER = {"int8": "uint8", "uint8": "int8"}
 #: The sides and the points of random cases.
 _PIXELS, _POINTS = 9, 24
 _BATCHES = ("batch", "nhwc")
+_SIZES = CallSizes(
+    (
+        (1, 64, 64, 32, 32), (3, 33, 65, 17, 31), (4, 128, 128, 64, 64), (1, 300, 257, 3, 3),
+        (2, 5, 7, 257, 255), (2, 7, 7, 5, 5), (3, 33, 33, 33, 33), (1, 300, 310, 40, 50),
+        (2, 64, 64, 64, 64), (1, 384, 512, 16, 32), (3, 128, 256, 32, 64), (1, 362, 363, 64, 64),
+        (1, 1024, 1024, 8, 8),
+    ),
+    empty=(2, 3, 3, 0, 0),
+)  # fmt: skip
 
 #: The drawn cases of a further form.
 _DRAWN = 12
@@ -156,6 +166,22 @@ class GridSample(CallOperation):
         """The pixels and the samples."""
         channels, height, width, down, across = sizes
         return channels * (height * width + down * across)
+
+    def asked_sizes(self, format: str) -> CallSizes:
+        """Images and grids of all shapes."""
+        return _SIZES
+
+    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
+        """Points and samples, which side of the image is longer, and the options."""
+        channels, height, width, down, across = sizes
+        align, padding = call.arguments[2:4]
+        return {
+            "points": down * across,
+            "samples": channels * down * across,
+            "longer": f"{'more' if height > width else 'no more'} pixels down than pixels across",
+            "align": f"align_corners={align}",
+            "padding": f"padding {padding}",
+        }
 
     def units(self, format: str) -> dict[str, str]:
         """The sides of the image and of the grid."""

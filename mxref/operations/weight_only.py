@@ -30,11 +30,12 @@ from mxref.operands.kinds import Floats, Integers, PairsOfNibbles, Scales, Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
+from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.int4 import exact_unpacked
 from mxref.operations.intervals import allowed, held
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
-from mxref.operations.weight_only_draws import drawn_layer, exact_layer
+from mxref.operations.weight_only_draws import GROUP_SIZES, LAYER_SIZES, drawn_layer, exact_layer
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
@@ -73,6 +74,14 @@ class WeightOnlyOperation(CallOperation):
         """The numbers of the operands and of the answer."""
         m, n, *rest = sizes
         return m * n + (m + n) * math.prod(rest)
+
+    def asked_sizes(self, format: str) -> CallSizes:
+        """By the number of scales of a row."""
+        return GROUP_SIZES if format.endswith("_groups") else LAYER_SIZES
+
+    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
+        """All columns of groups."""
+        return {"columns": math.prod(sizes[2:])} if format.endswith("_groups") else {}
 
     def bounds(self, format: str) -> tuple[str, ...]:
         """What every order of additions may give."""
@@ -201,10 +210,6 @@ class _LinearQcs(WeightOnlyOperation):
         """
         x, w, scales = super().arguments(format, values)
         return x, w, scales if format.endswith("_groups") else scales.reshape(-1)
-
-    def size_kind(self, format: str) -> str:
-        """By the number of scales of a row."""
-        return "layer_groups" if format.endswith("_groups") else "layer"
 
     def units(self, format: str) -> dict[str, str]:
         """Rows, outputs and columns."""

@@ -1,4 +1,4 @@
-"""Random inputs and scales of weight-only layers."""
+"""Random inputs and scales of weight-only layers, and the sizes of their calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.operands.draws import Draws, Ints
+from mxref.operations.call_sizes import CallSizes
 
-__all__ = ["drawn_layer", "exact_layer"]
+__all__ = ["GROUP_SIZES", "LAYER_SIZES", "drawn_layer", "exact_layer"]
 
 Array = NDArray[np.float32]
+#: Of layers with one scale for each row of weights, and with one for each group.
+LAYER_SIZES = CallSizes(
+    (
+        (3, 5, 511), (2, 3, 1025), (7, 65, 333), (33, 129, 65), (300, 3, 31), (1, 1025, 7),
+        (64, 64, 256), (7, 7, 33), (5, 5, 5), (9, 33, 33), (33, 9, 33), (300, 310, 64),
+        (1, 512, 1024), (2, 1024, 1024), (64, 128, 128), (128, 256, 512), (256, 256, 64),
+    ),
+    empty=(0, 3, 5), telling=(1, 2),
+)  # fmt: skip
+GROUP_SIZES = CallSizes(
+    (
+        (3, 5, 7, 73), (2, 3, 8, 128), (7, 65, 9, 33), (33, 129, 2, 32), (7, 7, 3, 16),
+        (5, 5, 5, 1), (300, 310, 2, 32), (1, 512, 32, 32), (2, 1024, 16, 64), (64, 128, 4, 32),
+        (128, 256, 8, 64),
+    ),
+    longest=(300, 513, 1025, 2048, 4097), empty=(0, 3, 2, 5),
+)  # fmt: skip
 #: Numbers of a call with as many bits as can be, and binades of the scales of a row.
 _LONG, _BINADES = 4, 3
 

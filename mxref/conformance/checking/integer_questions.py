@@ -23,12 +23,13 @@ from mxref.conformance.checking.axis_sizes import TELLING
 from mxref.conformance.checking.call_data import codes_in, data_words, ordinary, repeated
 from mxref.conformance.checking.call_questions import PlainQuestion, PlainSubject
 from mxref.conformance.checking.call_rules import Features, alike
-from mxref.conformance.checking.integer_sizes import EMPTY, sizes_of
+from mxref.conformance.checking.integer_sizes import sizes_of
 from mxref.operands.draws import Draws
 from mxref.operands.kinds import PairsOfNibbles
-from mxref.operations.affine_draws import beside_values
 from mxref.operations.asked_call import AskedCall as Asked
 from mxref.operations.asked_call import result_words
+from mxref.operations.by_value import ByValue
+from mxref.operations.call_operation import CallOperation
 from mxref.operations.registry import CALL_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]
@@ -43,7 +44,6 @@ _SIDE = 9
 _RARE = 300
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
-_NAMES = ("multiplier", "shift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +65,28 @@ class IntegerSubject(PlainSubject):
     is_rare: bool = False
 
     @property
-    def kind(self) -> str:
-        """What sizes a call has."""
-        return CALL_OPERATIONS[self.op].size_kind(self.format)
+    def operation(self) -> CallOperation:
+        """Its row."""
+        return CALL_OPERATIONS[self.op]
 
     @property
     def units(self) -> tuple[str, ...]:
         """The sizes of a call, as reports name them."""
-        return tuple(CALL_OPERATIONS[self.op].units(self.format).values())
+        return tuple(self.operation.units(self.format).values())
 
     def questions(
         self, elements: int, *, first_float: bool, first_format: bool
     ) -> Iterator[IntegerQuestion]:
         """Those of all sizes; small questions come with two sets of numbers, at different times."""
-        some = sizes_of(self.kind, len(self.units), all=first_format and not self.is_rare)
-        elements_of = CALL_OPERATIONS[self.op].elements
+        whole = first_format and not self.is_rare
+        some, elements_of = (
+            sizes_of(self.operation, self.format, all=whole),
+            self.operation.elements,
+        )
         most = min(elements, _RARE) if self.is_rare else elements
         every = [IntegerQuestion(self, sizes) for sizes in some if elements_of(sizes) <= most]
         if self.is_rare:
-            yield from every[:: len(every) // CALL_OPERATIONS[self.op].few + 1]
+            yield from every[:: len(every) // self.operation.few + 1]
             return
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
@@ -105,9 +108,8 @@ class IntegerSubject(PlainSubject):
 
     def empty(self) -> IntegerQuestion | None:
         """A call without values, rows or points; None where that is not known."""
-        if self.is_rare or self.kind not in EMPTY:
-            return None
-        return IntegerQuestion(self, EMPTY[self.kind])
+        empty = None if self.is_rare else self.operation.asked_sizes(self.format).empty
+        return None if empty is None else IntegerQuestion(self, empty)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,7 @@ class IntegerQuestion(PlainQuestion):
     def asked(self) -> Asked:
         """The call, made when it is first needed: few of those that could be asked are."""
         one, draws = self.subject, Draws(f"{self.sizes} {self.draw}")
-        found = self.given or CALL_OPERATIONS[one.op].sized(one.format, self.sizes, draws)
+        found = self.given or one.operation.sized(one.format, self.sizes, draws)
         if self.memory == ONE_ARRAY:
             return replace(found, arguments=tuple(one_array(found.arguments)))
         return found
@@ -140,7 +142,7 @@ class IntegerQuestion(PlainQuestion):
     @cached_property
     def wanted(self) -> Array:
         """The right answer, as words."""
-        one = CALL_OPERATIONS[self.subject.op]
+        one = self.subject.operation
         choices = one.parse(self.subject.format, self.subject.policy)
         return self.words(one.run(self.asked, choices))
 
@@ -158,37 +160,16 @@ class IntegerQuestion(PlainQuestion):
     @property
     def elements(self) -> int:
         """The number of values, codes, pixels and samples, or numbers of a layer."""
-        return CALL_OPERATIONS[self.subject.op].elements(self.sizes)
+        return self.subject.operation.elements(self.sizes)
 
     @property
     def features(self) -> Features:
         """What rules about wrong calls speak of."""
-        kind = self.subject.kind
+        one = self.subject.operation
         found: dict[str, int | str] = dict(zip(self.subject.units, self.sizes, strict=True))
-        if kind in ("values", "axis"):
-            found["axes"] = f"{len(self.asked.shape)} axes"
-        if kind == "axis":
-            axis = self.arguments[-1] % len(self.asked.shape)
-            found |= {"values": math.prod(self.sizes), "axis": f"axis {axis}"}
-            found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
-            found["sign"] = "a negative axis" if self.arguments[-1] < 0 else "an axis from 0 on"
-            is_second = self.asked.shape.index(self.asked.shape[axis]) < axis
-            earlier = "an axis" if is_second else "no axis"
-            found["earlier"] = f"{earlier} before that of the scales which is as long"
-        elif kind == "grid_sample":
-            points = self.sizes[3] * self.sizes[4]
-            found |= {"points": points, "samples": self.sizes[0] * points}
-            _, height, width, *_ = self.sizes
-            more = "more" if height > width else "no more"
-            found["longer"] = f"{more} pixels down than pixels across"
-            align, padding = self.arguments[2:4]
-            found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
-        elif kind == "layer_groups":
-            found["columns"] = math.prod(self.sizes[2:])
-        if sides := CALL_OPERATIONS[self.subject.op].sides:
-            found["sides"] = alike(found, *sides)
-        if kind in ("int4", "rescale"):
-            found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
+        found |= one.size_features(self.subject.format, self.sizes, self.asked)
+        if one.sides:
+            found["sides"] = alike(found, *one.sides)
         return found
 
     @property
@@ -202,7 +183,7 @@ class IntegerQuestion(PlainQuestion):
     @property
     def part(self) -> str:
         """Each value of affine quantization and of RESCALE is answered by itself."""
-        return "values" if self._by_values else ""
+        return "values" if isinstance(self.subject.operation, ByValue) else ""
 
     def words(self, result: object) -> NDArray[np.uint64]:
         """A result as words; sums that are -0 count as +0, as in the vectors."""
@@ -217,7 +198,7 @@ class IntegerQuestion(PlainQuestion):
             return False
         dtype, shape = self.asked.dtype, self.asked.shape
         result = got.astype(f"u{dtype.itemsize}").view(dtype).reshape(shape)
-        return not CALL_OPERATIONS[self.subject.op].admits(self.asked, result)
+        return not self.subject.operation.admits(self.asked, result)
 
     def difference(self, got: NDArray[np.uint64]) -> str:
         """The first wrong word, with the value and the parameters that it comes from."""
@@ -226,10 +207,10 @@ class IntegerQuestion(PlainQuestion):
         digits = 2 * self.asked.dtype.itemsize
         want, given = (f"{int(some[index]):0{digits}x}" for some in (self.wanted, got))
         came = ""
-        if self._by_values:
-            value, scale, second = (one.reshape(-1)[0] for one in self._value(index))
-            names = ("scale", "zero point") if self.subject.kind != "rescale" else _NAMES
-            came = f"in {value}, {names[0]} {scale}, {names[1]} {second}, "
+        if isinstance(one := self.subject.operation, ByValue):
+            value, *parameters = (each[0] for each in one.value_at(self.asked, index))
+            shown = zip(one.parameters_shown, parameters, strict=True)
+            came = f"in {value}, {''.join(f'{name} {number}, ' for name, number in shown)}"
         return f"{self.name}: element {place}: {came}want {want}, got {given}"
 
     def again(self, draw: int, memory: int = 0) -> IntegerQuestion:
@@ -247,15 +228,15 @@ class IntegerQuestion(PlainQuestion):
 
     def alone(self, got: NDArray[np.uint64]) -> list[IntegerQuestion]:
         """The first wrong value in small calls of nothing else."""
-        if not self._by_values:
+        one, index = self.subject.operation, int(np.argmax(got != self.wanted))
+        if not isinstance(one, ByValue):
             return []
-        index = int(np.argmax(got != self.wanted))
-        return [self._of_value(index, count) for count in _ALONE]
+        calls = (one.repeated_value(self.asked, index, count) for count in _ALONE)
+        return [IntegerQuestion(self.subject, sizes, given=call) for call, sizes in calls]
 
     def telling(self, most: int) -> Iterator[IntegerQuestion]:
         """Calls of more sizes, where one size is all that a call has, and rows of them."""
-        places = {"values": (0,), "rescale": (0, 1), "int4": (1,), "layer": (1, 2)}
-        for place in places.get(self.subject.kind, ()):
+        for place in self.subject.operation.asked_sizes(self.subject.format).telling:
             for count in TELLING:
                 sizes = [3] * len(self.sizes)
                 sizes[place] = count
@@ -288,7 +269,7 @@ class IntegerQuestion(PlainQuestion):
     @property
     def data(self) -> Features:
         """What its arrays have in common."""
-        names = CALL_OPERATIONS[self.subject.op].parameters.split(", ")
+        names = self.subject.operation.parameters.split(", ")
         packed = self._packed
         arrays = {
             name.replace("bytes", "codes"): codes_in(one) if i in packed else one
@@ -300,43 +281,8 @@ class IntegerQuestion(PlainQuestion):
     @property
     def _packed(self) -> tuple[int, ...]:
         """The places of the arguments whose bytes hold two codes each."""
-        one = CALL_OPERATIONS[self.subject.op]
+        one = self.subject.operation
         kinds = {field.name: field.kind for field in one.fields(self.subject.format)}
         names = one.argument_names(self.subject.format)
         some = [name for name, kind in kinds.items() if isinstance(kind, PairsOfNibbles)]
         return tuple(i for i, name in enumerate(names) if name in some)
-
-    @property
-    def _by_values(self) -> bool:
-        return self.subject.kind in ("values", "axis", "rescale")
-
-    def _value(self, index: int) -> tuple[Array, Array, Array]:
-        """A value, and its scale and zero point or its multiplier and shift, as arrays of one."""
-        values, first, second, *_ = self.arguments
-        beside = [np.asarray(first), np.asarray(second)]
-        if self.subject.kind == "rescale":
-            which = index % len(first)
-        elif self.subject.kind == "axis":
-            numbers = np.arange(beside[0].size).reshape(beside[0].shape)
-            which = int(beside_values(numbers, values.shape, self.arguments[-1]).reshape(-1)[index])
-        else:
-            which = 0
-        a, b = (one.reshape(-1)[which : which + 1] for one in beside)
-        return values.reshape(-1)[index : index + 1], a, b
-
-    def _of_value(self, index: int, count: int) -> IntegerQuestion:
-        value, first, second = self._value(index)
-        _, _, _, *rest = self.arguments
-        kind = self.subject.kind
-        shape, sizes = {
-            "values": ((count,), (count,)),
-            "axis": ((1, count, 1), (1, 1, count, 1)),
-            "rescale": ((count, 1), (count, 1)),
-        }[kind]
-        if kind == "values":
-            first, second = self.arguments[1:3]
-        elif kind == "axis":
-            rest[-1] = 0
-        arguments = (np.repeat(value, count).reshape(shape), first, second, *rest)
-        asked = replace(self.asked, arguments=arguments, shape=shape)
-        return IntegerQuestion(self.subject, sizes, given=asked)

@@ -318,17 +318,21 @@ Shapes = Iterable[tuple[int, ...]]
 LAYERS = [(a * b, k, n) for a, b, k, n in layer_shapes._SHAPES]
 PRODUCTS = product_shapes._SHAPES
 
-#: The number of sizes of the calls of each kind of operation.
-AXES = {
-    one.size_kind(format): len(one.units(format))
-    for one in CALL_OPERATIONS.values()
+
+def of_integers(op: str, format: str) -> Shapes:
+    """The sizes that calls of every format have."""
+    return (*sizes_of(CALL_OPERATIONS[op], format, all=False),)
+
+
+#: Of layers with one scale for a row and with several, and of values with several scales.
+LAYER_CALLS, GROUPS = (of_integers("linear_qcs8w", one) for one in ("int8", "int8_groups"))
+CHANNELS = of_integers("quantize_affine", "int8_axis")
+#: Those of every operation and format, each with the number of sizes of a call.
+INTEGERS = {
+    of_integers(op, format): len(one.units(format))
+    for op, one in CALL_OPERATIONS.items()
     for format in one.formats
 }
-
-
-def of_integers(kind: str) -> Shapes:
-    """The sizes that calls of every format have."""
-    return [*sizes_of(kind, AXES[kind], all=False)]
 
 
 def tensors(*, first_float: bool = True, first_format: bool = False) -> Shapes:
@@ -353,8 +357,7 @@ def test_small_calls_lie_around_powers_of_two() -> None:
         (of_layouts("pack"), (1,), 256),
         (of_layouts("unpack"), (1,), 256),
         (of_layouts("pack_blocks"), (1,), 256),
-        *((of_integers(kind), range(axes), 256) for kind, axes in AXES.items() if kind != "values"),
-        (of_integers("values"), (0,), 256),
+        *((asked, range(axes), 256) for asked, axes in INTEGERS.items()),
     ],
 )
 def test_every_axis_has_the_sizes_around_powers_of_two(
@@ -379,18 +382,18 @@ def whole(*sizes: int, unit: int = 32) -> bool:
 
 #: Faults that a kernel has where several sizes come together: what is asked, and where it is wrong.
 TOGETHER: dict[str, tuple[Shapes, Callable[..., bool]]] = {
-    "tails of a warp along rows and outputs and columns": (of_integers("layer"), behind),
+    "tails of a warp along rows and outputs and columns": (LAYER_CALLS, behind),
     "tails of a warp along rows and outputs, in groups": (
-        of_integers("layer_groups"), lambda m, n, groups, k: groups > 1 and behind(m, n),
+        GROUPS, lambda m, n, groups, k: groups > 1 and behind(m, n),
     ),
     "tails of a warp along an image": (
-        of_integers("grid_sample"), lambda c, h, w, *_: c > 1 and behind(h, w),
+        of_integers("grid_sample", "int8"), lambda c, h, w, *_: c > 1 and behind(h, w),
     ),
     "lines behind an axis of scales beyond 4096": (
-        of_integers("axis"), lambda scales, size, before, n: scales > 1 and behind(n, unit=4096),
+        CHANNELS, lambda scales, size, before, n: scales > 1 and behind(n, unit=4096),
     ),
     "lines before an axis of scales beyond 1024": (
-        of_integers("axis"), lambda scales, size, before, n: behind(before, unit=1024),
+        CHANNELS, lambda scales, size, before, n: behind(before, unit=1024),
     ),
     "tensors with rows between 512 and 1024 numbers": (
         tensors(), lambda rows, columns: rows > 1 and 512 < columns < 1024,
