@@ -32,6 +32,7 @@ from mxref.operands.kinds import Codes, Floats, Magnitudes, Size
 from mxref.operands.shown import show_float
 from mxref.operations.addmm_cases import MODEL, SPECIAL, Drawn, designed_cases, drawn
 from mxref.operations.asked_call import AskedCall
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.matrices import MatrixOperation
 from mxref.operations.operation import Words
 from mxref.operations.product_words import DotSide, code_of_one, pair_formats
@@ -54,6 +55,7 @@ class Addmm(MatrixOperation):
     one_nan = True
     name = "addmm"
     sides = "rows", "columns"
+    axes_filled = FilledAxes(("mB", "mk", "nB", "nk", "mn", "n", *[""] * 4, "m", "n"), ("mn",))
     long = 1, 1024, 3
     parameters = "scales_a, codes_a, scales_b, codes_b, c, bias, alpha, beta, format_a, format_b"
     formats = (

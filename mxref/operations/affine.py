@@ -9,10 +9,8 @@ that end in `_scale64` is a float64 in two words, the high one first.
 from __future__ import annotations
 
 import enum
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,9 @@ from mxref.operands.fields import Field
 from mxref.operands.kinds import signed
 from mxref.operands.shown import show_float
 from mxref.operations import affine_draws
+from mxref.operations.affine_calls import AffineCalls
 from mxref.operations.affine_words import Affine, affine, fields_of, scale_numbers
 from mxref.operations.asked_call import AskedCall, result_type
-from mxref.operations.by_value import ByValue
-from mxref.operations.call_sizes import CallSizes, Sizes
 from mxref.operations.operation import Words
 from mxref.operations.own_choices import DEFAULT
 
@@ -53,12 +50,11 @@ _FURTHER = {
 }
 
 
-class _AffineOperation(ByValue):
+class _AffineOperation(AffineCalls):
     """One of both directions."""
 
     slot = "f32"
     further = _FURTHER
-    parameters_shown = "scale", "zero point"
 
     def easy(self, format: str, slot: str) -> tuple[int, ...]:
         """One zero, from 0 to 1 under the scale 1."""
@@ -109,60 +105,6 @@ class _AffineOperation(ByValue):
     @abstractmethod
     def value_shown(self, word: int) -> str:
         """What is converted, in words."""
-
-    def asked_sizes(self, format: str) -> CallSizes:
-        """By the number of scales."""
-        return affine_draws.AXIS_SIZES if format.endswith("_axis") else affine_draws.VALUE_SIZES
-
-    def varied_sizes(self, format: str, place: int, number: int, sizes: Sizes) -> Iterator[Sizes]:
-        """Groups and channels by turns; of the number of scales the axis depends."""
-        count, each, *others = sizes
-        yield (count, 1 if place != 1 and number % 3 else each, *others)
-        if place == 0:
-            before, behind = others
-            yield from ((count, 1, before + more, behind) for more in (1, 2))
-
-    def size_features(self, format: str, sizes: Sizes, call: AskedCall) -> dict[str, int | str]:
-        """How many axes there are, and what is the one of the scales."""
-        found: dict[str, int | str] = {"axes": f"{len(call.shape)} axes"}
-        if (axis := call.arguments[-1]) is not None:
-            place = axis % len(call.shape)
-            is_second = call.shape.index(call.shape[place]) < place
-            earlier = "an axis" if is_second else "no axis"
-            found |= {"values": math.prod(sizes), "axis": f"axis {place}"}
-            found["scales"] = "groups" if sizes[1] > 1 else "channels"
-            found["sign"] = "a negative axis" if axis < 0 else "an axis from 0 on"
-            found["earlier"] = f"{earlier} before that of the scales which is as long"
-        return found
-
-    def parameter_place(self, call: AskedCall, index: int) -> int:
-        """That of the scale."""
-        scale, axis = np.asarray(call.arguments[1]), call.arguments[-1]
-        if axis is None:
-            return 0
-        numbers = np.arange(scale.size).reshape(scale.shape)
-        return int(affine_draws.beside_values(numbers, call.shape, axis).reshape(-1)[index])
-
-    def repeated_value(self, call: AskedCall, index: int, count: int) -> tuple[AskedCall, Sizes]:
-        """With one scale for all, or one along the first of three axes."""
-        value, *parameters = self.value_at(call, index)
-        values, (*rest, axis) = np.repeat(value, count), call.arguments[3:]
-        if axis is None:
-            return replace(call, arguments=(values, *call.arguments[1:]), shape=(count,)), (count,)
-        shape = 1, count, 1
-        arguments = (values.reshape(shape), *parameters, *rest, 0)
-        return replace(call, arguments=arguments, shape=shape), (1, *shape)
-
-    def units(self, format: str) -> dict[str, str]:
-        """Values; with several scales their number, and the axes beside theirs."""
-        if not format.endswith("_axis"):
-            return {"*": "values"}
-        return {
-            "count": "scales along the axis",
-            "each": "values for a scale",
-            "before": "lines before",
-            "behind": "lines behind",
-        }
 
     def smaller(self, format: str, words: Words) -> Iterator[Words]:
         """Of several scales one value alone with its own; a number in units of its scale."""

@@ -9,30 +9,13 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.operands.draws import Draws, Ints
-from mxref.operations.call_sizes import CallSizes
 
 __all__ = [
-    "AXIS_SIZES",
-    "VALUE_SIZES",
     "beside_values",
     "question",
     "scale_words",
     "sized",
 ]
-
-#: Of calls with one scale; and with scales along an axis, the values of each, and the lengths of
-#: the two other axes.
-VALUE_SIZES = CallSizes(empty=(0,), telling=(0,))
-AXIS_SIZES = CallSizes(
-    (
-        (1000, 1, 3, 5), (3, 1, 40, 33), (1, 1, 1025, 3), (5, 1, 1, 4097), (33, 64, 2, 3),
-        (12, 1, 10, 9), (32, 1, 24, 20), (48, 1, 40, 36), (8, 5, 6, 7), (16, 8, 9, 11),
-        (24, 16, 14, 15), (128, 1, 2, 128), (256, 1, 1, 256), (32, 32, 1, 96),
-        (1, 1, 256, 257), (512, 1, 4, 512),
-        *((n, 1, *others) for n in (2, 5, 6, 7, 8, 16) for others in ((n, n), (n, 3), (3, n))),
-    ),
-    empty=(3, 1, 0, 2),
-)  # fmt: skip
 
 #: Values of a random case.
 _VALUES = 96

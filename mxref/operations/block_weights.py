@@ -22,6 +22,7 @@ from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field, joined, parts_of
 from mxref.operands.kinds import Bytes, Floats, Scales, Size
 from mxref.operations.asked_call import AskedCall
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.operation import Words
 from mxref.operations.weight_only import WeightOnlyOperation
 from mxref.operations.weight_only_draws import drawn_layer, exact_layer
@@ -37,6 +38,7 @@ class MatmulNbits(WeightOnlyOperation):
     """The product of x and the transpose of (codes - zero points) * scales."""
 
     name = "matmul_nbits"
+    axes_filled = FilledAxes(("mk", "ngb", "=ng", "nz"), ("mn",))
     parameters = "x, packed, scales, zero_points, bits"
     formats = ("uint4", "uint4_zeros", "uint2", "uint2_zeros", "uint4_long")
     reach = 31

@@ -49,6 +49,7 @@ class CallOperation(CallFields):
     """
 
     varied = single = True
+    multiples: ClassVar[tuple[str, ...]] = ()
     questions = 1 << 7
     #: Formats of few calls, each with the choices and the format of a file that decides each.
     further: ClassVar[Mapping[str, Mapping[str, str]]] = {}

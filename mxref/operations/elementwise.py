@@ -25,6 +25,7 @@ from mxref.operands.patterns import nearest_pattern, number_of
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.call_sizes import CallSizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.operation import Words
 
 __all__ = ["QlinearAdd", "QlinearMul"]
@@ -58,6 +59,8 @@ class _Elementwise(CallOperation):
     clauses = {"Q16": "sums and products of codes"}  # noqa: RUF012
     worked_on = 2
     sides = "rows", "columns"
+    multiples = "n", "c"
+    axes_filled = FilledAxes(("nc", "", "", "=nc"), ("nc",), {0: 2})
     #: The fast path and the slow twin.
     fast_codes: ClassVar[Callable[..., NDArray[Any]]]
     slow_code: ClassVar[Callable[..., int]]

@@ -23,6 +23,7 @@ from mxref.operands.kinds import Integers, PairsOfNibbles, Size, signed
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.call_sizes import CallSizes, Sizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.operation import Words
 
 __all__ = ["PackInt4", "UnpackInt4", "exact_unpacked"]
@@ -42,6 +43,7 @@ class _Int4(CallOperation):
     """One of both directions."""
 
     formats = ("int4",)
+    multiples = "n", "k"
 
     def kinds(self, format: str) -> dict[str, type[enum.Enum]]:
         """Which of two codes has the high bits, and what is stored of each."""
@@ -70,6 +72,7 @@ class PackInt4(_Int4):
     """Codes to bytes."""
 
     name = "pack_int4"
+    axes_filled = FilledAxes(("nk",), ("nK",))
     parameters = "codes"
 
     def fields(self, format: str) -> tuple[Field, ...]:
@@ -114,6 +117,7 @@ class UnpackInt4(_Int4):
     """Bytes back to codes."""
 
     name = "unpack_int4"
+    axes_filled = FilledAxes(("nK", "#k"), ("nk",))
     parameters = "bytes, k"
 
     def fields(self, format: str) -> tuple[Field, ...]:

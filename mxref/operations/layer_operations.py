@@ -17,6 +17,7 @@ from mxref.operands.returned import AnswerError, float_words
 from mxref.operands.shown import show_float
 from mxref.operands.word_rows import padded, stripped
 from mxref.operations.asked import Asked, one_row
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.intervals import allowed, held
 from mxref.operations.layers import (
     exact_layer,
@@ -162,6 +163,8 @@ class Linear(LayerOperation):
     """A layer's output."""
 
     name = "linear"
+    multiples = "r", "n", "k"
+    axes_filled = FilledAxes(("srk", "nk", "n"), ("srn",))
     last = "bias"
     sizes = 5
     parameters = "x, w, bias, format"
@@ -177,6 +180,8 @@ class LinearGradients(LayerOperation):
     """The gradients of a layer."""
 
     name = "linear_gradients"
+    multiples = "n", "k"
+    axes_filled = FilledAxes(("srk", "nk", "srn"), ("srk", "nk", "n"))
     last = "grad"
     products = 2
     parameters = "x, w, grad, format"

@@ -20,6 +20,7 @@ LARGE = (
 class MatrixOperation(CallOperation):
     """An operation of (m, k) and (k, n) numbers, and of (m, n) that are added and come out."""
 
+    multiples = "m", "n", "k"
     #: A product whose sums are long.
     long: ClassVar[Sizes]
 

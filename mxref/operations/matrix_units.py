@@ -21,6 +21,7 @@ from mxref.operands.fields import Field
 from mxref.operands.kinds import Codes, Floats, Kind, Size
 from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.matrices import MatrixOperation
 from mxref.operations.operation import Words
 from mxref.operations.unit_cases import designed_cases, patterns_near_one
@@ -35,6 +36,8 @@ class Mma(MatrixOperation):
     one_nan = True
     name = "mma"
     sides = "rows", "columns"
+    #: 0 times -0 leaves a sum of -0 as it is.
+    axes_filled = FilledAxes(("mk", "kn", "mn"), ("mn",), {1: -0.0})
     long = 1, 4096, 3
     parameters = "a, b, c, adder, format_a, format_b"
     formats = (

@@ -13,6 +13,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.operands.kinds import Codes, Kind
 from mxref.operations.asked import Asked
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.simpler import Attempt, attempts_by_kinds
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.policy.policy import READS, Policy
@@ -81,6 +82,10 @@ class Operation(ABC):
     blocks: ClassVar[str] = ""
     #: What a call has many of.
     unit: ClassVar[str] = "rows"
+    #: The sizes of its calls that may have to be multiples of something, in the order of MULTIPLES.
+    multiples: ClassVar[tuple[str, ...]] = ("n",)
+    #: Which sizes the axes of a call have, where calls are filled up by these alone.
+    axes_filled: ClassVar[FilledAxes | None] = None
     #: How many arrays its function returns; of two the first has scale codes.
     arrays: ClassVar[int] = 1
     #: The most questions of the search about a format and float type; 0 if it has none.

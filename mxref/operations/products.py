@@ -212,6 +212,7 @@ class Matmul(Operation):
 
     one_nan = True
     name = "matmul"
+    multiples = "m", "n", "k"
     formats = PAIRS
     parameters = "scales_a, codes_a, scales_b, codes_b, format_a, format_b"
     varied = True

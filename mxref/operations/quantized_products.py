@@ -22,6 +22,7 @@ from mxref.operands.patterns import nearest_pattern, number_of
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.call_sizes import CallSizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.matrices import LARGE
 from mxref.operations.operation import Words
 
@@ -35,6 +36,8 @@ class QlinearMatmul(CallOperation):
 
     name = "qlinear_matmul"
     sides = "rows", "columns"
+    multiples = "m", "n", "k"
+    axes_filled = FilledAxes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2})
     parameters = "a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero"
     formats = ("int8", "uint8")
     clauses = {"Q14": "quantized matrix products"}  # noqa: RUF012

@@ -27,6 +27,7 @@ from mxref.operands.kinds import Integers, Size, signed
 from mxref.operations.asked_call import AskedCall, result_type, words_of
 from mxref.operations.by_value import ByValue
 from mxref.operations.call_sizes import CallSizes, Sizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.operation import Words
 
 __all__ = ["Rescale", "largest_difference"]
@@ -68,6 +69,8 @@ class Rescale(ByValue):
 
     name = "rescale"
     sides = "rows", "channels"
+    multiples = "n", "c"
+    axes_filled = FilledAxes(("nc", "=c", "=c"), ("nc",), {0: 3})
     parameters_shown = "multiplier", "shift"
     parameters = "values, multipliers, shifts, input_zero, output_zero, dtype, multiplier_bits"
     formats, further = _FORMATS, _FURTHER

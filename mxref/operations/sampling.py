@@ -29,6 +29,7 @@ from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.call_sizes import CallSizes, Sizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.operation import Words
 
 __all__ = ["GridSample"]
@@ -58,8 +59,7 @@ _SIZES = CallSizes(
         (2, 5, 7, 257, 255), (2, 7, 7, 5, 5), (3, 33, 33, 33, 33), (1, 300, 310, 40, 50),
         (2, 64, 64, 64, 64), (1, 384, 512, 16, 32), (3, 128, 256, 32, 64), (1, 362, 363, 64, 64),
         (1, 1024, 1024, 8, 8),
-    ),
-    empty=(2, 3, 3, 0, 0),
+    ), empty=(2, 3, 3, 0, 0),
 )  # fmt: skip
 
 #: The drawn cases of a further form.
@@ -70,6 +70,8 @@ class GridSample(CallOperation):
     """Pixels between pixels."""
 
     name = "grid_sample"
+    multiples = "r", "s"
+    axes_filled = FilledAxes(("chw", "rs2"), ("crs",))
     sides = "pixels down", "pixels across"
     parameters = "codes, grid, align_corners, padding, zero_point"
     further = {  # noqa: RUF012

@@ -29,6 +29,7 @@ __all__ = ["PackScales", "UnpackScales"]
 class _Scales(LayoutOperation):
     """A matrix of scale codes, whose words have room for a code and for numbers of rows."""
 
+    multiples = "r", "c"
     works_on = "scales"
     formats = (E8M0.name,)
     sizes = 2

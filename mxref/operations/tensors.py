@@ -38,6 +38,7 @@ class QuantizeTensor(LayoutOperation):
     """A matrix to blocks along one of its axes, with tails."""
 
     name = "quantize_tensor"
+    multiples = "r", "c"
     parameters = "values, format, axis"
     arrays = 2
     sizes = 3

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, patterns
-from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import sum_bounds
 from mxref.exact.integer import linear
 from mxref.integer.integer_choices import Nibbles, Order
-from mxref.integer.layers import linear_bounds, linear_qcs4w, linear_qcs8w, unpack_int4
+from mxref.integer.layers import linear_qcs4w, linear_qcs8w, unpack_int4
 from mxref.operands.case_input import CaseInput
 from mxref.operands.draws import Draws, Ints
 from mxref.operands.fields import Field
@@ -31,19 +30,18 @@ from mxref.operands.shown import show_float
 from mxref.operations.asked_call import AskedCall
 from mxref.operations.call_operation import CallOperation
 from mxref.operations.call_sizes import CallSizes, Sizes
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.int4 import exact_unpacked
-from mxref.operations.intervals import allowed, held
+from mxref.operations.intervals import WIDEST, allowed, held, interval_of
 from mxref.operations.operation import Words
 from mxref.operations.product_words import BOUNDS
 from mxref.operations.weight_only_draws import GROUP_SIZES, LAYER_SIZES, drawn_layer, exact_layer
 from mxref.operations.wrong_answer import WrongAnswer
 from mxref.products.intervals import Bounds
 
-__all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation", "interval_of"]
+__all__ = ["LinearQcs4w", "LinearQcs8w", "WeightOnlyOperation"]
 
 Array = NDArray[Any]
-#: The order whose intervals hold those of the others.
-_WIDEST = "offset"
 _ONE = 0x3F800000
 
 
@@ -53,6 +51,7 @@ class WeightOnlyOperation(CallOperation):
     one_nan = True
     slot = "f32"
     sides = "rows", "outputs"
+    multiples = "m", "n", "k"
     #: The largest |w + 8| + 8.
     reach: ClassVar[int]
 
@@ -96,7 +95,7 @@ class WeightOnlyOperation(CallOperation):
         return 8, 8
 
     def interval(
-        self, format: str, words: Words, order: str = _WIDEST, nibbles: str = "high_first"
+        self, format: str, words: Words, order: str = WIDEST, nibbles: str = "high_first"
     ) -> Bounds:
         """What an order gives in any order of summation, of each number of the answer."""
         return _interval(self, format, tuple(words), order, nibbles)
@@ -136,7 +135,7 @@ class WeightOnlyOperation(CallOperation):
         """An end of the interval, by the slow twin."""
         found = []
         for x, w, scales in self.outputs(format, words, "high_first"):
-            ends = sum_bounds.linear_bounds(x, w, scales, _WIDEST)
+            ends = sum_bounds.linear_bounds(x, w, scales, WIDEST)
             if sum_bounds.exact_in_every_order(x, w, scales):
                 ends = (linear(x, w, scales),) * 3
             one = ends[0] if len(set(ends)) == 1 else F32.nan_bits
@@ -267,6 +266,7 @@ class LinearQcs8w(_LinearQcs):
     """Weights of eight bits."""
 
     name = "linear_qcs8w"
+    axes_filled = FilledAxes(("mk", "nk", "=n"), ("mn",))
     formats = ("int8", "int8_groups")
     reach = 143
 
@@ -300,6 +300,7 @@ class LinearQcs4w(_LinearQcs):
     """Weights of four bits, two a byte."""
 
     name = "linear_qcs4w"
+    axes_filled = FilledAxes(("mk", "nK", "=n"), ("mn",))
     formats = ("int4", "int4_groups")
     reach = 23
 
@@ -333,17 +334,3 @@ def _interval(
     layer: WeightOnlyOperation, format: str, words: tuple[int, ...], order: str, nibbles: str
 ) -> Bounds:
     return interval_of(*layer.operands(layer.call(format, words).arguments, nibbles), order)
-
-
-def interval_of(x: Array, codes: Array, scales: Array, order: str = _WIDEST) -> Bounds:
-    """The interval of operands: the exact answer where no order rounds; by the fast path.
-
-    >>> [end.item() for end in interval_of(np.float32([[2]]), np.int8([[3]]), np.float32([1]))]
-    [6.0, 6.0, 6.0]
-    """
-    large = np.abs(codes.astype(np.int64) + 8) + 8
-    factors = scales.astype(np.float64).reshape(len(codes), -1)
-    one = exact_in_every_order(x.view(np.uint32), codes.astype(np.int64), large, factors)
-    exact = linear_qcs8w(x, codes, scales)
-    ends = (np.where(one, exact, end) for end in linear_bounds(x, codes, scales, order))
-    return Bounds(*(end.reshape(-1) for end in ends))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,67 +20,17 @@ from numpy.typing import NDArray
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.operands.returned import array_of, pair_of
+from mxref.operations.by_value import ByValue
+from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.integers import rounded_up
 from mxref.targets.filling import cut, repeated, with_zeros
 
-__all__ = ["SIZES", "filled"]
+__all__ = ["filled"]
 
 _Function = Callable[..., Any]
 _Array = NDArray[Any]
-
-#: Operations whose cases are the rows of all their arrays.
-_OF_ROWS = (
-    "encode", "decode", "encode_scale", "decode_scale", "shared_scale", "encode_stochastic",
-    "quantize", "dequantize", "pack_blocks", "unpack_blocks",
-)  # fmt: skip
-
-
-class _Axes(NamedTuple):
-    """Which size each axis of the arguments and of the results has.
-
-    K is the bytes of k codes of four bits, z those of the zero points of g blocks of b bytes, B the
-    blocks of k elements; = stands before parameters, # before a size itself.
-
-    Args:
-        arguments: those of the first arguments; none of others.
-        results: those of the results.
-        zeros: of an argument, which other one it is filled up with, or a number.
-    """
-
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
-    zeros: Mapping[int, int | float] = {}
-
-
-_AXES: Mapping[str, _Axes] = {
-    "linear": _Axes(("srk", "nk", "n"), ("srn",)),
-    "linear_gradients": _Axes(("srk", "nk", "srn"), ("srk", "nk", "n")),
-    "linear_qcs8w": _Axes(("mk", "nk", "=n"), ("mn",)),
-    "linear_qcs4w": _Axes(("mk", "nK", "=n"), ("mn",)),
-    "matmul_nbits": _Axes(("mk", "ngb", "=ng", "nz"), ("mn",)),
-    "qlinear_matmul": _Axes(("mk", "", "", "kn", "=n", "=n"), ("mn",), {0: 2}),
-    **dict.fromkeys(("qlinear_add", "qlinear_mul"), _Axes(("nc", "", "", "=nc"), ("nc",), {0: 2})),
-    "mma": _Axes(("mk", "kn", "mn"), ("mn",), {1: -0.0}),  # 0 times -0 leaves a sum of -0 as it is
-    "addmm": _Axes(("mB", "mk", "nB", "nk", "mn", "n", *[""] * 4, "m", "n"), ("mn",)),
-    "rescale": _Axes(("nc", "=c", "=c"), ("nc",), {0: 3}),
-    "grid_sample": _Axes(("chw", "rs2"), ("crs",)),
-    "pack_int4": _Axes(("nk",), ("nK",)),
-    "unpack_int4": _Axes(("nK", "#k"), ("nk",)),
-}
-#: The sizes of every operation whose calls are filled up, in the order of their multiples.
-SIZES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys((*_OF_ROWS, "pack", "unpack", "quantize_affine", "dequantize_affine"), ("n",)),
-    **dict.fromkeys(("quantize_tensor", "pack_scales", "unpack_scales"), ("r", "c")),
-    **dict.fromkeys(("matmul", "mma", "addmm", "qlinear_matmul"), ("m", "n", "k")),
-    **dict.fromkeys(("linear_qcs8w", "linear_qcs4w", "matmul_nbits"), ("m", "n", "k")),
-    "linear": ("r", "n", "k"),
-    "linear_gradients": ("n", "k"),
-    **dict.fromkeys(("rescale", "qlinear_add", "qlinear_mul"), ("n", "c")),
-    "grid_sample": ("r", "s"),
-    **dict.fromkeys(("pack_int4", "unpack_int4"), ("n", "k")),
-}
 
 
 def filled(op: str, function: _Function, multiples: Sequence[int], policy: Policy) -> _Function:
@@ -89,22 +39,26 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
     Args:
         op: the operation, but for `matmul`, which `ProductFunction` fills up.
         function: the target's.
-        multiples: of the sizes of SIZES.
+        multiples: of its `multiples`.
         policy: the layouts that the target has.
     """
-    if op in _OF_ROWS:
-        return _of_rows(op, function, multiples[0])
+    row = REGISTRY[op]
+    if row.axes_filled is not None:
+        return _of_axes(
+            op, row.axes_filled, function, dict(zip(row.multiples, multiples, strict=True))
+        )
+    if isinstance(row, ByValue):
+        return _of_values(function, multiples[0])
     if op in LAYOUT_OPERATIONS:
         from mxref.targets.filled_packings import of_codes, of_scales
 
         works_on = LAYOUT_OPERATIONS[op].works_on
         if works_on == "codes":
             return of_codes(function, multiples[0], policy)
-        of_both = of_scales if works_on == "scales" else _of_tensors
-        return of_both(function, (multiples[0], multiples[1]), policy)
-    if op.endswith("affine"):
-        return _of_values(function, multiples[0])
-    return _of_axes(op, function, dict(zip(SIZES[op], multiples, strict=True)))
+        if works_on in ("scales", "tensor"):
+            of_both = of_scales if works_on == "scales" else _of_tensors
+            return of_both(function, (multiples[0], multiples[1]), policy)
+    return _of_rows(op, function, multiples[0])
 
 
 def _of_rows(op: str, function: _Function, multiple: int) -> _Function:
@@ -197,9 +151,10 @@ def _of_values(function: _Function, multiple: int) -> _Function:
     return call
 
 
-def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Function:
+def _of_axes(
+    op: str, axes: FilledAxes, function: _Function, multiples: Mapping[str, int]
+) -> _Function:
     """A function of arrays whose axes are sizes with names."""
-    axes = _AXES[op]
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -230,9 +185,9 @@ def _of_axes(op: str, function: _Function, multiples: Mapping[str, int]) -> _Fun
 
 
 def _wide(
-    axes: _Axes, arguments: Sequence[Any], full: Mapping[str, int], *, repeats: bool = False
+    axes: FilledAxes, arguments: Sequence[Any], full: Mapping[str, int], *, repeats: bool = False
 ) -> list[Any]:
-    """The arguments of a call filled up: with what `_Axes` says, or each with its last items."""
+    """The arguments of a call filled up: with what its axes say, or each with its last items."""
     given = list(arguments)
     for place, names in enumerate(axes.arguments[: len(given)]):
         one, kind = given[place], names.lstrip("=#")
@@ -261,7 +216,7 @@ def _special_outputs(arguments: Sequence[Any]) -> NDArray[np.bool_] | None:
     return found
 
 
-def _sizes(axes: _Axes, arguments: Sequence[Any]) -> dict[str, int]:
+def _sizes(axes: FilledAxes, arguments: Sequence[Any]) -> dict[str, int]:
     """The sizes of a call by their names."""
     size: dict[str, int] = {}
     for one, names in zip(arguments, axes.arguments, strict=False):

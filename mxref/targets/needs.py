@@ -17,7 +17,7 @@ from mxref.operands.returned import array_of
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import short, unknown_name
-from mxref.targets.filled_calls import SIZES, filled
+from mxref.targets.filled_calls import filled
 from mxref.targets.product_function import MULTIPLES
 
 __all__ = ["Needs", "given_row_scales", "read_at_once"]
@@ -57,9 +57,11 @@ class Needs:
             return cls({"matmul": some})
         found = {}
         for op, one in given.items():
-            if not isinstance(op, str) or op not in SIZES:
-                raise ValueError(unknown_name("an operation of MULTIPLES", op, SIZES))
-            sizes, some = SIZES[op], _integers((one,) if type(one) is int else one)
+            sizes = REGISTRY[op].multiples if op in REGISTRY else ()
+            if not sizes:
+                known = {name: None for name, row in REGISTRY.items() if row.multiples}
+                raise ValueError(unknown_name("an operation of MULTIPLES", op, known))
+            some = _integers((one,) if type(one) is int else one)
             if len(some) != len(sizes):
                 a = "a positive integer" if len(sizes) == 1 else f"{len(sizes)} positive integers"
                 names = f" ({', '.join(sizes)})" * (len(sizes) > 1)
@@ -102,7 +104,7 @@ class Needs:
         return filled(op, function, some, policy)
 
     def _shown(self, op: str) -> str:
-        names = zip(self.multiples[op], SIZES[op], strict=True)
+        names = zip(self.multiples[op], REGISTRY[op].multiples, strict=True)
         return ", ".join(f"{n:,} ({name})" for n, name in names)
 
 

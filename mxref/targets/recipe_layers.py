@@ -16,10 +16,10 @@ from mxref.mutants.recipe_mutants import id_of
 from mxref.operands.case_input import OWN
 from mxref.operations.recipe_layers import RecipeLayer
 from mxref.operations.recipe_products import RecipeGradients, RecipeLinear
+from mxref.operations.registry import REGISTRY
 from mxref.products.recipe import Recipe
 from mxref.profiles.recipes import RECIPES
 from mxref.support.text import short, unknown_name
-from mxref.targets.filled_calls import SIZES
 
 __all__ = ["known_layers", "recipe_operations"]
 
@@ -69,7 +69,7 @@ def _multiples(attributes: Mapping[str, Any], name: str) -> dict[str, int]:
     """Those that a target says of its layers; what is malformed is told elsewhere."""
     said = attributes.get("MULTIPLES")
     some = said.get(name) if isinstance(said, Mapping) else None
-    sizes = ("m", "n", "k")[-len(SIZES[name]) :]
+    sizes = ("m", "n", "k")[-len(REGISTRY[name].multiples) :]
     if not isinstance(some, tuple) or not all(isinstance(n, int) and n > 0 for n in some):
         return {}
     return dict(zip(sizes, some, strict=False))

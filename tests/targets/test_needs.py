@@ -16,8 +16,9 @@ from tables import rows
 import mxref
 from mxref import golden
 from mxref.conformance import Extent, TargetError, check, target_of
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
-from mxref.targets.filled_calls import SIZES, filled
+from mxref.targets.filled_calls import filled
 from mxref.targets.needs import Needs
 
 #: Of each operation a vector file, its multiples, and the axes of its arguments that have them.
@@ -170,10 +171,9 @@ def test_a_right_kernel_of_multiples_passes_in_every_format(op: str) -> None:
         "pack_int4": (1, 2),
         "unpack_int4": (1, 2),
     }
-    multiples = some.get(op, 4 if len(SIZES[op]) == 1 else (4,) * len(SIZES[op]))
-    steps = dict(
-        zip(SIZES[op], [multiples] if isinstance(multiples, int) else multiples, strict=True)
-    )
+    sizes = REGISTRY[op].multiples
+    multiples = some.get(op, 4 if len(sizes) == 1 else (4,) * len(sizes))
+    steps = dict(zip(sizes, [multiples] if isinstance(multiples, int) else multiples, strict=True))
 
     def kernel(*arguments: Any) -> Any:
         shapes = [one.shape for one in arguments if isinstance(one, np.ndarray)]

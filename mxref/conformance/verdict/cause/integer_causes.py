@@ -15,9 +15,8 @@ from mxref.conformance.verdict.cause.cause import Cause, Stage
 from mxref.mutants import Mutant, mutants_of
 from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.operands.word_rows import NO_WORD, same_width, stripped
-from mxref.operations.intervals import held
+from mxref.operations.intervals import held, interval_of
 from mxref.operations.registry import CALL_OPERATIONS
-from mxref.operations.weight_only import interval_of
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
