@@ -21,15 +21,15 @@ from mxref.formats.catalog import (
     BLOCK_FORMATS,
     OTHER_BLOCK_FORMATS,
     BlockFormat,
-    ScaleKind,
     block_format,
 )
 from mxref.numbers.codes import are_nan, word_of
-from mxref.operands.kinds import Codes, Floats, Kind, Scales
+from mxref.operands.kinds import Codes, Floats, Scales
 from mxref.operands.returned import array_of, code_words, float_words, pair_of
 from mxref.operands.shown import show_code, show_float
 from mxref.operations.asked import Asked, groups_of
 from mxref.operations.block_twin import SCALED_ELEMENT_CHOICES, twin_of
+from mxref.operations.block_words import column, of_scales, tensor_scale
 from mxref.operations.operation import AnyPolicy, Kinds, Operation, Words, floats_of, policy_of
 from mxref.operations.placed import Placed
 from mxref.policy.policy import Policy
@@ -111,7 +111,7 @@ class _OfBlocks(Operation):
         if fmt.tensor_scale:
             arithmetic = policy_of(policy).scale.scale_arithmetic.value
             kind = TENSOR_KINDS.get(arithmetic, TensorScaleKind.FACTOR)
-            tensor = RowScales(words[:, 0].astype(np.uint32).reshape(_column(fmt)), kind)
+            tensor = RowScales(words[:, 0].astype(np.uint32).reshape(column(fmt)), kind)
         return self._call(fmt, slot, words[:, int(fmt.tensor_scale) :], policy, tensor)
 
     def calls(self, format: str, slot: str, words: NDArray[Any]) -> Iterator[Asked]:
@@ -175,7 +175,7 @@ class Quantize(_OfBlocks):
     def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
         """A scale code, and element codes."""
         fmt = block_format(format)
-        return [_of_scales(fmt, 0), *[Codes(fmt.element)] * (count - 1)]
+        return [of_scales(fmt, 0), *[Codes(fmt.element)] * (count - 1)]
 
     def exact(
         self, format: str, slot: str, questions: Iterable[Words], policy: AnyPolicy
@@ -188,19 +188,19 @@ class Quantize(_OfBlocks):
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
         """Amax, or the element under the scale."""
         fmt, layout = block_format(format), LAYOUTS[slot]
-        tensor, inputs = _tensor_scale(fmt, words)
+        tensor, inputs = tensor_scale(fmt, words)
         if index == 0:
             top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
             return f"scale: {tensor}amax {show_float(top, layout)}, "
         element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
-        return f"{element}, {tensor}scale {_of_scales(fmt, 0).shown(want[0])}, "
+        return f"{element}, {tensor}scale {of_scales(fmt, 0).shown(want[0])}, "
 
     def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
         """The block for its scale; an element for its code."""
         fmt, layout = block_format(format), LAYOUTS[slot]
         inputs = words[int(fmt.tensor_scale) :]
         if 0 < index < len(answer):
-            scale = _of_scales(fmt, 0).shown(answer[0])
+            scale = of_scales(fmt, 0).shown(answer[0])
             return (
                 f"element {index - 1}, {show_float(inputs[index - 1], layout)} under scale {scale}"
             )
@@ -270,7 +270,7 @@ class Dequantize(_OfBlocks):
     def kinds_in(self, format: str, slot: str, words: Words) -> Kinds:
         """The scale of the tensor, if there is one, a scale code, and element codes."""
         fmt, first = block_format(format), block_format(format).tensor_scale
-        scale = _of_scales(fmt, fmt.scale.bias << fmt.scale.mantissa_bits)
+        scale = of_scales(fmt, fmt.scale.bias << fmt.scale.mantissa_bits)
         return [*[Scales()] * first, scale, *[Codes(fmt.element)] * (len(words) - 1 - first)]
 
     def kinds_out(self, format: str, slot: str, words: Words, count: int) -> Kinds:
@@ -294,15 +294,15 @@ class Dequantize(_OfBlocks):
     def source(self, format: str, slot: str, words: Words, want: Words, index: int) -> str:
         """The scale, and the code of the element."""
         fmt = block_format(format)
-        tensor, inputs = _tensor_scale(fmt, words)
-        scale = f"{tensor}scale {_of_scales(fmt, 0).shown(inputs[0])}"
+        tensor, inputs = tensor_scale(fmt, words)
+        scale = f"{tensor}scale {of_scales(fmt, 0).shown(inputs[0])}"
         return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt.element)}, "
 
     def asked(self, format: str, slot: str, words: Words, answer: Words, index: int) -> str:
         """The scale, and the code of the element."""
         fmt = block_format(format)
-        tensor, (scale, *codes) = _tensor_scale(fmt, words)
-        shown = _of_scales(fmt, 0).shown(scale)
+        tensor, (scale, *codes) = tensor_scale(fmt, words)
+        shown = of_scales(fmt, 0).shown(scale)
         return f"{tensor}scale {shown}, code {show_code(codes[index], fmt.element)}"
 
     def place(self, index: int) -> str:
@@ -336,28 +336,10 @@ class Dequantize(_OfBlocks):
         tensor: RowScales | None,
     ) -> NDArray[Any]:
         layout, codes = LAYOUTS[slot], words[:, 1:].reshape(-1, *fmt.block_shape)
-        scales = words[:, 0].reshape(_column(fmt))
+        scales = words[:, 0].reshape(column(fmt))
         from mxref.blocks.container import Blocks
         from mxref.blocks.dequantization import dequantize
 
         blocks = Blocks(codes, scales, fmt, -1, codes.shape, tensor_scale=tensor)
         found = dequantize(blocks, layout.dtype, policy).view(layout.uint)
         return found.reshape(len(words), fmt.elements_per_block)
-
-
-def _column(fmt: BlockFormat) -> tuple[int, ...]:
-    """The shape of one number for each of many blocks, with the axes of a block."""
-    return (-1, *(1,) * len(fmt.block_shape))
-
-
-def _tensor_scale(fmt: BlockFormat, words: Words) -> tuple[str, Words]:
-    """The scale of the tensor in words, if there is one, and the other words of a case."""
-    if not fmt.tensor_scale:
-        return "", words
-    return f"tensor scale {show_float(words[0], LAYOUTS['f32'])}, ", words[1:]
-
-
-def _of_scales(fmt: BlockFormat, easy: int) -> Kind:
-    """The kind of the scales of blocks."""
-    is_float = fmt.scale.kind is ScaleKind.FLOAT32
-    return Scales() if is_float else Codes(fmt.scale, easy)
