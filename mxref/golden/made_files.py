@@ -127,7 +127,7 @@ def _own_file(op: str, name: str, layout: FloatLayout, references: int) -> Vecto
         made = _number_file("scaled_file", op, name, layout)
     elif isinstance(fmt, BlockFormat):
         made = _number_file(f"{op}_file", name, layout)
-    elif op == "decode":
+    elif REGISTRY[op].from_codes:
         made = _number_file("decode_file", fmt)
     elif isinstance(fmt, ElementFormat):
         made = _number_file(f"{op}_file", fmt, layout)

@@ -12,18 +12,20 @@ from mxref.golden.case_inputs import Why, Words
 __all__ = ["other_reason"]
 
 
-def other_reason(op: str, fmt: CodeFormat, layout: FloatLayout) -> Callable[[Words, Words], Why]:
-    """`reason` for `encode` or `decode` of a format beside those of MX.
+def other_reason(
+    fmt: CodeFormat, layout: FloatLayout, *, codes: bool
+) -> Callable[[Words, Words], Why]:
+    """`reason` for numbers, or for codes, of a format beside those of MX.
 
     Required are the number that a code stands for, and the code of a number that the format has.
 
     >>> from mxref.bits.floats import F32
     >>> from mxref.formats.catalog import E4M3FNUZ
-    >>> encoded = other_reason("encode", E4M3FNUZ, F32)
+    >>> encoded = other_reason(E4M3FNUZ, F32, codes=False)
     >>> encoded((0x80000000,), (0,)), encoded((0x3F880000,), (0x40,))
     ((True, 'formats', ('zero', 'negative_zero')), (False, 'N17', ('tie',)))
     """
-    return _encode(fmt, layout) if op == "encode" else _decode(fmt)
+    return _decode(fmt) if codes else _encode(fmt, layout)
 
 
 def _encode(fmt: CodeFormat, layout: FloatLayout) -> Callable[[Words, Words], Why]:

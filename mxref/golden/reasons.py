@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
@@ -77,9 +77,11 @@ def _explainer(op: str, format: str, float: str) -> Explain:
         if row.from_codes:
             return _dequantize(element, layout, is_of_mx=format in MX_BLOCKS)
         return _quantize(element, layout)
-    if format in OTHER_CODE_FORMATS and op != "shared_scale":
-        return other_reason(op, OTHER_CODE_FORMATS[format], layout)
-    return _ELEMENTS[op](element_format(format), layout)
+    is_scale = "scale_rule" in row.reads()
+    if format in OTHER_CODE_FORMATS and not is_scale:
+        return other_reason(OTHER_CODE_FORMATS[format], layout, codes=row.from_codes)
+    explain = _shared_scale if is_scale else _decode if row.from_codes else _encode
+    return explain(element_format(format), layout)
 
 
 def _tensor(inputs: Words, answer: Words) -> Why:
@@ -270,13 +272,6 @@ def _dequantize(fmt: ElementFormat, layout: FloatLayout, *, is_of_mx: bool) -> E
         return rule == "MX-5.1" and is_of_mx, rule, flags
 
     return explain
-
-
-_ELEMENTS: Mapping[str, Callable[[ElementFormat, FloatLayout], Explain]] = {
-    "encode": _encode,
-    "decode": _decode,
-    "shared_scale": _shared_scale,
-}
 
 
 def _scaled(format: str, layout: FloatLayout, *, codes: bool) -> Explain:
