@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from mxref.bits.floats import F32, F64, I64, LAYOUTS, FloatLayout, compose, floo
 from mxref.cases.answers import choices_read
 from mxref.conformance.verdict.cause.diagnose import other_choices
 from mxref.conformance.verdict.cause.evidence import Questions, Words
-from mxref.conformance.verdict.cause.hypotheses import told
+from mxref.conformance.verdict.cause.hypotheses import Hypothesis, told
 from mxref.conformance.verdict.cause.parts import (
     encoded,
     nan_scale,
@@ -175,16 +174,12 @@ def _afterwards(name: str, text: str, change: _Change, bit: int | None = None) -
     return Elements(name, text, codes)
 
 
-class Cast(NamedTuple):
-    """What numbers are changed to before they are rounded; `text` is a participle."""
-
-    name: str
-    text: str
-    change: Change
+class Cast(Hypothesis[Change]):
+    """What numbers are changed to before they are rounded; the text is a participle."""
 
     def of(self, words: Words, source: FloatLayout, to: FloatLayout) -> Words:
         """Patterns of one layout changed, and rounded to another one."""
-        wide = self.change(words, source, np.zeros(len(words), np.int64))
+        wide = self.what(words, source, np.zeros(len(words), np.int64))
         return compose(split(wide, F64), to).astype(np.uint64)
 
 

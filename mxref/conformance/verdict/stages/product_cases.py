@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -89,6 +89,13 @@ class ProductCases:
         """The least of the blocks' numbers in each case."""
         found: F64Array = np.minimum.reduceat(numbers, self.start)
         return found
+
+    def in_turn(self) -> Iterator[tuple[slice, Indices]]:
+        """For each number of a block, the products that have one, and where these blocks are."""
+        counts = self.at.blocks[self.start]
+        for block in range(int(counts.max())):
+            count = int(np.searchsorted(-counts, -block, side="left"))
+            yield slice(count), self.start[:count] + block
 
     def some(self, cases: Indices) -> ProductCases:
         """Some of the cases, by their numbers."""

@@ -125,15 +125,13 @@ def _after_each_block(cases: ProductCases, products: Products, dtype: Any, *, su
     reach = _reach(terms, sizes, products.units, cases.at.length.astype(np.float64), 19)
     low, high = np.zeros(len(cases.start)), np.zeros(len(cases.start))
     counts = cases.at.blocks[cases.start]
-    for block in range(int(counts.max())):
-        some = int(np.searchsorted(-counts, -block, side="left"))
-        at = cases.start[:some] + block
+    for some, at in cases.in_turn():
         least, most = terms[at] - reach[at], terms[at] + reach[at]
         if not sums:
             least, most = _both(least, dtype)[0], _both(most, dtype)[1]
         narrow = dtype if sums else np.float32
-        low[:some] = _both(low[:some] + least, narrow)[0]
-        high[:some] = _both(high[:some] + most, narrow)[1]
+        low[some] = _both(low[some] + least, narrow)[0]
+        high[some] = _both(high[some] + most, narrow)[1]
     if not sums:  # in float32 in any order
         reach = (counts + 1) / 2.0**22 * cases.summed(sizes)
         reach = np.where(np.isfinite(reach) & (counts > 1), reach, 0.0)
@@ -147,14 +145,11 @@ def _at_each_step(cases: ProductCases, products: Products, dtype: Any, *, fused:
     if not fused:
         each = each.astype(dtype).astype(np.float64)
     total = np.zeros(len(cases.start))
-    counts = cases.at.blocks[cases.start]
-    for block in range(int(counts.max())):
-        some = int(np.searchsorted(-counts, -block, side="left"))
-        at = cases.start[:some] + block
-        own, length = total[:some], cases.at.length[at]
+    for some, at in cases.in_turn():
+        own, length = total[some], cases.at.length[at]
         for lane in range(int(length.max())):
             own = np.where(lane < length, (own + each[at, lane]).astype(dtype), own)
-        total[:some] = own
+        total[some] = own
     return Ends(total, total, total == np.inf, total == -np.inf)
 
 
