@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, fl
 from mxref.bits.floats import F32, FloatLayout
-from mxref.blocks.dequantization import dequantize
 from mxref.blocks.fields import BlockFields
 from mxref.numbers.codes import dtype_of
 from mxref.products.adders import Adder, Scaling
@@ -107,6 +106,8 @@ def scaled_bounds(
             "a and b must have scales under which products are normal float32 numbers, got some "
             f"that make a product 2**{unit + least}, or scales of 2**{most}: take the exact product"
         )
+    from mxref.blocks.dequantization import dequantize
+
     x, y = (dequantize(one, np.float64) for one in (a, b))
     x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[0], -1)
     found = float_product_bounds(x, y, layout, rounding, scaled=True)

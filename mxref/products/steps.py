@@ -21,7 +21,6 @@ from mxref.bits.float32 import F64Array, as_float64, fl, flushed, rounded
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.base import CodeFormat
 from mxref.formats.catalog import ElementFormat
-from mxref.numbers.element import decode
 from mxref.policy.choices import Rounding
 from mxref.products.adders import Adder
 from mxref.products.exact_sums import ExactSums, rounded_integer
@@ -63,6 +62,8 @@ class Factors:
 @functools.cache
 def every_code(fmt: ElementFormat) -> Factors:
     """The numbers and the exponents of all codes; that of a subnormal is the least exponent."""
+    from mxref.numbers.element import decode
+
     values = np.asarray(decode(np.arange(fmt.code_count), fmt, np.float64))
     return Factors(values, exponents_of(values, fmt.emin))
 

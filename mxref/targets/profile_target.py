@@ -14,7 +14,6 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
-from mxref.operations.blocks import TENSOR_KINDS
 from mxref.targets.calls import Answers, by_halves, call_function
 from mxref.targets.target import PythonTarget
 
@@ -78,6 +77,8 @@ def profile_answers(profile: Profile, file: VectorFile, inputs: NDArray[np.uint6
 
 def _tensor_scale(profile: Profile, scale: tuple[np.float32, ...]) -> TensorScale | None:
     """The tensor's scale, which calls for some formats have as their last argument."""
+    from mxref.operations.blocks import TENSOR_KINDS
+
     kind = TENSOR_KINDS.get(profile.policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
     return TensorScale(int(scale[0].view(np.uint32)), kind) if scale else None
 

@@ -25,7 +25,6 @@ from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, by_halves, code_format
 from mxref.targets.line_protocol import NO_ANSWER
-from mxref.targets.profile_target import profile_answers
 from mxref.targets.target import Target
 
 if TYPE_CHECKING:
@@ -237,6 +236,8 @@ def _by_profile(
     otherwise: Callable[[], Answers],
 ) -> Answers:
     """The answers of a profile; its errors and the words of `otherwise` where it refuses."""
+    from mxref.targets.profile_target import profile_answers
+
     own = profile_answers(profile, file, inputs)
     if not own.errors:
         return own

@@ -11,7 +11,6 @@ from mxref.bits.float32 import wide
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import block_format
-from mxref.profiles.stages import Rows
 
 if TYPE_CHECKING:
     from mxref.profiles import Profile
@@ -38,6 +37,8 @@ def nearest_admitted(
     """
     if profile is None or profile.stages.bounds is None or file.op != "quantize":
         return wanted
+    from mxref.profiles.stages import Rows
+
     fmt = block_format(file.format)
     if answers.shape[1] != 1 + fmt.elements_per_block:
         return wanted

@@ -34,7 +34,6 @@ from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGH
 from mxref.policy.policy import Policy
 from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
-from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
 
 if TYPE_CHECKING:
@@ -143,7 +142,11 @@ def with_rows(
     causes = {(row.op, row.format): row.causes for row in report.rows}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in grouped([some[0].file for some in files]):
-        stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
+        stems: list[str] = []
+        if profile:
+            from mxref.targets.profile_target import speaks_of
+
+            stems = [f.stem for f in group if speaks_of(profile, op, format, f.float)]
         spoken = [by_stem[stem] for stem in stems]
         rest = [by_stem[file.stem] for file in group if file.stem not in stems]
         depends = why and (op, format) in unsteady
