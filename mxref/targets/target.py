@@ -151,13 +151,11 @@ __all__ = [
     "target_of",
 ]
 
-
 #: What a target may say of itself, beside its operations.
 _CLAIMS = (
     *("POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS", "MULTIPLES"),
     *("REUSES_RESULT", "ROW_SCALES", "RECIPE"),
 )
-
 
 #: What may define formats and operations of its own.
 _LAYERS = ("RECIPE", "MULTIPLES", "linear", "linear_gradients")

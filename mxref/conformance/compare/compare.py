@@ -230,10 +230,7 @@ def fast_right_answers(
 
 
 def _by_profile(
-    file: VectorFile,
-    inputs: NDArray[np.uint64],
-    profile: Profile,
-    otherwise: Callable[[], Answers],
+    file: VectorFile, inputs: NDArray[np.uint64], profile: Profile, otherwise: Callable[[], Answers]
 ) -> Answers:
     """The answers of a profile; its errors and the words of `otherwise` where it refuses."""
     from mxref.targets.profile_target import profile_answers
