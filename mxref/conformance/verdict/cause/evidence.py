@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.blocks.routes import quantize_rows, takes_keys
+from mxref.blocks.shapes import format_and_policy
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import BlockFormat, block_format
+from mxref.numbers.source import after_input_choices
 from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -24,17 +27,18 @@ from mxref.targets.profile_target import profile_answers, speaks_of
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
 
+#: The most words of blocks that are answered without tables, which take as long to make.
+_FEW_WORDS = 1 << 15
+#: The size of a file above which a sample is compared first, and the number of failed and of
+#: passed cases in that sample.
+_SMALL, _SAMPLE = 256, 64
+
 
 class Answering(Protocol):
     """What answers questions over a policy."""
 
     def answer(self, questions: Questions, policy: Policy) -> Words:
         """Its answers."""
-
-
-#: The size of a file above which a sample is compared first, and the number of failed and of
-#: passed cases in that sample.
-_SMALL, _SAMPLE = 256, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +114,13 @@ class Questions:
         if op == "quantize_tensor":  # all blocks at once, which is much faster
             return tensors_of(self.inputs, self.blocks().answers(policy), policy)
         inputs = self.inputs
+        if op == "quantize" and inputs.size <= _FEW_WORDS:
+            fmt, chosen = format_and_policy(format, None, policy, {})
+            if takes_keys(fmt, chosen):
+                words = inputs.astype(self.layout.uint)
+                rows, layout = after_input_choices(words, self.layout, chosen.element)
+                scales, codes = quantize_rows(rows, layout, fmt, chosen)
+                return np.concatenate([scales[:, np.newaxis], codes], axis=1).astype(np.uint64)
         if self.first and not inputs[:, 0].all():
             inputs = inputs.copy()  # a scale of 0 has no answer; scales are as under the smallest
             inputs[:, 0] = np.maximum(inputs[:, 0], 1)
