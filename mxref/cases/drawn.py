@@ -55,7 +55,7 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     if not REGISTRY[op].questions:
         return np.zeros((0, 1), np.uint64)
     draws = Draws(f"{seed} {op} {format} {float}")
-    if op in CALL_OPERATIONS:
+    if REGISTRY[op].own_choices:
         return drawn_calls(op, format, count, draws)
     if op in LAYER_OPERATIONS:
         layers = (

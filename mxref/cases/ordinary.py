@@ -144,7 +144,7 @@ def ordinary_words(file: VectorFile, kinds: tuple[str, str], rows: int, seed: in
         if file.op == "shared_scale":
             patterns &= np.uint64(sorts.layout.sign_bit - 1)
         parts.append(patterns)
-    if file.op == "encode_stochastic":
+    if file.row.random_bits:
         parts += [
             draws.below((rows, 1), 1 << _WIDTH).astype("u8"),
             np.full((rows, 1), _WIDTH, "u8"),

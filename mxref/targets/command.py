@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_CODE_FORMATS, OWN_FORMATS
 from mxref.operands.splitmix import drawn_order
-from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
@@ -139,7 +139,7 @@ class CommandTarget:
             )
             self._covered[key] = not answer.unsupported
         # Formats of integers are no claims.
-        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
+        claimed = REGISTRY[op].own_choices or self.claims.cover(format, float)
         return self._covered[key] and claimed
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import CALL_OPERATIONS
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.support.whole_file import refuse_special, write_file
 from mxref.targets.calls import Answers
@@ -72,8 +72,7 @@ class ResultsTarget:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether there is a file of answers that are not all `unsupported`."""
         answers = self.answers.get(f"{op}/{format}.{float}")
-        claimed = op in CALL_OPERATIONS or self.claims.cover(format, float)
-        if answers is None or not claimed:
+        if answers is None or not (REGISTRY[op].own_choices or self.claims.cover(format, float)):
             return False
         return not answers or not all(answer.unsupported for answer in answers.values())
 

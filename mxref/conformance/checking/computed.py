@@ -191,4 +191,4 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
 
 def _parsed(like: VectorFile, column: str) -> AnyPolicy:
     """The policy of a column."""
-    return column if like.op in CALL_OPERATIONS else Policy.parse(column)
+    return column if like.row.own_choices else Policy.parse(column)

@@ -44,7 +44,7 @@ from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import described, with_rows
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
+from mxref.operations.registry import DOT_OPERATIONS, PRODUCT_OPERATIONS, REGISTRY
 from mxref.support.library_threads import limit_note
 from mxref.targets.calls import Answers
 from mxref.targets.target import PythonTarget
@@ -312,7 +312,7 @@ class Further:
         files_of = {one.file.stem: [one] for one in answered}
         for outcome in (one.outcome for one in self.computed if one.outcome is not None):
             file, given = outcome.file, Answers(outcome.answers, outcome.errors)
-            choices = outcome.policy if file.op in CALL_OPERATIONS else None
+            choices = outcome.policy if file.row.own_choices else None
             given_to = Answered(file, outcome.inputs, given, choices)
             files_of.setdefault(file.stem, []).append(given_to)
         return with_rows(self.report, list(files_of.values()), self.uses, whole=self.whole)

@@ -98,7 +98,7 @@ def families_for(
     if same:
         return (same[0],)
     chunks = found[0].chunks
-    if file.op == "quantize" and file.float == F32.name and file.format in MX_BLOCKS:
+    if file.row.blocks == "numbers" and file.float == F32.name and file.format in MX_BLOCKS:
         chunks = partial(product_blocks, file.format, policy)
     return (dataclasses.replace(found[0], policy=name, chunks=chunks),)
 

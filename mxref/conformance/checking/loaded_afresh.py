@@ -15,7 +15,6 @@ from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.call_dependence import CallDependence
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.registry import CALL_OPERATIONS
 from mxref.support.time_limit import limited
 from mxref.targets.calls import quiet
 from mxref.targets.target import PythonTarget, TargetError
@@ -129,7 +128,7 @@ def _asked(
     if ahead:
         fresh.ask(file, file.input_words()[:ahead])
     found = asked(fresh, file)
-    choices = wrong.policy if file.op in CALL_OPERATIONS else None
+    choices = wrong.policy if file.row.own_choices else None
     profile = report.profile if wrong.profile else None
     policy = profile.policy if profile else report.policy
     return Answered(file, found.inputs, found.answers, choices).judged(policy, profile)

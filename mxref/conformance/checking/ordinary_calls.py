@@ -153,7 +153,7 @@ class _Subject:
     def alone(self, call: _Asked) -> Compared | None:
         """Wrong rows among cases of the vectors, compared like a search if they are wrong there."""
         beside = call.file.input_words()
-        if call.file.op == "encode_stochastic":
+        if call.file.row.random_bits:
             beside = beside[beside[:, 2] == call.words[0, 2]]
         some = call.words[call.rows[:_AGAIN]]
         mixed = np.concatenate([beside[: 2 * _AGAIN], some, beside[-_AGAIN:]])

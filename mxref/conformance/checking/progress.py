@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mxref.cases.records import VectorFile
-from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operations.registry import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 
 __all__ = ["Progress", "Tell", "untold", "within"]
 
@@ -61,7 +61,7 @@ class Progress:
         self._tell = tell
         counts = [0, 0, 0]
         for file in files:
-            calls = file.op in LAYOUT_OPERATIONS or file.op in CALL_OPERATIONS
+            calls = file.op in LAYOUT_OPERATIONS or file.row.own_choices
             counts[2 if file.op in PRODUCT_OPERATIONS else 1 if calls else 0] += 1
         self._times: dict[str, int] = {}
         for part, times in _TIMES.items():

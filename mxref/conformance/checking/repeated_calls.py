@@ -15,7 +15,7 @@ from mxref.conformance.checking.odd_calls import ask_empty, by_two_threads
 from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.call_dependence import CallDependence
-from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget
 
@@ -41,9 +41,9 @@ _PER_CALL = 20_000
 
 def elements_of(file: VectorFile, rows: int) -> int:
     """The number of elements in a call with some rows of a file; of integers by rule of thumb."""
-    if file.op in CALL_OPERATIONS:
+    if file.row.own_choices:
         return rows * 64
-    width = len(file.cases[0].inputs) if file.op in ("quantize", "dequantize") else 1
+    width = len(file.cases[0].inputs) if file.row.blocks else 1
     return rows * width
 
 

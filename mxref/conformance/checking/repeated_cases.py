@@ -140,7 +140,7 @@ class RepeatedCases:
         some = self.chosen(self._moved, 1)
         _, places = np.unique(self.first[some], axis=0, return_index=True)
         yield from (np.full(len(some), case) for case in some[places[:_REPEATED]])
-        if self.file.op == "dequantize":
+        if self.file.row.blocks == "codes":
             cases = self._of_one_kind()
             scales = self.inputs[cases, int(self._has_tensor_scale)]
             yield np.resize(_most_alike(cases, scales), len(some))
@@ -165,7 +165,7 @@ class RepeatedCases:
         """The column of which a call has one word: random bits, or the scale of a tensor."""
         if self._has_tensor_scale:
             return None if has_row_scales(self.function, self.file.format) else 0
-        return 2 if self.file.op == "encode_stochastic" else None
+        return 2 if self.file.row.random_bits else None
 
     @property
     def _has_tensor_scale(self) -> bool:

@@ -58,7 +58,7 @@ def subjects(report: Report) -> Iterator[CallSubject]:
         policy = explaining(row, report)
         by, fails = policy or compared_with(row, report), policy is None
         if isinstance(by, str):
-            if row.op in CALL_OPERATIONS:
+            if row.operation.own_choices:
                 from mxref.conformance.checking.integer_questions import IntegerSubject
 
                 is_rare = row.format in CALL_OPERATIONS[row.op].further
@@ -148,7 +148,7 @@ def explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyP
 
 def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
     """The policy that a row was compared with; that of the profile where it was the profile."""
-    if row.op in CALL_OPERATIONS:
+    if row.operation.own_choices:
         return row.policy
     by_profile = row.profile is not None and report.profile is not None
     return report.profile.policy if by_profile and report.profile else report.policy
@@ -193,7 +193,7 @@ def with_decided(target: Target, one: Answered, seed: int) -> Answered:
     Other questions decide between policies that give the same answers to a file.
     """
     file = one.file
-    if file.op not in CALL_OPERATIONS or not file.cases:
+    if not file.row.own_choices or not file.cases:
         return one
     from mxref.cases.drawn import drawn
     from mxref.targets.results import ResultsTarget

@@ -66,7 +66,7 @@ def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
     if file.op == "quantize_tensor":
         blocks = _wrong_blocks(file, failure)
         return next((clause for one in blocks if (clause := violated(*one, policy))), None)
-    if file.op != "quantize" or not has_power_scales(file.format):
+    if file.row.blocks != "numbers" or not has_power_scales(file.format):
         if failure.case.required:
             return failure.case.rule
         return _excluded(file, failure.case, failure.got)

@@ -21,7 +21,7 @@ from mxref.formats.catalog import CodeFormat, block_format
 from mxref.numbers.codes import are_nan
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import CALL_OPERATIONS, REGISTRY
+from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, by_halves, code_format
 from mxref.targets.line_protocol import NO_ANSWER
@@ -171,14 +171,14 @@ def judged(
         own: the right answers; if None those of the slow twin and of the columns.
     """
     name = _spelled(file, policy)
-    if file.op in CALL_OPERATIONS and not isinstance(policy, str):
+    if file.row.own_choices and not isinstance(policy, str):
         name, own = nearest(file, inputs, asked)
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     wanted = nearest_admitted(file, inputs, wanted, answers, profile)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs, bits=bits), axis=1)
-    same = widened(file, same, inputs, answers, name if file.op in CALL_OPERATIONS else policy)
+    same = widened(file, same, inputs, answers, name if file.row.own_choices else policy)
     failures = [
         Failure(
             index=i,
@@ -205,7 +205,7 @@ def right_answers(
         return padded(exact_answers(file.op, file.format, file.float, questions, policy))
 
     def by_policy() -> Answers:
-        if file.op in CALL_OPERATIONS and not isinstance(policy, str):
+        if file.row.own_choices and not isinstance(policy, str):
             return Answers(file.outputs(0))
         name = _spelled(file, policy)
         if name in file.columns:
@@ -316,7 +316,7 @@ def with_one_nan(
     if file.op not in _OF_CODES:
         return words
     scales, element = words[:, :0], np.ones((1, words.shape[1]), np.bool_)
-    if file.op == "quantize":  # the first word is the scale
+    if file.row.blocks == "numbers":  # the first word is the scale
         scales, element = words[:, :1], np.arange(words.shape[1])[np.newaxis] > 0
     elif file.op == "quantize_tensor":
         if inputs is None:

@@ -78,7 +78,7 @@ def widened(
         found[rest] = inside(file, *some, "any")
     elif file.op in LAYER_OPERATIONS and tolerated(policy):
         found[rest] = layers_inside(file, *some, policy, "any")
-    elif file.op in CALL_OPERATIONS and file.format in CALL_OPERATIONS[file.op].admitting:
+    elif file.row.own_choices and file.format in CALL_OPERATIONS[file.op].admitting:
         admits = CALL_OPERATIONS[file.op].admits
         found[rest] = [admitted(file, *one, admits) for one in zip(*some, strict=True)]
     return found

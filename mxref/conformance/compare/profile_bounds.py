@@ -35,7 +35,7 @@ def nearest_admitted(
         answers: those that are compared with them.
         profile: the profile compared with, if any.
     """
-    if profile is None or profile.stages.bounds is None or file.op != "quantize":
+    if profile is None or profile.stages.bounds is None or file.row.blocks != "numbers":
         return wanted
     from mxref.profiles.stages import Rows
 

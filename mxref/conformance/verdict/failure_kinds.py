@@ -93,7 +93,7 @@ def change_of(file: VectorFile, failure: Failure) -> Change | None:
     got, want = failure.got, failure.want
     if got is None or not got or len(got) != len(want):
         return None
-    if file.op == "quantize":
+    if file.row.blocks == "numbers":
         block = block_format(file.format)
         if got[0] != want[0]:
             return _change(block.scale, want[:1], got[:1], scale=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.own_choices import DEFAULT
-from mxref.operations.registry import CALL_OPERATIONS
 
 __all__ = ["integer_verdict"]
 
@@ -15,7 +14,7 @@ def integer_verdict(rows: Sequence[VerifyRow]) -> str:
     """The end of a verdict: the policies of integer operations that are not the default."""
     where: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        if row.op in CALL_OPERATIONS and row.policy != DEFAULT:
+        if row.operation.own_choices and row.policy != DEFAULT:
             where.setdefault(row.policy, {}).setdefault(row.op, []).append(row.format)
     parts = [
         f"{op} ({', '.join(formats)}) under {policy}"

@@ -14,7 +14,7 @@ from mxref.conformance.verdict.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.unknown_verdict import nearest, unknown_verdict, violations
-from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 
 __all__ = ["causes_of", "judge_rows"]
@@ -33,7 +33,7 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
     """
     failing = [row for row in rows if row.failures]
     if not failing:
-        others = [row for row in rows if row.op not in CALL_OPERATIONS]
+        others = [row for row in rows if not row.operation.own_choices]
         if {row.policy for row in others} <= {"ocp"}:
             return "conforms" + integer_verdict(rows)
         against = contradicting(str(policy), [(row.op, row.format) for row in others])

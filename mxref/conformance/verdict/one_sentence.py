@@ -11,7 +11,6 @@ from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import ELEMENT_FORMATS, block_format
 from mxref.formats.scale_kinds import has_power_scales
-from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.target import PythonTarget
 
@@ -102,7 +101,7 @@ def _unnamed_formats(report: Report) -> tuple[str, Report] | None:
 
 def _elements(row: VerifyRow) -> set[str]:
     """The element formats that a row is about; none of scales, integers and others."""
-    if row.op in CALL_OPERATIONS:
+    if row.operation.own_choices:
         return set()
     names = row.format.split("-")
     blocks = {block_format(name).element.name for name in names if has_power_scales(name)}

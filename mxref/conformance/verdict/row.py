@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.failure_kinds import listed_as
+from mxref.operations.operation import Operation
+from mxref.operations.registry import REGISTRY
 
 if TYPE_CHECKING:
     from mxref.conformance.verdict.cause.cause import Cause
@@ -38,6 +40,11 @@ class VerifyRow:
     description: Description | ProductDescription | WeightOnlyDescription | None = None
     beside: tuple[Outcome, ...] = ()  #: its answers compared with what is nearest, if anything is
     unanswered: tuple[Outcome, ...] = ()  #: the cases that recorded answers lack, if they lack some
+
+    @property
+    def operation(self) -> Operation:
+        """The row of the registry."""
+        return REGISTRY[self.op]
 
     @property
     def policy(self) -> str:

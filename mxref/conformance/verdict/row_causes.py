@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mxref.conformance.verdict.call_dependence import MIXING, CallDependence
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.operations.registry import PRODUCT_OPERATIONS
 from mxref.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def with_causes(
     from mxref.conformance.verdict.cause.product_causes import product_causes
     from mxref.conformance.verdict.causes import find_causes
 
-    if row.op in CALL_OPERATIONS:
+    if row.operation.own_choices:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:
         from mxref.conformance.verdict.stages.product_stages import product_stages

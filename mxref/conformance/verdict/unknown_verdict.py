@@ -12,7 +12,7 @@ from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0, MX_BLOCKS, MX_ELEMENTS
-from mxref.operations.registry import CALL_OPERATIONS, DOT_OPERATIONS
+from mxref.operations.registry import DOT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
 
@@ -135,7 +135,7 @@ def _standing(rows: Sequence[VerifyRow]) -> str:
 
 def _missing(row: VerifyRow) -> str:
     """What the standard does not have, of what a row is about; empty if it has all."""
-    if row.op in CALL_OPERATIONS:
+    if row.operation.own_choices:
         return "integer operations"
     return "" if _FORMATS.issuperset(row.format.split("-")) else row.format
 

@@ -30,7 +30,7 @@ from mxref.conformance.verdict.row_causes import (
     without_causes,
 )
 from mxref.conformance.verdict.scope_notes import what_is_not_asked
-from mxref.operations.registry import CALL_OPERATIONS, PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
+from mxref.operations.registry import PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.asked_files import is_asked
 from mxref.targets.calls import Answers
@@ -232,7 +232,7 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         return replace(row, description=_described_products(row))
     from mxref.conformance.verdict.describe.description import describe_failures
 
-    if row.op in CALL_OPERATIONS:
+    if row.operation.own_choices:
         where = None if complete else describe_failures(row.outcomes, report.policy)
         return replace(row, description=where)
     # A policy that gives all answers may do so but for codes of NaN.
@@ -300,7 +300,7 @@ def _beside(outcome: Outcome, policy: Policy, profile: Profile | None, shift: An
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from causes of the failing rows."""
-    rows = [row for row in rows if row.op not in CALL_OPERATIONS]
+    rows = [row for row in rows if not row.operation.own_choices]
     changed: dict[str, str] = {}
     begin = start.choices()
     for row in rows:
