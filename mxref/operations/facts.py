@@ -49,6 +49,8 @@ class Facts:
     own_choices: ClassVar[bool] = False
     #: Whether words in are random bits and their number, behind a number.
     random_bits: ClassVar[bool] = False
+    #: Whether it is on a linear layer, whose operands become blocks.
+    of_layers: ClassVar[bool] = False
     #: Of operations on whole blocks, what a block has at first: numbers, or codes.
     blocks: ClassVar[str] = ""
     #: What a call has many of.

@@ -42,7 +42,7 @@ __all__ = ["LayerOperation", "Linear", "LinearGradients"]
 class LayerOperation(Operation):
     """An operation on a linear layer, all of whose words are floats."""
 
-    one_nan = True
+    one_nan = of_layers = True
     varied = single = True
     decided_by = "N44"
     formats = MX_BLOCKS

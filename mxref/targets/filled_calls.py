@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from mxref.blocks.shapes import result_shapes
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS, block_format
 from mxref.operands.returned import array_of, pair_of
-from mxref.operations.by_value import ByValue
 from mxref.operations.filled_axes import FilledAxes
 from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
 from mxref.policy.policy import Policy
@@ -47,6 +46,8 @@ def filled(op: str, function: _Function, multiples: Sequence[int], policy: Polic
         return _of_axes(
             op, row.axes_filled, function, dict(zip(row.multiples, multiples, strict=True))
         )
+    from mxref.operations.by_value import ByValue
+
     if isinstance(row, ByValue):
         return _of_values(function, multiples[0])
     if op in LAYOUT_OPERATIONS:

@@ -14,7 +14,6 @@ from collections.abc import Collection
 from mxref.bits.floats import F16, F64, LAYOUTS
 from mxref.conformance.identification.equal_reasons import Known, narrower, reasons
 from mxref.conformance.identification.setting import OF_OPERANDS, Setting, same_products
-from mxref.operations.layer_operations import LayerOperation
 from mxref.policy.scale_rule import ScaleRule
 
 __all__ = ["because", "equal_members"]
@@ -184,7 +183,7 @@ def because(
         if not setting.row.one_code:
             float = f"{setting.float} " * (setting.float in LAYOUTS)
             never = f"none of {looked_at} {float}questions tells them apart under the other choices"
-        if isinstance(setting.row, LayerOperation) and choice in OF_OPERANDS:
+        if setting.row.of_layers and choice in OF_OPERANDS:
             never = f"none of {looked_at} questions about layers tells them apart; "
             never += "those about quantize may"
         sentences.append("the answers are of no policy" if wrong else never)

@@ -195,14 +195,14 @@ def identify(
 
     def wanted(op: str, format: str, float: str) -> bool:
         return (
-            op in ops
-            and (formats is None or format in formats)
+            (formats is None or format in formats)
             and (floats is None or float in floats or float not in LAYOUTS)
             and target.covers(op, format, float)
         )
 
     timed = TimedTarget(target)
-    return tuple(_checked(timed, setting) for setting in settings(wanted))
+    some = [op for op in ops if op in getattr(target, "operations", ops)]
+    return tuple(_checked(timed, setting) for setting in settings(wanted, some))
 
 
 def _checked(target: TimedTarget, setting: Setting) -> Identified:
@@ -217,13 +217,17 @@ def _checked(target: TimedTarget, setting: Setting) -> Identified:
     return replace(found, vectors=compared(files, answered, found.policy))
 
 
-def settings(wanted: Callable[[str, str, str], bool] = lambda *_: True) -> Iterator[Setting]:
+def settings(
+    wanted: Callable[[str, str, str], bool] = lambda *_: True, ops: Collection[str] = OPERATIONS
+) -> Iterator[Setting]:
     """Every operation with its formats and float types, in order.
 
     Args:
-        wanted: which of them; the others cost no time.
+        wanted: which of them.
+        ops: of these operations alone; the rows of others are not imported.
     """
-    for op, row in POLICY_OPERATIONS.items():
+    for op in (op for op in POLICY_OPERATIONS if op in ops):
+        row = POLICY_OPERATIONS[op]
         for format in row.formats:
             open_nan = has_small_float_scales(format) or _is_float32(format)
             for slot in row.slots(format):

@@ -17,7 +17,7 @@ from mxref.conformance.identification.setting import OF_LAYERS, Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, padded, stripped
-from mxref.operations.layer_operations import LayerOperation
+from mxref.operations.registry import LAYER_OPERATIONS
 from mxref.policy.choices import Activations, BackwardOperands, WeightAxis
 from mxref.policy.policy import Policy
 
@@ -59,14 +59,14 @@ def _answer(op: str, format: str, float: str, words: tuple[int, ...], policy: st
     return fast_layer(op, format, float, words, policy)
 
 
-def products_alone(row: LayerOperation, answers: Words, words: Words) -> Words:
+def products_alone(setting: Setting, answers: Words, words: Words) -> Words:
     """Answers without results that are sums of many numbers in any order, as that of the bias."""
     from mxref.operations.layers import layer_parts
 
-    found = answers.copy()
+    found, products = answers.copy(), LAYER_OPERATIONS[setting.op].products
     for answer, asked in zip(found, words, strict=True):
-        sizes = [size for _, size in layer_parts(row.name, stripped(asked))]
-        answer[sum(sizes[: row.products]) : sum(sizes)] = np.uint64(NO_WORD)
+        sizes = [size for _, size in layer_parts(setting.op, stripped(asked))]
+        answer[sum(sizes[:products]) : sum(sizes)] = np.uint64(NO_WORD)
     return found
 
 

@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
 from mxref.conformance.compare.compare import answered_or_refused
-from mxref.conformance.identification.layer_questions import (
-    layer_predictions,
-    products_alone,
-)
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.operands.splitmix import splitmix64
 from mxref.operands.word_rows import NO_WORD, same_width
-from mxref.operations.layer_operations import LayerOperation
 from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "scales_alone", "shown"]
@@ -42,7 +37,9 @@ def predicted(
     def answer(some: Words) -> Words:
         if shows == "scale":
             return scales_alone(setting, some, policy)
-        if isinstance(setting.row, LayerOperation):
+        if setting.row.of_layers:
+            from mxref.conformance.identification.layer_questions import layer_predictions
+
             return layer_predictions(setting, some, policy)
         return fast_answers(op, format, float, some, policy).astype(np.uint64)
 
@@ -86,8 +83,10 @@ def comparable(
     Those about gradients are without that of the bias.
     """
     layout, row = setting.layout, setting.row
-    if isinstance(row, LayerOperation):
-        answers = products_alone(row, answers, words)
+    if row.of_layers:
+        from mxref.conformance.identification.layer_questions import products_alone
+
+        answers = products_alone(setting, answers, words)
     if row.bounds(setting.format):  # the sign of a zero depends on much else
         answers = np.where(answers == np.uint64(layout.sign_bit), np.uint64(0), answers)
     if row.one_nan:

@@ -21,7 +21,6 @@ from mxref.conformance.identification.float_scale_questions import (
     float_scale_pools,
     float_scale_products,
 )
-from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.place_questions import largest_in_each_lane
 from mxref.conformance.identification.pools import (
     Maker,
@@ -45,7 +44,6 @@ from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.golden.designed_blocks import resized
 from mxref.operands.word_rows import padded
-from mxref.operations.layer_operations import LayerOperation
 from mxref.operations.layouts import LayoutOperation
 from mxref.policy.policy import Policy
 from mxref.support.distinct import distinct, distinct_rows
@@ -56,7 +54,9 @@ __all__ = ["pools", "unasked_places"]
 def pools(setting: Setting) -> tuple[Maker, ...]:
     """The pools of an operation, in the order in which they are asked."""
     row, reads = setting.row, setting.row.reads(setting.format)
-    if isinstance(row, LayerOperation):
+    if row.of_layers:
+        from mxref.conformance.identification.layer_questions import layer_pools
+
         return layer_pools(setting)
     if row.before_block:
         return (*(_as_tensor(maker, setting) for maker in block_pools(setting)), _tail(setting))

@@ -17,7 +17,6 @@ from mxref.formats.catalog import (
 )
 from mxref.formats.scale_kinds import has_small_float_scales, scale_kind
 from mxref.operations.blocks import SCALED_ELEMENT_CHOICES, TENSOR_KINDS
-from mxref.operations.layer_operations import LayerOperation
 from mxref.operations.operation import Operation
 from mxref.operations.registry import REGISTRY
 from mxref.policy.choices import ScaleArithmetic
@@ -69,7 +68,7 @@ class Setting:
         if self.is_scaled:
             known = ("scale_arithmetic", *SCALED_ELEMENT_CHOICES)
             return tuple(name for name in every if name in known)
-        if not isinstance(self.row, LayerOperation):
+        if not self.row.of_layers:
             return every
         return tuple(name for name in every if name in (*OF_OPERANDS, *OF_LAYERS))
 
