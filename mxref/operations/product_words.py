@@ -81,7 +81,6 @@ class DotSide:
         return (*tensor, *self.scales, *self.codes)
 
 
-@functools.cache  # a name stands for one format as long as the process runs
 def pair_formats(name: str) -> tuple[BlockFormat, BlockFormat]:
     """The formats of both operands, by the name of the pair.
 
@@ -124,13 +123,13 @@ def operands(words: Sequence[int], format: str) -> tuple[DotSide, DotSide]:
     Raises:
         ValueError: no number of elements has this number of words.
     """
-    first, second = _places(len(words), format)
+    first, second = _places(len(words), pair_formats(format))
     return _side(words, *first), _side(words, *second)
 
 
 def rows_of_operands(words: NDArray[np.uint64], format: str) -> list[tuple[DotSide, DotSide]]:
     """Both operands of dot products with as many words, one a row; raises as `operands`."""
-    first, second = _places(words.shape[1], format)
+    first, second = _places(words.shape[1], pair_formats(format))
     return [(_side(row, *first), _side(row, *second)) for row in map(tuple, words.tolist())]
 
 
@@ -141,13 +140,14 @@ def _side(words: Sequence[int], tensor: int | None, scales: slice, codes: slice)
 
 
 @functools.lru_cache(1 << 10)
-def _places(count: int, format: str) -> tuple[tuple[int | None, slice, slice], ...]:
+def _places(
+    count: int, formats: tuple[BlockFormat, BlockFormat]
+) -> tuple[tuple[int | None, slice, slice], ...]:
     """Where so many words have the tensor's scale, if any, scales and codes of each operand.
 
     Raises:
         ValueError: no number of elements has this number of words.
     """
-    formats = pair_formats(format)
     size, tensors = formats[0].elements_per_block, [fmt.tensor_scale for fmt in formats]
     half, odd = divmod(count - sum(tensors), 2)
     blocks = -(-half // (size + 1))
