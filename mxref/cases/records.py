@@ -20,7 +20,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.cases.words import FLAGS, known_models, known_rules
 from mxref.operands.word_rows import padded
 from mxref.operations.operation import Operation
-from mxref.operations.registry import REGISTRY
+from mxref.operations.registry import row_of
 
 __all__ = ["Case", "VectorFile"]
 
@@ -96,7 +96,7 @@ class VectorFile:
     @property
     def row(self) -> Operation:
         """Its operation's row."""
-        return REGISTRY[self.op]
+        return row_of(self.op)
 
     @property
     def rule(self) -> str:

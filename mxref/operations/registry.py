@@ -31,6 +31,7 @@ __all__ = [
     "WEIGHT_ONLY_OPERATIONS",
     "defined",
     "own_operations",
+    "row_of",
 ]
 
 #: name -> the module of this room and the class that have it: of numbers and blocks,
@@ -172,6 +173,19 @@ def own_operations() -> dict[str, CallOperation]:
     return {name: CALL_OPERATIONS[name] for name in REGISTRY if name not in _PLACES}
 
 
+#: Operations that were added for a while: reports and cases about them outlive it.
+_ENDED: dict[str, Operation] = {}
+
+
+def row_of(name: str) -> Operation:
+    """The operation of this name: of the registry, or the last one that `defined` added.
+
+    >>> row_of("pack").name
+    'pack'
+    """
+    return REGISTRY[name] if name in REGISTRY else _ENDED[name]
+
+
 @contextlib.contextmanager
 def defined(*operations: CallOperation) -> Iterator[None]:
     """Adds operations from outside of mxref, for all verbs, until the end of a `with` statement.
@@ -192,5 +206,5 @@ def defined(*operations: CallOperation) -> Iterator[None]:
 
 
 def _forget(operation: CallOperation) -> None:
-    del REGISTRY[operation.name]
+    _ENDED[operation.name] = REGISTRY.pop(operation.name)
     operation.is_own = False

@@ -11,7 +11,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.operations.operation import Operation
-from mxref.operations.registry import REGISTRY
+from mxref.operations.registry import row_of
 
 if TYPE_CHECKING:
     from mxref.conformance.verdict.cause.cause import Cause
@@ -43,8 +43,8 @@ class VerifyRow:
 
     @property
     def operation(self) -> Operation:
-        """The row of the registry."""
-        return REGISTRY[self.op]
+        """The operation's row."""
+        return row_of(self.op)
 
     @property
     def policy(self) -> str:

@@ -26,8 +26,9 @@ from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import computed, target_speed
 from mxref.conformance.checking.array_memory import MEMORIES
 from mxref.conformance.checking.subjects import unsearched
-from mxref.conformance.verdict import causes, verify
+from mxref.conformance.verdict import causes
 from mxref.conformance.verdict.call_dependence import CallDependence, Scope
+from mxref.conformance.verdict.describe import description
 from mxref.golden import VectorFile
 from mxref.targets.calls import Answers
 
@@ -61,7 +62,7 @@ def report_of(
 def without_causes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither causes nor descriptions are looked for, which takes long and changes nothing else."""
     monkeypatch.setattr(causes, "find_causes", lambda *_: ())
-    monkeypatch.setattr(verify, "describe_failures", lambda *_: None)
+    monkeypatch.setattr(description, "describe_failures", lambda *_: None)
 
 
 def assert_found(function: Function, kind: str, text: str, *more: Any, **claims: Any) -> None:

@@ -27,7 +27,7 @@ def test_a_right_target_conforms(
 ) -> None:
     asked: list[Path] = []
 
-    def read(path: Path, wanted: Callable[[str], bool]) -> list[VectorFile]:
+    def read(path: Path, wanted: Callable[[str], bool], _: object) -> list[VectorFile]:
         asked.append(path)  # they take a second to read, and have been read
         return [file for file in everything if wanted(file.stem)]
 
