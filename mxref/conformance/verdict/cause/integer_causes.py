@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.compare import Outcome, right_answers
+from mxref.conformance.compare.compare import Outcome, right_answers, same_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import admitted
 from mxref.conformance.verdict.cause.cause import Cause, Stage
@@ -112,8 +112,9 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words], meant: Words
         own, wrong = same_width(one, found.words)
         if meant.shape != wrong.shape:
             return False
-        made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
-        if np.array_equal(made[kept], got[kept]):
+        is_meant = same_answers(file, wrong, meant)
+        made, got = same_width(np.where(is_meant, own, wrong), outcome.answers)
+        if same_answers(file, made[kept], got[kept]).all():
             return True
     return False
 
