@@ -17,6 +17,7 @@ from mxref.formats.catalog import (
     OWN_FORMATS,
 )
 from mxref.formats.own_formats import KINDS
+from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import CALL_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import short, unknown_name
@@ -52,10 +53,11 @@ def usual_formats() -> dict[str, object]:
 
 
 def claimable(claim: str) -> Mapping[str, object]:
-    """What a target may name in `FLOATS`, and in `FORMATS`, those beside MX included."""
+    """What a target may name in `FLOATS`, and in `FORMATS`: also those beside MX, and pairs."""
     if claim == "FLOATS":
         return LAYOUTS
-    return {**usual_formats(), **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS, **OWN_FORMATS}
+    others = {**OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS, **dict.fromkeys(PAIRS)}
+    return {**usual_formats(), **others, **OWN_FORMATS}
 
 
 def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:

@@ -6,7 +6,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +16,7 @@ from verify_helpers import ENCODE, RIGHT, Kit, assert_sentence, target_file
 
 from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
+from mxref.operations.product_words import PAIRS
 from mxref.operations.registry import OPERATIONS
 from mxref.profiles import profile
 from mxref.targets.claims import claimed_names
@@ -185,3 +186,11 @@ def test_claimed_formats_have_the_names_that_options_take() -> None:
     assert claimed_names("x", "FORMATS", names) == {"e2m1", "mxfp4_e2m1", "e4m3", "e5m2"}
     with pytest.raises(TargetError, match=r"target x: FORMATS must be 'e5m2' or 'e4m3', got 'fp8'"):
         claimed_names("x", "FORMATS", ["fp8"])
+
+
+def test_a_pair_of_formats_is_claimed_by_the_name_that_reports_have() -> None:
+    pair = "mxfp8_e4m3-mxfp4_e2m1"
+    kernel = SimpleNamespace(matmul=lambda *_: None, FORMATS=[pair])
+    target = target_of(kernel, "x")
+    asked = [name for name in PAIRS if target.covers("matmul", name, "f32")]
+    assert asked == [pair]
