@@ -92,13 +92,20 @@ def a_few(names: Sequence[str], most: int) -> str:
     return text if left <= 0 else f"{text} and {left} other{'s' * (left > 1)}"
 
 
-def guess(count: int, what: str) -> str:
-    """That a rule rests on one observation, as the end of its counts; nothing if it has more.
+def guess(count: int, what: str, conditions: int = 1) -> str:
+    """That a rule rests on few observations, as the end of its counts; nothing if it has more.
 
-    >>> guess(1, "wrong call"), guess(2, "wrong call")
-    ('; a guess from one wrong call', '')
+    Args:
+        count: of observations.
+        what: what is observed.
+        conditions: how many the rule has, each of which an observation may fulfil by chance.
+
+    >>> guess(1, "wrong call"), guess(2, "wrong call"), guess(2, "case", conditions=3)
+    ('; a guess from one wrong call', '', '; a guess from 2 cases')
     """
-    return f"; a guess from one {what}" if count == 1 else ""
+    if count > conditions:
+        return ""
+    return f"; a guess from one {what}" if count == 1 else f"; a guess from {count} {what}s"
 
 
 def one_line(text: str, longest: int = 200) -> str:

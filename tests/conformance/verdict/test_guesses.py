@@ -26,6 +26,7 @@ def wrong_where(is_wrong: Callable[[Any], Any]) -> Callable[..., Any]:
     [
         (lambda x: x == TIE, "(1 of 1; a guess from one case)"),
         (lambda x: np.abs(x) == TIE, "(2 of 2)"),
+        (lambda x: (x >= TIE) & (x <= np.nextafter(np.float32(TIE), 3)), "a guess from 2 cases)"),
     ],
 )
 def test_a_description_of_one_case_says_that_it_is_a_guess(

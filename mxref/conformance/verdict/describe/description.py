@@ -53,6 +53,11 @@ class Part:
         )
 
     @property
+    def conditions(self) -> int:
+        """The values and ends of ranges that its literals name."""
+        return sum(1 + (None not in (one.low, one.high)) for one in self.literals)
+
+    @property
     def is_mostly_wrong(self) -> bool:
         """Whether few of the units that the literals hold of are right."""
         return 5 * self.failing >= 4 * self.units
@@ -110,7 +115,7 @@ class Description:
             if not where:
                 return f"{subject}wrong in all {part.failing} {units}{effect}"
             counts = f"{part.failing} of {self.failing[kind]}"
-            counts += "" if part.names_input else guess(part.seen, "case")
+            counts += "" if part.names_input else guess(part.seen, "case", part.conditions)
             places.append(f"{where} ({counts}){effect}")
         if some:
             return f"{subject}wrong {'; and '.join(some)}"
