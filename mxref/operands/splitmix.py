@@ -11,11 +11,10 @@ from mxref.support.distinct import distinct
 
 __all__ = ["below", "drawn_order", "first_output", "splitmix64"]
 
-_INCREMENT = 0x9E3779B97F4A7C15
+_INCREMENT, *_FACTORS = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # Arrays, with which NumPy begins to compute sooner than with scalars.
 _STEP, _FIRST, _SECOND, _30, _27, _31 = (
-    np.array(one, np.uint64)
-    for one in (_INCREMENT, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 30, 27, 31)
+    np.array(one, np.uint64) for one in (_INCREMENT, *_FACTORS, 30, 27, 31)
 )
 _MASK = (1 << 64) - 1
 #: Outputs that are made at a time, which stay in the cache.
@@ -82,8 +81,8 @@ def first_output(seed: int) -> int:
     'e220a8397b1dcdaf'
     """
     state = seed + _INCREMENT & _MASK
-    state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
+    state = (state ^ state >> 30) * _FACTORS[0] & _MASK
+    state = (state ^ state >> 27) * _FACTORS[1] & _MASK
     return state ^ state >> 31
 
 

@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import fl
 from mxref.operands.draws import Draws, Ints
 
-__all__ = [
-    "beside_values",
-    "question",
-    "scale_words",
-    "sized",
-]
+__all__ = ["beside_values", "question", "scale_words", "sized"]
 
 #: Values of a random case.
 _VALUES = 96

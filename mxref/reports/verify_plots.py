@@ -12,7 +12,6 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.formats.catalog import E8M0
-from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.reports.bit_fields import sides
 from mxref.reports.drawing import FAINT, RIGHT, WRONG, drawing, inline, svg
@@ -39,14 +38,14 @@ def row_plots(row: VerifyRow) -> list[tuple[str, str]]:
     if found.lane.any():
         plots += _by_lane(row, found)
         plots += _one_block(row, found)
-    elif not REGISTRY[row.op].from_codes:
+    elif not row.operation.from_codes:
         plots += _around(row, found)
     return plots
 
 
 def _what(row: VerifyRow) -> str:
     """What x is."""
-    one = REGISTRY[row.op]
+    one = row.operation
     if one.blocks == "numbers":
         return "element over its right scale"
     if one.from_codes:
@@ -139,7 +138,7 @@ def _one_block(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
     start = place - int(found.lane[place])
     some = slice(start, min(start + width, found.x.size))
     title = f"{row.op} {row.format}: the first wrong block"
-    is_scaled = not REGISTRY[row.op].from_codes
+    is_scaled = not row.operation.from_codes
     title += ", over the right scale" * is_scaled
     power = _power(np.concatenate([found.want[some], found.got[some]]))
     x, want, got = (_scaled(a[some], power) for a in (found.x, found.want, found.got))

@@ -20,6 +20,7 @@ from mxref.conformance.compare.compare import asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import begun, with_rows
 from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.operations.registry import REGISTRY
 from mxref.reports.bit_fields import of_code, of_float, sides
 from mxref.reports.points import Points, numbers, points
 from mxref.reports.verify_plots import _shown, _what
@@ -109,7 +110,7 @@ def test_what_x_is() -> None:
         "encode": "input",
         "encode_scale": "input",
     }
-    rows: dict[str, Any] = {op: SimpleNamespace(op=op) for op in wanted}
+    rows: dict[str, Any] = {op: SimpleNamespace(operation=REGISTRY[op]) for op in wanted}
     assert {op: _what(row) for op, row in rows.items()} == wanted
 
 

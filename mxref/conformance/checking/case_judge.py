@@ -15,7 +15,7 @@ from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
 from mxref.operands.word_rows import stripped
-from mxref.operations.registry import LAYOUT_OPERATIONS, REGISTRY
+from mxref.operations.registry import LAYOUT_OPERATIONS
 from mxref.support.distinct import distinct
 
 __all__ = ["Judge", "Wanted", "answers_text", "subject", "usual_answers", "wanted_by"]
@@ -151,7 +151,7 @@ def subject(file: VectorFile) -> str:
     if file.op in LAYOUT_OPERATIONS:
         return "the same input"
     width = len(file.cases[0].inputs)
-    unit = REGISTRY[file.op].unit.removesuffix("s")
+    unit = file.row.unit.removesuffix("s")
     blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
     return blocks.get(file.op, f"the same {unit}")
 

@@ -86,14 +86,14 @@ class _Asked:
     @property
     def features(self) -> Features:
         return {
-            REGISTRY[self.file.op].unit: len(self.words),
+            self.file.row.unit: len(self.words),
             **features_of(self.file, self.words),
         }
 
     @property
     def text(self) -> str:
         """The first wrong answer, as reports show failures."""
-        count = f"with {len(self.words):,} {REGISTRY[self.file.op].unit}"
+        count = f"with {len(self.words):,} {self.file.row.unit}"
         if self.error:
             return f"{count}: {self.error}"
         row = int(self.rows[0])

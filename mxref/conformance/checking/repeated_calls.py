@@ -15,7 +15,6 @@ from mxref.conformance.checking.odd_calls import ask_empty, by_two_threads
 from mxref.conformance.checking.progress import untold
 from mxref.conformance.checking.repeated_cases import Call, RepeatedCases
 from mxref.conformance.verdict.call_dependence import CallDependence
-from mxref.operations.registry import REGISTRY
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget
 
@@ -68,7 +67,7 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
     """
     widths = {"f16": 16, "bf16": 16, "f64": 64}
     for function, file in sorted(files, key=lambda pair: widths.get(pair[1].float, 32)):
-        if not REGISTRY[file.op].varied and len(file.cases) >= FIRST:
+        if not file.row.varied and len(file.cases) >= FIRST:
             try:
                 with quiet():
                     call_operation(function, file, file.input_words()[:FIRST])
@@ -153,7 +152,7 @@ def ask_nothing(
     """A call with no case for each operation and format: what is wrong, and what is refused."""
     first: dict[tuple[str, str], VectorFile] = {}
     for file in files:
-        if file.cases and not REGISTRY[file.op].varied:
+        if file.cases and not file.row.varied:
             first.setdefault((file.op, file.format), file)
     return ask_empty((*key, partial(_without_cases, target, one)) for key, one in first.items())
 

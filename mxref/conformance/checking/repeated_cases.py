@@ -16,7 +16,6 @@ from mxref.conformance.checking.array_memory import copies
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.operands.splitmix import drawn_order
-from mxref.operations.registry import REGISTRY
 from mxref.support.integers import rounded_up
 from mxref.targets.calls import call_operation, error_text, has_row_scales, is_fault, quiet
 
@@ -82,7 +81,7 @@ class RepeatedCases:
     @property
     def usable(self) -> bool:
         """Whether there are cases to ask in one call."""
-        return self._cases.size > 0 and not REGISTRY[self.file.op].varied
+        return self._cases.size > 0 and not self.file.row.varied
 
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""

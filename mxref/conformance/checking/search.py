@@ -17,7 +17,6 @@ from mxref.conformance.verdict.call_dependence import CallDependence, unsteady_r
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.target import PythonTarget
 
@@ -67,9 +66,9 @@ class Search:
         """
         target = self.target
         if isinstance(target, PythonTarget):
-            if not REGISTRY[file.op].questions:
+            if not file.row.questions:
                 return
-            count = min(REGISTRY[file.op].questions, max(self.most, 64) // elements_of(file, 1))
+            count = min(file.row.questions, max(self.most, 64) // elements_of(file, 1))
             from mxref.cases.drawn import drawn
 
             words = drawn(file.op, file.format, file.float, count, self.seed)

@@ -17,7 +17,6 @@ from mxref.operations.registry import (
     CALL_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
-    REGISTRY,
 )
 from mxref.targets.calls import call_operation, is_fault, quiet
 from mxref.targets.target import PythonTarget, Target
@@ -68,7 +67,7 @@ def _seconds_again(target: PythonTarget, one: Answered) -> float:
     """
     answered = np.delete(np.arange(len(one.inputs)), [*one.answers.errors])
     for count in (len(answered) - 1, len(answered) // 2 + 1, len(answered) // 4, 64):
-        if not 0 < count <= len(answered) or REGISTRY[one.file.op].varied:
+        if not 0 < count <= len(answered) or one.file.row.varied:
             continue
         seconds = _seconds(target, one.file, one.inputs[answered[:count]])
         if seconds < math.inf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from mxref.conformance.verdict.cause.cause import Cause
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, misses_by
 from mxref.operands.word_rows import padded
 from mxref.policy.policy import Policy
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["answer_by", "parts_text", "stages_text"]
 

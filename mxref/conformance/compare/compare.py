@@ -21,7 +21,6 @@ from mxref.formats.catalog import CodeFormat, block_format
 from mxref.numbers.codes import are_nan
 from mxref.operands.word_rows import NO_WORD, padded, same_width, stripped
 from mxref.operations.operation import AnyPolicy
-from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, by_halves, code_format
 from mxref.targets.line_protocol import NO_ANSWER
@@ -290,7 +289,7 @@ def same_answers(
     equal: NDArray[np.bool_] = want == got
     if equal.all():
         return equal
-    if REGISTRY[file.op].one_nan:
+    if file.row.one_nan:
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if bits or file.op not in _OF_CODES:

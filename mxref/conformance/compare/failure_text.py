@@ -5,7 +5,6 @@ from __future__ import annotations
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.operands.word_rows import padded
-from mxref.operations.registry import REGISTRY
 from mxref.operations.wrong_answer import WrongAnswer
 
 __all__ = ["describe", "difference"]
@@ -22,7 +21,7 @@ def difference(file: VectorFile, failure: Failure) -> str:
     """The first wrong word, with the input that belongs to it; or the error."""
     if failure.got is None:
         return failure.error
-    operation, words = REGISTRY[file.op], failure.case.inputs
+    operation, words = file.row, failure.case.inputs
     if failure.refused:
         return operation.not_refused(file.format, file.float, words, failure.got)
     sides = (padded([side]) for side in (failure.want, failure.got, words))

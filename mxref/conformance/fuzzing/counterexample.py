@@ -15,7 +15,6 @@ from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.fuzzing.fuzz_call import FuzzCall
 from mxref.formats.catalog import block_format
 from mxref.operands.word_rows import padded
-from mxref.operations.registry import REGISTRY
 
 __all__ = ["Answer", "Changed", "Counterexample"]
 
@@ -46,8 +45,8 @@ class Changed:
         if isinstance(self.first, tuple) and isinstance(self.second, tuple):
             index = _first_word(file, self.failure, self.first, self.second)
             show = [_shown(file, one, index) for one in (self.first, self.second)]
-            where = REGISTRY[file.op].place(index)
-        operation = REGISTRY[file.op]
+            where = file.row.place(index)
+        operation = file.row
         kinds = operation.kinds_in(file.format, file.float, inputs)
         if len(kinds) == 1 and not operation.varied:
             question = show_input(file, inputs[0])
@@ -75,7 +74,7 @@ def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     """An answer, of several words one of them, or the whole error."""
     if isinstance(answer, str):
         return answer
-    operation = REGISTRY[file.op]
+    operation = file.row
     if len(answer) == 1 and not operation.varied:
         return show_output(file, answer[0])
     if index is None:
@@ -119,7 +118,7 @@ class Counterexample:
             return self.changed.text(self.file)
         said = difference(self.file, self.failure)
         words = self.failure.case.inputs
-        if self.failure.got is None and len(words) == 1 and not REGISTRY[self.file.op].varied:
+        if self.failure.got is None and len(words) == 1 and not self.file.row.varied:
             said = f"in {show_input(self.file, words[0])}, {said}"
         count = self.size or len(self.inputs)
         if count > 1:

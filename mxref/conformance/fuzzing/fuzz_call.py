@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.operations.registry import REGISTRY
 
 __all__ = ["SIZES", "FuzzCall", "has_batches"]
 
@@ -74,4 +73,4 @@ def has_batches(file: VectorFile) -> bool:
     False
     """
     block = OTHER_BLOCK_FORMATS.get(file.format)
-    return not REGISTRY[file.op].varied and not (block is not None and block.tensor_scale)
+    return not file.row.varied and not (block is not None and block.tensor_scale)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.operands.word_rows import stripped
-from mxref.operations.registry import REGISTRY
 
 __all__ = ["simplest"]
 
@@ -33,7 +32,7 @@ def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
     before = None
     while before is None or not np.array_equal(before, row):
         before = row
-        for attempt in REGISTRY[file.op].attempts(file.format, file.float, stripped(row)):
+        for attempt in file.row.attempts(file.format, file.float, stripped(row)):
             found = _first(wrong, attempt(row))
             while found is not None:
                 row = found

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.conformance.fuzzing.fuzz_call import SIZES, FuzzCall
 from mxref.operands.word_rows import stripped
-from mxref.operations.registry import REGISTRY
 
 __all__ = ["smallest_call"]
 
@@ -93,7 +92,7 @@ def _simpler_questions(first_wrong: FirstWrong, file: VectorFile, call: FuzzCall
     def simpler(call: FuzzCall, row: int) -> FuzzCall | None:
         """The first simpler batch that fails, of those that differ in one question."""
         words_of = stripped(call.rows[row])
-        for attempt in REGISTRY[file.op].attempts(file.format, file.float, words_of):
+        for attempt in file.row.attempts(file.format, file.float, words_of):
             found = attempt(call.rows[row])
             for words in (*_wrong_together(first_wrong, call, found), *found[:_TRIED]):
                 rows = call.rows.copy()

@@ -18,7 +18,6 @@ from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_
 from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.numbers.source import after_input_choices
-from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
@@ -67,7 +66,7 @@ class Questions:
     @property
     def first(self) -> int:
         """How many words come before the numbers of a block: one if its tensor has a scale."""
-        return int(REGISTRY[self.file.op].blocks == "numbers" and self.fmt.tensor_scale)
+        return int(self.file.row.blocks == "numbers" and self.fmt.tensor_scale)
 
     def same(self, these: Words, those: Words) -> NDArray[np.bool_]:
         """Which words of two sets of answers are the same."""
@@ -266,7 +265,7 @@ def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
         outcome: the answers to a file.
         whole: all of them, as `all_of` gives them.
     """
-    operation = REGISTRY[outcome.file.op]
+    operation = outcome.file.row
     if len(outcome.file.cases) <= _SMALL or operation.varied or operation.blocks:
         return whole
     return few_of(outcome, whole, _SAMPLE)

@@ -87,7 +87,7 @@ class Shift:
         if file.op == "quantize_tensor":
             blocks = self.answer(questions.blocks(), policy)
             return tensors_of(questions.inputs, blocks, policy)
-        if REGISTRY[file.op].from_codes:
+        if file.row.from_codes:
             exact = Questions(dataclasses.replace(file, float="f64"), questions.inputs)
             values = split(exact.answers(policy), F64)
             values = dataclasses.replace(values, exponent=values.exponent + self.k)
@@ -98,7 +98,7 @@ class Shift:
             moved = moved & 0xFF if self.wraps else np.clip(moved, 0, 0xFF)
             return np.concatenate([moved.astype(np.uint64), right[:, 1:]], axis=1)
         stored = self.scales(questions, policy)
-        if not REGISTRY[file.op].blocks:
+        if not file.row.blocks:
             return stored
         raw = raw_scales(questions, policy) + self.k
         divisors = {"stored_scales": right[:, 0], "scales": stored[:, 0]}.get(self.kind, raw)
@@ -205,11 +205,11 @@ def _places(one: Evidence, policy: Policy) -> _Places:
     if right.shape != one.answers.shape:
         raise ValueError("answers must have as many words as those of the policy")
     some = np.zeros(right.shape, bool)
-    some[:, : 1 if REGISTRY[file.op].arrays == 2 else None] = True
+    some[:, : 1 if file.row.arrays == 2 else None] = True
     unit, low, high, mask = 1, 1, E8M0.max_code - 1, 0xFFFF
     if file.op == "quantize_tensor":
         some = np.arange(right.shape[1]) < scale_counts(questions.inputs)[:, np.newaxis]
-    elif REGISTRY[file.op].from_codes:
+    elif file.row.from_codes:
         layout = LAYOUTS[file.float]
         unit = low = 1 << layout.mantissa_bits
         high, mask = layout.inf_bits - 1, layout.sign_bit - 1

@@ -23,7 +23,7 @@ from mxref.conformance.verdict.describe.integer_tables import integer_table
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.numbers.codes import are_nan
 from mxref.operands.word_rows import NO_WORD, stripped
-from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS, REGISTRY
+from mxref.operations.registry import CALL_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
@@ -122,9 +122,9 @@ class _Cases:
             yield from self._layouts(policy)
         elif self.file.op in CALL_OPERATIONS:
             yield self._integers()
-        elif REGISTRY[self.file.op].blocks == "codes":
+        elif self.file.row.blocks == "codes":
             yield self._dequantized()
-        elif REGISTRY[self.file.op].blocks == "numbers":
+        elif self.file.row.blocks == "numbers":
             at = np.arange(self.want.size).reshape(self.want.shape)
             first = int(block_format(self.file.format).tensor_scale)
             more = tables.tensor_scale_table(self.inputs[:, :first])
@@ -150,7 +150,7 @@ class _Cases:
         file, layout, fmt = self.file, LAYOUTS[self.file.float], code_format(self.file)
         came, want = self.inputs[:, 0], self.want[:, 0].astype(np.int64)
         at = np.arange(len(want))
-        if REGISTRY[file.op].from_codes:
+        if file.row.from_codes:
             table = tables.code_table("code", came.astype(np.int64), fmt)
             return self._units("answer", table, at)
         table = tables.number_table(split(came, layout))

@@ -27,7 +27,6 @@ from mxref.conformance.verdict.stages.candidates import CASTS, Cast
 from mxref.conformance.verdict.stages.classes import of_formats
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, CodeFormat, block_format
 from mxref.formats.scale_kinds import has_power_scales
-from mxref.operations.registry import REGISTRY
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -105,7 +104,7 @@ class Side:
 
     def __init__(self, questions: Questions, got: Words | None = None) -> None:
         file, words = questions.file, questions.inputs.astype(np.int64)
-        is_block = REGISTRY[file.op].blocks
+        is_block = file.row.blocks
         self.layout = LAYOUTS[file.float]
         self.scales = words[:, 0] if is_block else np.full(len(words), E8M0.bias)
         self.codes = words[:, 1:] if is_block else words
