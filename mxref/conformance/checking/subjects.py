@@ -20,6 +20,7 @@ from mxref.operations.registry import (
     DOT_OPERATIONS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
+    REGISTRY,
 )
 from mxref.policy.policy import Policy
 from mxref.support.text import a_few
@@ -168,7 +169,7 @@ def unsearched(
     found: dict[str, dict[str, None]] = {}
     for row in report.rows:
         key = row.op, row.format
-        has = row.operation.questions and any(o.file.cases for o in row.outcomes)
+        has = REGISTRY[row.op].questions and any(o.file.cases for o in row.outcomes)
         if has and key not in searched:
             unknown = "no policy known gives the answers of {} to the vectors"
             if row.causes and row.causes[0].complete:
